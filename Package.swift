@@ -1,0 +1,84 @@
+// swift-tools-version:6.2
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+/// One set of strict settings for every target.
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+// A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
+let package = Package(
+    name: "statusd",
+    products: [
+        .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
+        .library(name: "Systemd", targets: ["Systemd"]),
+        .library(name: "Varlink", targets: ["Varlink"]),
+        .executable(name: "statusd", targets: ["statusd"]),
+        .executable(name: "statusctl", targets: ["statusctl"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(name: "NotificationStreams", swiftSettings: settings),
+        .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        .target(name: "Systemd", dependencies: ["CSystemd", logging], swiftSettings: settings),
+        .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
+        .target(name: "StatusModel", swiftSettings: settings),
+        .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
+        .target(
+            name: "StatusSources", dependencies: ["Systemd", "StatusModel", "StatusMonitor", logging],
+            swiftSettings: settings),
+        .target(
+            name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
+            resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
+        .target(
+            name: "StatusDaemon",
+            dependencies: [
+                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusSources",
+                "StatusInterface", logging, lifecycle, yams,
+            ], swiftSettings: settings),
+        .target(
+            name: "StatusCommands",
+            dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface", arguments],
+            swiftSettings: settings),
+        .executableTarget(name: "statusd", dependencies: ["StatusDaemon", arguments], swiftSettings: settings),
+        .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
+        .target(
+            name: "StatusTestSupport",
+            dependencies: [
+                "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusInterface", "StatusDaemon", logging,
+            ],
+            swiftSettings: settings),
+        .testTarget(name: "NotificationStreamsTests", dependencies: ["NotificationStreams"], swiftSettings: settings),
+        .testTarget(name: "SystemdTests", dependencies: ["Systemd"], swiftSettings: settings),
+        .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink"], swiftSettings: settings),
+        .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
+        .testTarget(
+            name: "StatusMonitorTests", dependencies: ["StatusMonitor", "StatusTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "StatusSourcesTests", dependencies: ["StatusSources", "StatusTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "StatusInterfaceTests", dependencies: ["StatusInterface", "StatusTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "StatusDaemonTests", dependencies: ["StatusDaemon", "StatusTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "StatusCommandsTests", dependencies: ["StatusCommands", "StatusTestSupport"],
+            swiftSettings: settings),
+    ]
+)
