@@ -10,7 +10,7 @@ final class NotificationSubscription: Sendable {
     private let center: NotificationCenter
     /// Held as long as the observer, which knows its object by address only.
     private let object: (any AnyObject & Sendable)?
-    private let storage: NotificationStorage
+    let storage: NotificationStorage
     private let observer: Mutex<(any NSObjectProtocol)?>
 
     init(to notifications: NotificationCenter.Notifications) {
