@@ -76,7 +76,8 @@ public struct JSONReader: ~Copyable {
             do throws(JSONError) {
                 try member(name, &self)
             } catch {
-                throw error.inside(name)
+                // Refusing a member whose value was not read, `member` has named it already.
+                throw position == start && error.reason == .unknownMember(name) ? error : error.inside(name)
             }
             if position == start { try skip() }
             isLast = try ends(UInt8(ascii: "}"))
