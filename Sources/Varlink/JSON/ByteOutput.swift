@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Bytes that are appended at the end and taken away at the beginning, in memory of its own.
+///
+/// It is what replies are written into and sent from. Taking away moves an offset; memory is moved only when there is as much
+/// free space before the bytes as there are bytes, so that the cost stays in proportion to what was written.
+struct ByteOutput: ~Copyable {
+    private var base: UnsafeMutablePointer<UInt8>?
+    private var capacity = 0
+    private var start = 0
+    private var end = 0
+
+    /// How many bytes there are.
+    var count: Int { end - start }
+
+    /// The bytes; valid until the next change.
+    var bytes: UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: base.map { $0 + start }, count: count)
+    }
+
+    init(reserving capacity: Int = 0) {
+        if capacity > 0 { grow(by: capacity) }
+    }
+
+    deinit { base?.deallocate() }
+
+    /// Makes room for `additional` bytes and returns where they go; `advance(by:)` says how many were written.
+    @inline(__always)
+    mutating func room(_ additional: Int) -> UnsafeMutablePointer<UInt8> {
+        if let base, capacity - end >= additional { return base + end }
+        return grow(by: additional)
+    }
+
+    /// Adds the bytes that were written into the room.
+    @inline(__always)
+    mutating func advance(by count: Int) {
+        end &+= count
+    }
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8) {
+        room(1).initialize(to: byte)
+        end &+= 1
+    }
+
+    @inline(__always)
+    mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let source = bytes.baseAddress else { return }
+        room(bytes.count).initialize(from: source, count: bytes.count)
+        end &+= bytes.count
+    }
+
+    @inline(__always)
+    mutating func append(_ text: StaticString) {
+        append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Takes bytes away at the end, down to `count`.
+    mutating func truncate(to count: Int) {
+        end = start + Swift.min(count, self.count)
+    }
+
+    /// Takes bytes away at the beginning; memory beyond `keeping` is given back when none are left.
+    mutating func removeFirst(_ count: Int, keeping: Int) {
+        start += Swift.min(count, self.count)
+        guard start == end else { return }
+        start = 0
+        end = 0
+        if capacity > keeping {
+            base?.deallocate()
+            base = nil
+            capacity = 0
+        }
+    }
+
+    @discardableResult
+    private mutating func grow(by additional: Int) -> UnsafeMutablePointer<UInt8> {
+        if let base, start >= count, capacity - count >= additional {
+            base.update(from: base + start, count: count)
+            end -= start
+            start = 0
+            return base + end
+        }
+        let newCapacity = Swift.max(count + additional, 2 * count, 256)
+        let new = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
+        if let base {
+            new.initialize(from: base + start, count: count)
+            base.deallocate()
+        }
+        end -= start
+        start = 0
+        base = new
+        capacity = newCapacity
+        return new + end
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Eight bytes at a time: which of them end a run that can be copied as it is.
+///
+/// Of the bits set in a result only the lowest is exact (a borrow may set those above it), and only that one is used.
+enum ByteScanning {
+    /// Marks each control character, quotation mark and backslash in eight bytes.
+    @inline(__always)
+    private static func escapes(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let controls = (word &- ones &* 0x20) & ~word
+        let quote = word ^ (ones &* 0x22)
+        let backslash = word ^ (ones &* 0x5C)
+        return (controls | ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash)) & (ones &* 0x80)
+    }
+
+    /// The offset of the first byte at or behind `start` that a JSON string cannot hold as it is, or the end.
+    ///
+    /// With `asciiOnly` a byte above 0x7F ends the run too.
+    @inline(__always)
+    static func endOfPlainRun(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int, asciiOnly: Bool) -> Int {
+        let raw = UnsafeRawBufferPointer(bytes)
+        var index = start
+        while index &+ 8 <= bytes.count {
+            let word = UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let marks = escapes(word) | (asciiOnly ? word & 0x8080_8080_8080_8080 : 0)
+            if marks != 0 { return index &+ (marks.trailingZeroBitCount &>> 3) }
+            index &+= 8
+        }
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { break }
+            if asciiOnly && byte >= 0x80 { break }
+            index &+= 1
+        }
+        return index
+    }
+}
+
+/// The names an object has had so far, as hashes, to refuse one that comes twice.
+///
+/// A few are compared one by one without allocating; many go into a set, so that an object of thousands of members costs no more
+/// than its length. Equal hashes are taken for equal names: the seed is random, so nobody can choose two names that collide, and
+/// by accident it happens once in 2⁶⁴ pairs.
+struct MemberNames {
+    private static let seed = UInt64.random(in: .min ... .max)
+    private var few = InlineArray<16, UInt64>(repeating: 0)
+    private var count = 0
+    private var many: Set<UInt64> = []
+
+    /// The hash of a name's bytes (FNV-1a, from a random start).
+    @inline(__always)
+    static func hash(_ name: some Sequence<UInt8>) -> UInt64 {
+        var hash = seed
+        for byte in name { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return hash
+    }
+
+    /// Adds a name's hash; false where it is there already.
+    @inline(__always)
+    mutating func insert(_ hash: UInt64) -> Bool {
+        for index in 0..<count where few[index] == hash { return false }
+        if count < 16 {
+            few[count] = hash
+            count += 1
+            return true
+        }
+        return many.insert(hash).inserted
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension JSONReader {
+    /// Reads a string.
+    public mutating func string() throws(JSONError) -> String {
+        guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
+        let start = position &+ 1
+        let end = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: true)
+        guard end < bytes.count, bytes[end] == UInt8(ascii: "\"") else { return try anyString() }
+        position = end &+ 1
+        return String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self)
+    }
+
+    /// Goes past a string, checking it.
+    mutating func skipString() throws(JSONError) {
+        let end = ByteScanning.endOfPlainRun(bytes, from: position &+ 1, asciiOnly: true)
+        if end < bytes.count, bytes[end] == UInt8(ascii: "\"") {
+            position = end &+ 1
+        } else {
+            _ = try anyString()
+        }
+    }
+
+    /// Reads a string that has escapes or characters beyond ASCII.
+    private mutating func anyString() throws(JSONError) -> String {
+        position &+= 1
+        var run = try plainRun()
+        if current == UInt8(ascii: "\"") {
+            position &+= 1
+            return try text(run)
+        }
+        var decoded = Array(run)
+        while current != UInt8(ascii: "\"") {
+            try escape(into: &decoded)
+            run = try plainRun()
+            decoded.append(contentsOf: run)
+        }
+        position &+= 1
+        guard let text = String(validating: decoded, as: UTF8.self) else { throw error(.encoding) }
+        return text
+    }
+
+    /// Goes to the next quotation mark or backslash; what is on the way is returned, its encoding not yet checked.
+    private mutating func plainRun() throws(JSONError) -> UnsafeBufferPointer<UInt8> {
+        let start = position
+        position = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: false)
+        guard current == UInt8(ascii: "\"") || current == UInt8(ascii: "\\") else { throw error(.syntax) }
+        return UnsafeBufferPointer(rebasing: bytes[start..<position])
+    }
+
+    private func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw error(.encoding) }
+        return text
+    }
+
+    /// Decodes the escape at the position.
+    private mutating func escape(into decoded: inout [UInt8]) throws(JSONError) {
+        position &+= 1
+        let mark = current
+        position &+= 1
+        switch mark {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(mark)
+        case UInt8(ascii: "b"): decoded.append(0x08)
+        case UInt8(ascii: "f"): decoded.append(0x0C)
+        case UInt8(ascii: "n"): decoded.append(0x0A)
+        case UInt8(ascii: "r"): decoded.append(0x0D)
+        case UInt8(ascii: "t"): decoded.append(0x09)
+        case UInt8(ascii: "u"):
+            let scalar = try escapedScalar()
+            decoded.append(contentsOf: String(scalar).utf8)
+        default: throw error(.syntax)
+        }
+    }
+
+    /// Reads what follows `\u`: four hexadecimal digits, or two such escapes that make one character.
+    private mutating func escapedScalar() throws(JSONError) -> Unicode.Scalar {
+        var code = try fourDigits()
+        if (0xD800..<0xDC00).contains(code) {
+            guard current == UInt8(ascii: "\\") else { throw error(.encoding) }
+            position &+= 1
+            guard current == UInt8(ascii: "u") else { throw error(.encoding) }
+            position &+= 1
+            let low = try fourDigits()
+            guard (0xDC00..<0xE000).contains(low) else { throw error(.encoding) }
+            code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
+        }
+        guard let scalar = Unicode.Scalar(code) else { throw error(.encoding) }
+        return scalar
+    }
+
+    private mutating func fourDigits() throws(JSONError) -> UInt32 {
+        var code: UInt32 = 0
+        for _ in 0..<4 {
+            let byte = current
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte - UInt8(ascii: "A") + 10
+            default: throw error(.syntax)
+            }
+            code = code << 4 | UInt32(digit)
+            position &+= 1
+        }
+        return code
+    }
+}

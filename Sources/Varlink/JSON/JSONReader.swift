@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads JSON from bytes, value by value, as its caller asks for them.
+///
+/// Strict by RFC 8259: the text is UTF-8, has no comments and no trailing commas, no lone surrogates, and no object with two
+/// members of one name. Nothing is copied but the strings that are asked for. It cannot be copied, so that it stays inside
+/// the closure it is valid in.
+public struct JSONReader: ~Copyable {
+    /// How deeply objects and arrays may be nested unless the caller says otherwise.
+    public static let defaultMaximumDepth = 32
+
+    let bytes: UnsafeBufferPointer<UInt8>
+    /// The offset of the byte to be looked at next.
+    var position = 0
+    private var remainingDepth: Int
+
+    private init(_ bytes: UnsafeRawBufferPointer, maximumDepth: Int) {
+        self.bytes = bytes.assumingMemoryBound(to: UInt8.self)
+        remainingDepth = maximumDepth
+    }
+
+    /// Reads one whole text: `body` reads its value, and nothing but white space may follow.
+    public static func read<T>(
+        _ bytes: UnsafeRawBufferPointer, maximumDepth: Int = defaultMaximumDepth,
+        _ body: (inout JSONReader) throws(JSONError) -> T
+    ) throws(JSONError) -> T {
+        var reader = JSONReader(bytes, maximumDepth: maximumDepth)
+        reader.skipWhitespace()
+        let value = try body(&reader)
+        reader.skipWhitespace()
+        guard reader.position == bytes.count else { throw reader.error(.syntax) }
+        return value
+    }
+
+    /// Reads one whole text from an array.
+    public static func read<T>(
+        _ bytes: [UInt8], maximumDepth: Int = defaultMaximumDepth,
+        _ body: (inout JSONReader) throws(JSONError) -> T
+    ) throws(JSONError) -> T {
+        try read(bytes[...], maximumDepth: maximumDepth, body)
+    }
+
+    /// Reads one whole text from a part of an array.
+    public static func read<T>(
+        _ bytes: ArraySlice<UInt8>, maximumDepth: Int = defaultMaximumDepth,
+        _ body: (inout JSONReader) throws(JSONError) -> T
+    ) throws(JSONError) -> T {
+        // Passes the error through a result, since the standard library's closure does not know its type.
+        let result: Result<T, JSONError> = bytes.withUnsafeBytes { bytes in
+            do throws(JSONError) {
+                return .success(try read(bytes, maximumDepth: maximumDepth, body))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// An error at the place the reader has come to, for a value that its type refuses.
+    public func error(_ reason: JSONError.Reason) -> JSONError {
+        JSONError(reason, offset: position)
+    }
+
+    /// Reads an object; `member` is called for each of its members, and reads its value.
+    ///
+    /// A value that `member` leaves unread is skipped. An error about a value's type is reported with the member's name.
+    public mutating func object(
+        _ member: (_ name: String, inout JSONReader) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        try open(UInt8(ascii: "{"), expected: "object")
+        var names = MemberNames()
+        var isLast = try closes(UInt8(ascii: "}"))
+        while !isLast {
+            let name = try memberName(&names)
+            let start = position
+            do throws(JSONError) {
+                try member(name, &self)
+            } catch {
+                throw error.inside(name)
+            }
+            if position == start { try skip() }
+            isLast = try ends(UInt8(ascii: "}"))
+        }
+        remainingDepth += 1
+    }
+
+    /// Reads an array; `element` is called for each of its elements, and reads it or leaves it to be skipped.
+    public mutating func array(_ element: (inout JSONReader) throws(JSONError) -> Void) throws(JSONError) {
+        try open(UInt8(ascii: "["), expected: "array")
+        var isLast = try closes(UInt8(ascii: "]"))
+        while !isLast {
+            let start = position
+            try element(&self)
+            if position == start { try skip() }
+            isLast = try ends(UInt8(ascii: "]"))
+        }
+        remainingDepth += 1
+    }
+
+    /// Goes past the next value, whatever it is, checking it.
+    public mutating func skip() throws(JSONError) {
+        switch current {
+        case UInt8(ascii: "\""):
+            try skipString()
+        case UInt8(ascii: "{"):
+            try open(UInt8(ascii: "{"), expected: "object")
+            var names = MemberNames()
+            var isLast = try closes(UInt8(ascii: "}"))
+            while !isLast {
+                try skipMemberName(&names)
+                try skip()
+                isLast = try ends(UInt8(ascii: "}"))
+            }
+            remainingDepth += 1
+        case UInt8(ascii: "["):
+            try array { _ throws(JSONError) in }
+        case UInt8(ascii: "t"), UInt8(ascii: "f"):
+            _ = try boolean()
+        case UInt8(ascii: "n"):
+            guard try isNull() else { throw error(.syntax) }
+        default:
+            _ = try numberText()
+        }
+    }
+
+    /// The next value's own bytes, checked, without white space around them.
+    public mutating func raw() throws(JSONError) -> [UInt8] {
+        let range = try rawRange()
+        return Array(bytes[range])
+    }
+
+    /// Where the next value is in the text; it is checked and skipped.
+    mutating func rawRange() throws(JSONError) -> Range<Int> {
+        let start = position
+        try skip()
+        return start..<position
+    }
+}
+
+// MARK: - Structure
+//
+// Between two calls the position is at the first byte of a value, a name or a mark: white space is skipped behind each of them.
+
+extension JSONReader {
+    /// The byte to be looked at next; NUL, which is nowhere part of JSON, behind the end.
+    var current: UInt8 {
+        @inline(__always) get { position < bytes.count ? bytes[position] : 0 }
+    }
+
+    @inline(__always)
+    mutating func skipWhitespace() {
+        while position < bytes.count {
+            switch bytes[position] {
+            case 0x20, 0x0A, 0x0D, 0x09: position &+= 1
+            default: return
+            }
+        }
+    }
+
+    private mutating func open(_ mark: UInt8, expected: String) throws(JSONError) {
+        guard current == mark else { throw mismatch(expected) }
+        guard remainingDepth > 0 else { throw error(.depth) }
+        remainingDepth -= 1
+        position &+= 1
+        skipWhitespace()
+    }
+
+    /// Whether an object or array ends directly behind its beginning.
+    private mutating func closes(_ mark: UInt8) throws(JSONError) -> Bool {
+        guard current == mark else { return false }
+        position &+= 1
+        return true
+    }
+
+    /// Whether the object or array ends behind a value; a comma is consumed.
+    private mutating func ends(_ mark: UInt8) throws(JSONError) -> Bool {
+        skipWhitespace()
+        if current == mark {
+            position &+= 1
+            return true
+        }
+        guard current == UInt8(ascii: ",") else { throw error(.syntax) }
+        position &+= 1
+        skipWhitespace()
+        return false
+    }
+
+    private mutating func colon() throws(JSONError) {
+        skipWhitespace()
+        guard current == UInt8(ascii: ":") else { throw error(.syntax) }
+        position &+= 1
+        skipWhitespace()
+    }
+
+    private mutating func memberName(_ names: inout MemberNames) throws(JSONError) -> String {
+        guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
+        let name = try string()
+        guard names.insert(MemberNames.hash(name.utf8)) else { throw error(.duplicateMember(name)) }
+        try colon()
+        return name
+    }
+
+    /// As `memberName`, without making a string of a name that needs no decoding.
+    private mutating func skipMemberName(_ names: inout MemberNames) throws(JSONError) {
+        guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
+        let start = position &+ 1
+        let end = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: true)
+        guard end < bytes.count, bytes[end] == UInt8(ascii: "\"") else {
+            _ = try memberName(&names)
+            return
+        }
+        let name = UnsafeBufferPointer(rebasing: bytes[start..<end])
+        position = end &+ 1
+        guard names.insert(MemberNames.hash(name)) else {
+            throw error(.duplicateMember(String(decoding: name, as: UTF8.self)))
+        }
+        try colon()
+    }
+
+    /// The error where a value of another kind was expected: the fault is the text's where no value begins here at all.
+    func mismatch(_ expected: String) -> JSONError {
+        switch current {
+        case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""), UInt8(ascii: "-"),
+            UInt8(ascii: "t"), UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            error(.type(expected: expected))
+        default:
+            error(.syntax)
+        }
+    }
+}

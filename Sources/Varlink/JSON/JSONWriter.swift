@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writes JSON into bytes, value by value.
+///
+/// Commas are its business; that an object gets members and an array gets values is its caller's. It cannot be copied, since it
+/// writes directly into the memory that is sent.
+public struct JSONWriter: ~Copyable {
+    var output: ByteOutput
+    /// Whether a value stands before the place written to next.
+    var needsComma = false
+
+    /// What was written.
+    public var bytes: [UInt8] { Array(output.bytes) }
+
+    /// Makes a writer with room for `capacity` bytes; it grows as needed.
+    public init(reserving capacity: Int = 256) {
+        output = ByteOutput(reserving: capacity)
+    }
+
+    /// Makes a writer whose bytes begin with those of `prefix`.
+    public init(appendingTo prefix: [UInt8]) {
+        output = ByteOutput(reserving: prefix.count + 256)
+        prefix.withUnsafeBufferPointer { output.append($0) }
+    }
+
+    /// Makes a writer that goes on behind the bytes of an output.
+    init(_ output: consuming ByteOutput) {
+        self.output = output
+    }
+
+    /// The output, with what was written.
+    consuming func takeOutput() -> ByteOutput { output }
+
+    /// Writes an object; `body` writes its members.
+    public mutating func object(_ body: (inout JSONWriter) -> Void) {
+        comma()
+        open(UInt8(ascii: "{"))
+        body(&self)
+        close(UInt8(ascii: "}"))
+    }
+
+    /// Writes an array; `body` writes its values.
+    public mutating func array(_ body: (inout JSONWriter) -> Void) {
+        comma()
+        open(UInt8(ascii: "["))
+        body(&self)
+        close(UInt8(ascii: "]"))
+    }
+
+    /// Writes a value.
+    public mutating func value(_ value: some JSONWritable) {
+        value.write(to: &self)
+    }
+
+    /// Writes a member of the object that is being written.
+    public mutating func member(_ name: StaticString, _ value: some JSONWritable) {
+        self.name(name)
+        value.write(to: &self)
+    }
+
+    /// Writes a member of the object that is being written, or nothing where there is no value.
+    public mutating func member<Value: JSONWritable>(_ name: StaticString, _ value: Value?) {
+        guard let value else { return }
+        self.name(name)
+        value.write(to: &self)
+    }
+
+    /// Writes a member whose value is an object; `body` writes that object's members.
+    public mutating func member(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
+        self.name(name)
+        object(body)
+    }
+
+    /// Writes a member of the object that is being written, `null` where there is no value.
+    public mutating func memberOrNull(_ name: StaticString, _ value: (some JSONWritable)?) {
+        self.name(name)
+        value.write(to: &self)
+    }
+
+    /// Writes a member whose name is known only now.
+    public mutating func member(named name: String, _ value: some JSONWritable) {
+        string(name)
+        colon()
+        value.write(to: &self)
+    }
+
+    /// Writes a member whose value is JSON already.
+    public mutating func member(_ name: StaticString, raw bytes: [UInt8]) {
+        self.name(name)
+        raw(bytes)
+    }
+
+    /// Writes a value that is JSON already; it is not checked.
+    public mutating func raw(_ bytes: [UInt8]) {
+        comma()
+        bytes.withUnsafeBufferPointer { output.append($0) }
+        needsComma = true
+    }
+}
+
+// MARK: - Parts
+
+extension JSONWriter {
+    /// Writes the comma before a value where one is needed.
+    @inline(__always)
+    mutating func comma() {
+        if needsComma { output.append(UInt8(ascii: ",")) }
+    }
+
+    @inline(__always)
+    mutating func open(_ mark: UInt8) {
+        output.append(mark)
+        needsComma = false
+    }
+
+    @inline(__always)
+    mutating func close(_ mark: UInt8) {
+        output.append(mark)
+        needsComma = true
+    }
+
+    /// Writes a name that needs no escapes, with its comma and colon, at one go.
+    @inline(__always)
+    private mutating func name(_ name: StaticString) {
+        let count = name.utf8CodeUnitCount
+        let room = output.room(count &+ 4)
+        var index = 0
+        if needsComma {
+            room[0] = UInt8(ascii: ",")
+            index = 1
+        }
+        room[index] = UInt8(ascii: "\"")
+        (room + index + 1).initialize(from: name.utf8Start, count: count)
+        room[index &+ count &+ 1] = UInt8(ascii: "\"")
+        room[index &+ count &+ 2] = UInt8(ascii: ":")
+        output.advance(by: index &+ count &+ 3)
+        needsComma = false
+    }
+
+    private mutating func colon() {
+        output.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    /// Writes a string; only what RFC 8259 does not allow as it is gets escaped.
+    mutating func string(_ text: String) {
+        comma()
+        output.append(UInt8(ascii: "\""))
+        if text.utf8.withContiguousStorageIfAvailable({ escape($0) }) == nil {
+            Array(text.utf8).withUnsafeBufferPointer { escape($0) }
+        }
+        output.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    private mutating func escape(_ bytes: UnsafeBufferPointer<UInt8>) {
+        var start = 0
+        while true {
+            let end = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: false)
+            output.append(UnsafeBufferPointer(rebasing: bytes[start..<end]))
+            guard end < bytes.count else { return }
+            escape(bytes[end])
+            start = end &+ 1
+        }
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""): output.append("\\\"")
+        case UInt8(ascii: "\\"): output.append("\\\\")
+        case 0x0A: output.append("\\n")
+        case 0x0D: output.append("\\r")
+        case 0x09: output.append("\\t")
+        default:
+            output.append("\\u00")
+            output.append(byte >> 4 + UInt8(ascii: "0"))
+            output.append(byte & 15 + (byte & 15 < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10))
+        }
+    }
+
+    mutating func integer(_ value: Int) {
+        comma()
+        let room = output.room(20)
+        var digits = 20
+        var magnitude = value.magnitude
+        repeat {
+            digits &-= 1
+            room[digits] = UInt8(truncatingIfNeeded: magnitude % 10) &+ UInt8(ascii: "0")
+            magnitude /= 10
+        } while magnitude > 0
+        if value < 0 {
+            digits &-= 1
+            room[digits] = UInt8(ascii: "-")
+        }
+        // The digits were written at the end of the room, last first.
+        room.update(from: room + digits, count: 20 &- digits)
+        output.advance(by: 20 &- digits)
+        needsComma = true
+    }
+}
