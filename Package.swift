@@ -46,15 +46,18 @@ let package = Package(
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
             resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
+        .target(name: "StatusConfiguration", dependencies: ["StatusModel", yams], swiftSettings: settings),
         .target(
             name: "StatusDaemon",
             dependencies: [
                 "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusSources",
-                "StatusInterface", logging, lifecycle, yams,
+                "StatusInterface", "StatusConfiguration", logging, lifecycle,
             ], swiftSettings: settings),
         .target(
             name: "StatusCommands",
-            dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface", arguments],
+            dependencies: [
+                "Systemd", "Varlink", "StatusModel", "StatusInterface", "StatusConfiguration", arguments,
+            ],
             swiftSettings: settings),
         .executableTarget(name: "statusd", dependencies: ["StatusDaemon", arguments], swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
@@ -75,6 +78,8 @@ let package = Package(
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["StatusInterface", "StatusTestSupport"],
             swiftSettings: settings),
+        .testTarget(
+            name: "StatusConfigurationTests", dependencies: ["StatusConfiguration"], swiftSettings: settings),
         .testTarget(
             name: "StatusDaemonTests", dependencies: ["StatusDaemon", "StatusTestSupport"], swiftSettings: settings),
         .testTarget(

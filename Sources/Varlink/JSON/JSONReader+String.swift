@@ -66,8 +66,7 @@ extension JSONReader {
         case UInt8(ascii: "r"): decoded.append(0x0D)
         case UInt8(ascii: "t"): decoded.append(0x09)
         case UInt8(ascii: "u"):
-            let scalar = try escapedScalar()
-            decoded.append(contentsOf: String(scalar).utf8)
+            decoded.append(contentsOf: UTF8.encode(try escapedScalar()) ?? UTF8.encodedReplacementCharacter)
         default: throw error(.syntax)
         }
     }

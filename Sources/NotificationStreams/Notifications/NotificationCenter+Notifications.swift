@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+extension NotificationCenter {
+    /// Returns an asynchronous sequence of the notifications of one name, from one object or from any.
+    ///
+    /// This is `notifications(named:object:)` of Apple's Foundation, in the same spelling; Foundation for Linux lacks it:
+    /// ```swift
+    /// let sequence = NotificationCenter.default.notifications(
+    ///     named: .didUpdateStatus, object: server
+    /// ).compactMap { $0.userInfo?["status"] as? String }
+    /// for await value in sequence { … }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - name: The name of the notifications to follow.
+    ///   - object: The object whose notifications to follow; `nil` for those of any object, and those of none. The
+    ///     sequence and its iterators keep the object alive: observers are told apart by their object's address, and one
+    ///     that outlived its object would hear the next object that happens to come to lie there. For the same reason a
+    ///     value type in a notification's `object` never matches.
+    ///   - bufferingPolicy: What becomes of notifications that come while nobody waits for one. The default keeps them
+    ///     all, so that none is lost; a consumer that may fall behind for long, and to whom only the newest state
+    ///     matters, takes `.bufferingNewest(1)`.
+    public func notifications(
+        named name: Notification.Name,
+        object: (any AnyObject & Sendable)? = nil,
+        bufferingPolicy: Notifications.BufferingPolicy = .unbounded
+    ) -> Notifications {
+        Notifications(center: self, name: name, object: object, bufferingPolicy: bufferingPolicy)
+    }
+
+    /// An asynchronous sequence of the notifications that a notification center posts.
+    ///
+    /// The observer is registered when the iterator is made, as on Apple's platforms: what is posted from then on is
+    /// delivered, also when it is posted before the first call of `next()`. So make the iterator, then read the current
+    /// state, then go on with `next()`, and nothing is missed between. Each iterator has an observer of its own.
+    ///
+    /// The observer is removed when the iterator goes, or when its task is cancelled: at once if it waits in `next()`,
+    /// else at the next call of it. A cancelled task gets `nil` at once, whatever is still buffered, and so does everyone
+    /// after it. (`AsyncStream` would deliver what is buffered first: a consumer that was cancelled because another
+    /// server was selected would still show the old one's statuses.)
+    public struct Notifications: AsyncSequence, Sendable {
+        public typealias Element = Notification
+        public typealias Failure = Never
+
+        /// What becomes of notifications that come while nobody waits for one; as in `AsyncStream`.
+        public enum BufferingPolicy: Sendable, Equatable {
+            /// Keeps them all; the memory needed is the consumer's backlog.
+            case unbounded
+            /// Keeps the given number of the oldest, and drops what comes when that many are kept.
+            case bufferingOldest(Int)
+            /// Keeps the given number of the newest, and drops the oldest when another comes.
+            case bufferingNewest(Int)
+        }
+
+        let center: NotificationCenter
+        let name: Notification.Name
+        let object: (any AnyObject & Sendable)?
+        let bufferingPolicy: BufferingPolicy
+
+        /// Registers an observer, and returns the iterator that reads what it hears.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(subscription: NotificationSubscription(to: self))
+        }
+
+        /// Reads the notifications one observer hears, for one consumer.
+        public struct Iterator: AsyncIteratorProtocol {
+            let subscription: NotificationSubscription
+
+            /// Waits for the next notification; `nil` once the task is cancelled.
+            public mutating func next() async -> Notification? {
+                await next(isolation: #isolation)
+            }
+
+            /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
+            ///
+            /// A caller that is isolated to an actor is resumed on that actor's executor, without a detour. Two calls at
+            /// the same time are a programming error, and end the program with a message that says so.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
+                await subscription.next(isolation: actor)?.notification
+            }
+        }
+    }
+}
+
+/// An iterator is for one consumer; the sequence is what may be shared.
+@available(*, unavailable)
+extension NotificationCenter.Notifications.Iterator: Sendable {}

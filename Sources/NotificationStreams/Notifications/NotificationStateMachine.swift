@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Decides for one iterator who gets which notification; does nothing itself.
+struct NotificationStateMachine: ~Copyable {
+    typealias Consumer = UnsafeContinuation<PostedNotification?, Never>
+    typealias Policy = NotificationCenter.Notifications.BufferingPolicy
+
+    private enum State: ~Copyable {
+        /// Nobody waits.
+        case buffering(RingBuffer<PostedNotification>)
+        /// A consumer waits, so the buffer is empty; it is kept for its memory.
+        case waiting(Consumer, RingBuffer<PostedNotification>)
+        case finished
+    }
+
+    private let policy: Policy
+    private var state: State
+
+    init(policy: Policy) {
+        switch policy {
+        case .bufferingOldest(let limit), .bufferingNewest(let limit):
+            precondition(limit >= 0, "a buffer of notifications cannot hold a negative number of them")
+        case .unbounded:
+            break
+        }
+        self.init(policy: policy, state: .buffering(RingBuffer()))
+    }
+
+    private init(policy: Policy, state: consuming State) {
+        self.policy = policy
+        self.state = state
+    }
+
+    /// What to do with a notification that was posted.
+    enum PostAction {
+        case resume(Consumer)
+        case keep
+        /// The one that is dropped travels along, so that it goes outside the lock.
+        case drop(PostedNotification)
+    }
+
+    mutating func posted(_ posted: PostedNotification) -> PostAction {
+        switch consume state {
+        case .waiting(let consumer, let buffer):
+            self = Self(policy: policy, state: .buffering(buffer))
+            return .resume(consumer)
+        case .buffering(var buffer):
+            let dropped = policy.append(posted, to: &buffer)
+            self = Self(policy: policy, state: .buffering(buffer))
+            return dropped.map { .drop($0) } ?? .keep
+        case .finished:
+            // The center may have gathered its observers just before this one was removed.
+            self = Self(policy: policy, state: .finished)
+            return .drop(posted)
+        }
+    }
+
+    /// What to do with a consumer who asks for the next notification.
+    enum NextAction {
+        case deliver(PostedNotification)
+        case wait
+        case finished
+    }
+
+    /// A consumer asks, and has nothing yet to be resumed by.
+    mutating func next() -> NextAction {
+        switch consume state {
+        case .buffering(var buffer):
+            let posted = buffer.popFirst()
+            self = Self(policy: policy, state: .buffering(buffer))
+            return posted.map { .deliver($0) } ?? .wait
+        case .waiting:
+            Self.failForSecondConsumer()
+        case .finished:
+            self = Self(policy: policy, state: .finished)
+            return .finished
+        }
+    }
+
+    /// A consumer waits; something may have come, or the end, since it asked.
+    mutating func wait(_ consumer: Consumer) -> NextAction {
+        switch consume state {
+        case .buffering(var buffer):
+            if let posted = buffer.popFirst() {
+                self = Self(policy: policy, state: .buffering(buffer))
+                return .deliver(posted)
+            }
+            self = Self(policy: policy, state: .waiting(consumer, buffer))
+            return .wait
+        case .waiting:
+            Self.failForSecondConsumer()
+        case .finished:
+            self = Self(policy: policy, state: .finished)
+            return .finished
+        }
+    }
+
+    /// Who is to be told of the end, and what is to be dropped outside the lock.
+    struct Ended {
+        var consumer: Consumer?
+        var dropped: RingBuffer<PostedNotification>?
+    }
+
+    mutating func finish() -> Ended {
+        switch consume state {
+        case .buffering(let buffer):
+            self = Self(policy: policy, state: .finished)
+            return Ended(dropped: buffer)
+        case .waiting(let consumer, _):
+            self = Self(policy: policy, state: .finished)
+            return Ended(consumer: consumer)
+        case .finished:
+            self = Self(policy: policy, state: .finished)
+            return Ended()
+        }
+    }
+
+    private static func failForSecondConsumer() -> Never {
+        fatalError(
+            """
+            next() was called on a notification iterator while another call of it was still waiting: an iterator has one \
+            consumer; make an iterator for each
+            """)
+    }
+}
+
+extension NotificationCenter.Notifications.BufferingPolicy {
+    /// Appends an element to a buffer, and returns the one that has to go for it, if any.
+    fileprivate func append<Element>(_ element: Element, to buffer: inout RingBuffer<Element>) -> Element? {
+        switch self {
+        case .bufferingOldest(let limit) where buffer.count >= limit:
+            return element
+        case .bufferingNewest(let limit) where buffer.count >= limit:
+            guard let oldest = buffer.popFirst() else { return element }  // a limit of none
+            buffer.append(element)
+            return oldest
+        case .unbounded, .bufferingOldest, .bufferingNewest:
+            buffer.append(element)
+            return nil
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Where a configuration is looked for.
+public enum ConfigurationLocation: Sendable, Equatable {
+    /// One file, and nothing else.
+    case file(String)
+    /// `statusd.yaml` and `conf.d/*.yaml` in these directories, the most important first.
+    case directories([String])
+
+    /// Where it is when nobody says: `/etc`, `/run` and `/usr/lib` for root and for a system service; for another user the user's own.
+    ///
+    /// `CONFIGURATION_DIRECTORY`, as systemd sets it, stands for the directory in `/etc`.
+    public static func standard(environment: [String: String], isRoot: Bool) -> ConfigurationLocation {
+        if let directories = environment["CONFIGURATION_DIRECTORY"], let first = directories.split(separator: ":").first {
+            return .directories([String(first), "/run/statusd", "/usr/lib/statusd"])
+        }
+        if isRoot { return .directories(["/etc/statusd", "/run/statusd", "/usr/lib/statusd"]) }
+        let home = environment["HOME"].map { $0 + "/.config" }
+        return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
+    }
+
+    /// A path that a user gave: a directory, or one file.
+    public init(path: String) {
+        var status = stat()
+        let isDirectory = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        self = isDirectory ? .directories([path]) : .file(path)
+    }
+}
+
+/// The files that make up a configuration, in the order in which they are read.
+struct ConfigurationFiles: Equatable {
+    /// `statusd.yaml`, or the one file a user named.
+    var main: String?
+    /// The drop-ins, by name.
+    var dropIns: [String] = []
+
+    /// Finds them as systemd finds its own (UAPI.6): a file hides those of the same name in less important directories, and a link to
+    /// `/dev/null` (or an empty file) hides them without saying anything itself.
+    static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
+        switch location {
+        case .file(let path): return ConfigurationFiles(main: path)
+        case .directories(let directories):
+            var files = ConfigurationFiles()
+            files.main = directories.map { $0 + "/statusd.yaml" }.first(where: exists)
+            var dropIns: [String: String] = [:]
+            for directory in directories {
+                for name in names(in: directory + "/conf.d") where dropIns[name] == nil {
+                    dropIns[name] = directory + "/conf.d/" + name
+                }
+            }
+            files.dropIns = dropIns.sorted { $0.key < $1.key }.map(\.value)
+            return files
+        }
+    }
+
+    var isEmpty: Bool { main == nil && dropIns.isEmpty }
+
+    private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    private static func names(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasSuffix(".yaml") && !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+}

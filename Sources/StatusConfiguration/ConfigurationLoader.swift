@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// What came of reading all files.
+public struct LoadedConfiguration: Sendable {
+    /// What the files say together, those that cannot be read left out.
+    public var configuration: Configuration
+    /// What is not as it should be, in the order of the files.
+    public var problems: [Problem]
+    /// The files that are disabled as a whole.
+    public var failedFiles: Set<String>
+
+    /// The problems that disable something.
+    public var errors: [Problem] { problems.filter { $0.severity == .error } }
+}
+
+/// Reads all files of a configuration and puts them together.
+public struct ConfigurationLoader: Sendable {
+    private let location: ConfigurationLocation
+
+    /// A loader for the files at `location`.
+    public init(location: ConfigurationLocation) { self.location = location }
+
+    /// Reads the files as they are now.
+    ///
+    /// A drop-in that cannot be read disables what it says and nothing else.
+    ///
+    /// - Throws: the ``Problem`` of the main file, without which nothing is known.
+    public func load() throws(Problem) -> LoadedConfiguration {
+        let files = ConfigurationFiles.find(at: location)
+        guard !files.isEmpty else {
+            return LoadedConfiguration(configuration: .embedded, problems: [], failedFiles: [])
+        }
+        var merger = ConfigurationMerger()
+        if let main = files.main { merger.add(try read(main)) }
+        for file in files.dropIns {
+            do throws(Problem) {
+                merger.add(try read(file))
+            } catch {
+                merger.fail(file, error)
+            }
+        }
+        return merger.finish()
+    }
+
+    private func read(_ file: String) throws(Problem) -> ConfigurationFragment {
+        try ConfigurationReader.read(try ConfigurationText.read(file), file: file)
+    }
+}
+
+/// Puts fragments together: what is said later holds.
+private struct ConfigurationMerger {
+    private var configuration = Configuration()
+    private var placeholder = defaultPlaceholder
+    private var drafts: [ServerName: ServerDraft] = [:]
+    private var problems: [Problem] = []
+    private var failedFiles: Set<String> = []
+
+    private static let defaultPlaceholder = "no status yet"
+
+    mutating func add(_ fragment: ConfigurationFragment) {
+        if let select = fragment.select { configuration.select = select }
+        if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
+        if let placeholder = fragment.placeholder { self.placeholder = placeholder }
+        for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
+        for (name, draft) in fragment.servers { drafts[name] = draft }
+        problems += fragment.warnings
+    }
+
+    mutating func fail(_ file: String, _ problem: Problem) {
+        failedFiles.insert(file)
+        problems.append(problem)
+    }
+
+    consuming func finish() -> LoadedConfiguration {
+        for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
+            configuration.servers[name] = ServerConfiguration(
+                summary: draft.summary, source: draft.source, placeholder: draft.placeholder ?? placeholder,
+                failure: draft.failure.map { "\(draft.origin): \($0)" }, origin: draft.origin)
+            if let failure = draft.failure {
+                problems.append(Problem(.error, at: draft.origin, server: name, reason: failure))
+            }
+        }
+        return LoadedConfiguration(configuration: configuration, problems: problems, failedFiles: failedFiles)
+    }
+}

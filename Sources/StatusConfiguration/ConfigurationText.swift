@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The text of a configuration file.
+enum ConfigurationText {
+    /// More than this is no configuration.
+    static let maximumLength = 1024 * 1024
+
+    /// Reads a file, never waiting for it.
+    ///
+    /// - Throws: a ``Problem`` in words, where it cannot be read or is no text.
+    static func read(_ path: String) throws(Problem) -> String {
+        func problem(_ reason: String) -> Problem { Problem(.error, at: Origin(file: path), reason: reason) }
+        // Without O_NONBLOCK a named pipe without a writer would hold the daemon up for ever.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw problem("cannot be read: \(String(cString: strerror(errno)))") }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &chunk, chunk.count)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw problem("cannot be read: \(String(cString: strerror(errno)))") }
+            if count == 0 { break }
+            bytes += chunk[..<count]
+            if bytes.count > maximumLength { throw problem("is larger than 1 MiB, which no configuration is") }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw problem("is not UTF-8") }
+        return text
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import Varlink
+
+/// The parameters of `Describe`, `Select` and `Refresh`: a server, or none.
+public struct ServerParameters: JSONReadable, Sendable {
+    /// The server's name as the caller wrote it, which may be none; nil where the caller named none.
+    public var server: String?
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var server: String?
+        try reader.object { name, reader throws(JSONError) in
+            guard name == "server" else { throw .unknownMember(name) }
+            server = try String?(from: &reader)
+        }
+        self.server = server
+    }
+}
+
+/// The parameters of `List` and `Reload`: none.
+public struct NoParameters: JSONReadable, Sendable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        try reader.object { name, _ throws(JSONError) in throw .unknownMember(name) }
+    }
+}
+
+/// The parameters of `Watch`.
+public struct WatchParameters: JSONReadable, JSONWritable, Sendable {
+    /// The server to follow; nil for the selected one.
+    public var server: String?
+    /// Whether to follow all.
+    public var all: Bool?
+    /// Whether to be told, too, what was posted again unchanged.
+    public var updates: Bool?
+    /// Where to go on.
+    public var since: Cursor?
+
+    /// Parameters with what belongs to them.
+    public init(server: String? = nil, all: Bool? = nil, updates: Bool? = nil, since: Cursor? = nil) {
+        self.server = server
+        self.all = all
+        self.updates = updates
+        self.since = since
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var parameters = WatchParameters()
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "server": parameters.server = try String?(from: &reader)
+            case "all": parameters.all = try Bool?(from: &reader)
+            case "updates": parameters.updates = try Bool?(from: &reader)
+            case "since": parameters.since = try Cursor?(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+        self = parameters
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("server", server)
+            writer.member("all", all)
+            writer.member("updates", updates)
+            writer.member("since", since)
+        }
+    }
+}
+
+/// The parameters of `Post`.
+public struct PostParameters: JSONReadable, Sendable {
+    /// Whose status it is.
+    public var server: ServerName
+    /// What it says, as it was sent.
+    public var text: String
+    /// How serious it is; nil means ok.
+    public var level: Level?
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var server: ServerName?
+        var text: String?
+        var level: Level?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "server": server = try ServerName(from: &reader)
+            case "text": text = try reader.string()
+            case "level": level = try Level?(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+        guard let server else { throw .missingMember("server") }
+        guard let text else { throw .missingMember("text") }
+        self.server = server
+        self.text = text
+        self.level = level
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+public import Varlink
+
+/// One thing in the configuration that could not be used.
+public struct Failure: JSONReadable, JSONWritable, Hashable, Sendable, CustomStringConvertible {
+    /// The file.
+    public var file: String
+    /// The line, counted from 1.
+    public var line: Int?
+    /// The server it is about.
+    public var server: String?
+    /// What is wrong and what to do about it.
+    public var reason: String
+
+    /// A failure with what belongs to it.
+    public init(file: String, line: Int?, server: String?, reason: String) {
+        self.file = file
+        self.line = line
+        self.server = server
+        self.reason = reason
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var file: String?
+        var line: Int?
+        var server: String?
+        var reason: String?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "file": file = VisibleText.escape(try reader.string())
+            case "line": line = try Int?(from: &reader)
+            case "server": server = try String?(from: &reader).map { VisibleText.escape($0) }
+            case "reason": reason = VisibleText.escape(try reader.string())
+            default: try reader.skip()
+            }
+        }
+        guard let file else { throw .missingMember("file") }
+        guard let reason else { throw .missingMember("reason") }
+        self.init(file: file, line: line, server: server, reason: reason)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("file", file)
+            writer.member("line", line)
+            writer.member("server", server)
+            writer.member("reason", reason)
+        }
+    }
+
+    public var description: String {
+        "\(file)\(line.map { ":\($0)" } ?? ""): \(server.map { "server \($0): " } ?? "")\(reason)"
+    }
+}
+
+/// The reply of `Reload`.
+public struct ReloadReply: JSONReadable, JSONWritable, Sendable {
+    /// The servers that are new.
+    public var added: [String]
+    /// Those whose configuration became another.
+    public var changed: [String]
+    /// Those that are gone.
+    public var removed: [String]
+    /// What could not be used.
+    public var failed: [Failure]
+
+    /// A reply with what belongs to it.
+    public init(added: [String] = [], changed: [String] = [], removed: [String] = [], failed: [Failure] = []) {
+        self.added = added
+        self.changed = changed
+        self.removed = removed
+        self.failed = failed
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var reply = ReloadReply()
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "added": reply.added = try [String](from: &reader)
+            case "changed": reply.changed = try [String](from: &reader)
+            case "removed": reply.removed = try [String](from: &reader)
+            case "failed": reply.failed = try [Failure](from: &reader)
+            default: try reader.skip()
+            }
+        }
+        self = reply
+    }
+
+    public func write(to writer: inout JSONWriter) { writer.object(writeMembers) }
+
+    /// Writes the members of the reply's parameters.
+    public func writeMembers(to writer: inout JSONWriter) {
+        writer.member("added", added)
+        writer.member("changed", changed)
+        writer.member("removed", removed)
+        writer.member("failed", failed)
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import Varlink
+
+extension ServerState: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var name: ServerName?
+        var source: String?
+        var phase: Phase?
+        // The name and the rest are put in when all have been read: members come in any order.
+        var optional = Optionals()
+        try reader.object { member, reader throws(JSONError) in
+            switch member {
+            case "name": name = try ServerName(from: &reader)
+            case "source": source = VisibleText.escape(try reader.string())
+            case "phase": phase = try Phase(from: &reader)
+            default: try optional.read(member, from: &reader)
+            }
+        }
+        guard let name else { throw .missingMember("name") }
+        guard let source else { throw .missingMember("source") }
+        guard let phase else { throw .missingMember("phase") }
+        self.init(name: name, summary: optional.summary, source: source, phase: phase, message: optional.message)
+        status = optional.status
+        isStale = optional.isStale
+        isRefreshable = optional.isRefreshable
+        isRefreshing = optional.isRefreshing
+        isSelected = optional.isSelected
+        revision = optional.revision
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", name.rawValue)
+            writer.member("description", summary)
+            writer.member("source", source)
+            writer.member("phase", phase)
+            writer.member("status", status)
+            writer.member("message", message)
+            writer.member("stale", isStale)
+            writer.member("refreshable", isRefreshable)
+            writer.member("refreshing", isRefreshing)
+            writer.member("selected", isSelected)
+            writer.member("revision", revision)
+        }
+    }
+}
+
+/// What a server may have beside what it must have.
+private struct Optionals {
+    var summary: String?
+    var status: Status?
+    var message: String?
+    var isStale = false
+    var isRefreshable = false
+    var isRefreshing = false
+    var isSelected = false
+    var revision = 0
+
+    mutating func read(_ member: String, from reader: inout JSONReader) throws(JSONError) {
+        switch member {
+        case "description": summary = try String?(from: &reader).map { VisibleText.escape($0) }
+        case "status": status = try Status?(from: &reader)
+        case "message": message = try String?(from: &reader).map { VisibleText.escape($0) }
+        case "stale": isStale = try reader.boolean()
+        case "refreshable": isRefreshable = try reader.boolean()
+        case "refreshing": isRefreshing = try reader.boolean()
+        case "selected": isSelected = try reader.boolean()
+        case "revision": revision = try reader.integer()
+        default: try reader.skip()
+        }
+    }
+}
+
+extension Event: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var kind: EventKind?
+        var cursor: Cursor?
+        var server: ServerState?
+        var servers: [ServerState]?
+        var missed: Int?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "kind": kind = try EventKind(from: &reader)
+            case "cursor": cursor = try Cursor(from: &reader)
+            case "server": server = try ServerState?(from: &reader)
+            case "servers": servers = try [ServerState]?(from: &reader)
+            case "missed": missed = try Int?(from: &reader)
+            default: try reader.skip()
+            }
+        }
+        guard let kind else { throw .missingMember("kind") }
+        guard let cursor else { throw .missingMember("cursor") }
+        self.init(kind: kind, cursor: cursor, server: server, servers: servers, missed: missed)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("kind", kind)
+            writer.member("cursor", cursor)
+            writer.member("server", server)
+            writer.member("servers", servers)
+            writer.member("missed", missed)
+        }
+    }
+}

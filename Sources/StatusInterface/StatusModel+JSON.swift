@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import Varlink
+
+extension Level: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        guard let level = Level(rawValue: try reader.string()) else { throw reader.error(.type(expected: "Level")) }
+        self = level
+    }
+
+    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+}
+
+extension Phase: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        guard let phase = Phase(rawValue: try reader.string()) else { throw reader.error(.type(expected: "Phase")) }
+        self = phase
+    }
+
+    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+}
+
+extension EventKind: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        guard let kind = EventKind(rawValue: try reader.string()) else {
+            throw reader.error(.type(expected: "EventKind"))
+        }
+        self = kind
+    }
+
+    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+}
+
+extension Timestamp: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        guard let time = Timestamp(try reader.string()) else { throw reader.error(.type(expected: "RFC 3339")) }
+        self = time
+    }
+
+    public func write(to writer: inout JSONWriter) { description.write(to: &writer) }
+}
+
+extension ServerName: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        guard let name = ServerName(try reader.string()) else { throw reader.error(.type(expected: "server name")) }
+        self = name
+    }
+
+    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+}
+
+extension Cursor: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var epoch: String?
+        var revision: Int?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "epoch": epoch = try reader.string()
+            case "revision": revision = try reader.integer()
+            default: throw .unknownMember(name)
+            }
+        }
+        guard let epoch else { throw .missingMember("epoch") }
+        guard let revision else { throw .missingMember("revision") }
+        self.init(epoch: epoch, revision: revision)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("epoch", epoch)
+            writer.member("revision", revision)
+        }
+    }
+}
+
+extension Status: JSONReadable, JSONWritable {
+    // What a daemon adds later is passed over: a client understands newer daemons.
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var text: StatusText?
+        var level: Level?
+        var changedAt: Timestamp?
+        var updatedAt: Timestamp?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            // Escaped once more, since nobody but this daemon vouches for what comes out of a socket.
+            case "text": text = StatusText(fitting: try reader.string())
+            case "level": level = try Level(from: &reader)
+            case "changedAt": changedAt = try Timestamp(from: &reader)
+            case "updatedAt": updatedAt = try Timestamp(from: &reader)
+            default: try reader.skip()
+            }
+        }
+        guard let text else { throw .missingMember("text") }
+        guard let level else { throw .missingMember("level") }
+        guard let changedAt else { throw .missingMember("changedAt") }
+        guard let updatedAt else { throw .missingMember("updatedAt") }
+        self.init(text: text, level: level, changedAt: changedAt, updatedAt: updatedAt)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("text", text.rawValue)
+            writer.member("level", level)
+            writer.member("changedAt", changedAt)
+            writer.member("updatedAt", updatedAt)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place in the daemon's history.
+public struct Cursor: Hashable, Sendable, CustomStringConvertible {
+    /// Names one life of the daemon.
+    public var epoch: String
+    /// Counts the events of that life.
+    public var revision: Int
+
+    /// The place behind event number `revision` of the life `epoch`.
+    public init(epoch: String, revision: Int) {
+        self.epoch = epoch
+        self.revision = revision
+    }
+
+    public var description: String { "\(epoch):\(revision)" }
+}
+
+/// What an event says.
+public enum EventKind: String, Sendable, CaseIterable {
+    /// The state as it is now: first on every stream, and again after each gap.
+    case snapshot
+    /// The selection moved; the event carries all of the server that is now selected.
+    case selected
+    /// Text, level, phase or staleness became another.
+    case changed
+    /// Posted again, unchanged; only where updates were asked for.
+    case updated
+    /// A load began that somebody asked for.
+    case refreshing
+    /// That load ended.
+    case refreshed
+    /// A server appeared.
+    case added
+    /// A server went away.
+    case removed
+    /// The reader was too slow, or its cursor is too old.
+    case gap
+    /// There is nothing else to say.
+    case alive
+}
+
+/// One line of a stream.
+public struct Event: Hashable, Sendable {
+    /// What it says.
+    public var kind: EventKind
+    /// Where the reader stands once it has read this.
+    public var cursor: Cursor
+    /// The server it is about, with all of its state.
+    public var server: ServerState?
+    /// All servers, in a snapshot of all.
+    public var servers: [ServerState]?
+    /// In a gap: how many events this reader missed, nil where that is not known.
+    public var missed: Int?
+
+    /// An event with what belongs to its kind.
+    public init(
+        kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil, missed: Int? = nil
+    ) {
+        self.kind = kind
+        self.cursor = cursor
+        self.server = server
+        self.servers = servers
+        self.missed = missed
+    }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How serious a status is, in the words of the Nagios plugin interface.
+public enum Level: String, Sendable, CaseIterable {
+    case ok, warning, critical, unknown
+}
+
+/// Where a server stands with what it has to show.
+public enum Phase: String, Sendable, CaseIterable {
+    /// Its first load has not ended.
+    case loading
+    /// It has a status.
+    case loaded
+    /// Its load ended with nothing to show.
+    case empty
+    /// Its last load failed.
+    case failed
+}

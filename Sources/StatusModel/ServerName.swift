@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The name of a server: `[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}`.
+///
+/// What passes is safe as a file's name, as a journal field's value and on a terminal.
+public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// The longest name, in bytes.
+    public static let maximumLength = 64
+
+    /// What a name has to look like, for people.
+    public static let rule = "a letter or digit, then at most 63 letters, digits, dots, underscores, colons, @ or hyphens"
+
+    /// The name's text.
+    public let rawValue: String
+
+    /// Makes a name of `text`, or returns nil where it is none.
+    public init?(_ text: some StringProtocol) {
+        guard let first = text.utf8.first, Self.isAlphanumeric(first), text.utf8.count <= Self.maximumLength,
+            text.utf8.allSatisfy(Self.isAllowed)
+        else { return nil }
+        rawValue = String(text)
+    }
+
+    public var description: String { rawValue }
+
+    public static func < (left: ServerName, right: ServerName) -> Bool { left.rawValue < right.rawValue }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "@"), UInt8(ascii: "-"): true
+        default: isAlphanumeric(byte)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a server said last, and when.
+public struct Status: Hashable, Sendable {
+    /// The text that people read.
+    public var text: StatusText
+    /// How serious it is.
+    public var level: Level
+    /// When text or level last became another.
+    public var changedAt: Timestamp
+    /// When it was last posted, changed or not.
+    public var updatedAt: Timestamp
+
+    /// A status with all that belongs to it.
+    public init(text: StatusText, level: Level, changedAt: Timestamp, updatedAt: Timestamp) {
+        self.text = text
+        self.level = level
+        self.changedAt = changedAt
+        self.updatedAt = updatedAt
+    }
+}
+
+/// All there is to know about a server at one moment: the `Server` of the control interface.
+public struct ServerState: Hashable, Sendable {
+    /// Its name, which never changes.
+    public var name: ServerName
+    /// What its configuration says about it, for people.
+    public var summary: String?
+    /// Where its statuses come from: `push`, `notify` and so on.
+    public var source: String
+    /// Where it stands with what it has to show.
+    public var phase: Phase
+    /// The last known status, kept while it loads again and after a load failed.
+    public var status: Status?
+    /// Why the server is empty or failed.
+    public var message: String?
+    /// Whether the status is older than the server's time to live.
+    public var isStale = false
+    /// Whether a load can be asked for.
+    public var isRefreshable = false
+    /// Whether a load runs that somebody asked for.
+    public var isRefreshing = false
+    /// Whether it is the selected server.
+    public var isSelected = false
+    /// The revision of the event that last touched it.
+    public var revision = 0
+
+    /// A server that has shown nothing yet.
+    public init(name: ServerName, summary: String? = nil, source: String, phase: Phase, message: String? = nil) {
+        self.name = name
+        self.summary = summary
+        self.source = source
+        self.phase = phase
+        self.message = message
+    }
+
+    /// The one line to show for it: the last known status, else why there is none.
+    public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
+
+    /// Whether all is well: it has a status, which is ok and fresh, and its last load did not fail.
+    public var isHealthy: Bool { status?.level == .ok && phase == .loaded && !isStale }
+}

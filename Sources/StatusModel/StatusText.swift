@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The text of a status: one visible line of 1 to 1024 bytes of UTF-8.
+///
+/// It is trimmed of white space, and what is invisible in it is escaped (``VisibleText``), before its length is judged.
+public struct StatusText: Hashable, Sendable, CustomStringConvertible {
+    /// The longest text, in bytes of UTF-8.
+    public static let maximumLength = 1024
+
+    /// The text itself.
+    public let rawValue: String
+
+    /// Takes `text` as it is.
+    ///
+    /// - Throws: ``InvalidStatus`` where nothing is left of it, or it is too long.
+    public init(_ text: String) throws(InvalidStatus) {
+        let visible = Self.normalize(text)
+        if visible.isEmpty { throw .empty }
+        let length = visible.utf8.count
+        if length > Self.maximumLength { throw .tooLong(length) }
+        rawValue = visible
+    }
+
+    /// Takes as much of `text` as fits, for a source that cannot be told: what is too long is cut at a character and ends in `…`.
+    ///
+    /// Returns nil where nothing is left of it.
+    public init?(fitting text: String) {
+        let visible = Self.normalize(text)
+        if visible.isEmpty { return nil }
+        rawValue = visible.utf8.count <= Self.maximumLength ? visible : Self.cut(visible)
+    }
+
+    public var description: String { rawValue }
+
+    private static func normalize(_ text: String) -> String {
+        let bytes = text.utf8
+        if let first = bytes.first, let last = bytes.last, first != 0x20, last != 0x20, VisibleText.isPlain(text) {
+            return text
+        }
+        let scalars = text.unicodeScalars
+        guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
+            let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })
+        else { return "" }
+        return VisibleText.escape(text[start...end])
+    }
+
+    private static func cut(_ text: String) -> String {
+        let ellipsis = "…"
+        var room = maximumLength - ellipsis.utf8.count
+        var kept = ""
+        for character in text {
+            room -= character.utf8.count
+            if room < 0 { break }
+            kept.append(character)
+        }
+        return kept + ellipsis
+    }
+}
+
+/// Why a text is no status.
+public enum InvalidStatus: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Nothing but white space.
+    case empty
+    /// This many bytes, which are more than ``StatusText/maximumLength``.
+    case tooLong(Int)
+
+    public var description: String {
+        switch self {
+        case .empty: "a status needs a text"
+        case .tooLong(let length):
+            "a status has at most \(StatusText.maximumLength) bytes of UTF-8, this one has \(length)"
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A moment of the wall clock, to the millisecond.
+///
+/// Written as RFC 3339 in UTC, always with three digits of a second: `2026-11-21T08:30:00.250Z`. It is for people and for the
+/// journal; nothing is decided by it, since the wall clock may jump.
+public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible {
+    /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
+    public var milliseconds: Int64
+
+    /// The moment this many milliseconds after 1970 began.
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
+
+    public var description: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// The 24 characters of its RFC 3339 form (years 0000 to 9999).
+    public var bytes: [UInt8] {
+        let (days, ofDay) = milliseconds.quotientAndRemainder(flooringBy: 86_400_000)
+        let date = CivilDate(daysSinceEpoch: days)
+        var out: [UInt8] = []
+        out.reserveCapacity(24)
+        func append(_ value: Int64, digits: Int, then end: Unicode.Scalar) {
+            var divisor: Int64 = digits == 4 ? 1000 : digits == 3 ? 100 : 10
+            for _ in 0..<digits {
+                out.append(UInt8(ascii: "0") + UInt8(value / divisor % 10))
+                divisor /= 10
+            }
+            out.append(UInt8(ascii: end))
+        }
+        append(date.year, digits: 4, then: "-")
+        append(date.month, digits: 2, then: "-")
+        append(date.day, digits: 2, then: "T")
+        append(ofDay / 3_600_000, digits: 2, then: ":")
+        append(ofDay / 60_000 % 60, digits: 2, then: ":")
+        append(ofDay / 1000 % 60, digits: 2, then: ".")
+        append(ofDay % 1000, digits: 3, then: "Z")
+        return out
+    }
+
+    /// Reads the form that ``description`` writes; nil for any other.
+    public init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }
+        let separators: [(Int, Unicode.Scalar)] = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"), (19, ".")]
+        for (position, scalar) in separators where bytes[position] != UInt8(ascii: scalar) { return nil }
+        func number(_ range: Range<Int>) -> Int64? {
+            bytes[range].allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+                ? bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) } : nil
+        }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
+            let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
+            let fraction = number(20..<23), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
+            second < 60
+        else { return nil }
+        let days = CivilDate(year: year, month: month, day: day).daysSinceEpoch
+        milliseconds = ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction
+    }
+}
+
+/// A date of the proleptic Gregorian calendar.
+///
+/// The arithmetic is Howard Hinnant's `civil_from_days` and `days_from_civil` ("chrono-Compatible Low-Level Date
+/// Algorithms"), which count in eras of 400 years that begin in March.
+struct CivilDate: Equatable {
+    var year: Int64
+    var month: Int64
+    var day: Int64
+
+    init(year: Int64, month: Int64, day: Int64) {
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    init(daysSinceEpoch: Int64) {
+        let (era, ofEra) = (daysSinceEpoch + 719_468).quotientAndRemainder(flooringBy: 146_097)
+        let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
+        let dayOfYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    }
+
+    var daysSinceEpoch: Int64 {
+        let (era, yearOfEra) = (month <= 2 ? year - 1 : year).quotientAndRemainder(flooringBy: 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+}
+
+extension Int64 {
+    fileprivate func quotientAndRemainder(flooringBy divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
+}

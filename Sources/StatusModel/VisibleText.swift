@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text from outside made safe to show: no character in it moves a cursor, ends a line or turns the direction of writing.
+///
+/// C0 and C1 controls, DEL, the line and paragraph separators and the bidirectional controls become visible escapes as
+/// Swift writes them (`\n`, `\u{9b}`). Everything else stays as it is, so that escaping twice changes nothing.
+public enum VisibleText {
+    /// Returns `text` with its invisible controls escaped.
+    public static func escape(_ text: some StringProtocol) -> String {
+        guard text.utf8.contains(where: mayBelongToControl) else { return String(text) }
+        var visible = ""
+        visible.reserveCapacity(text.utf8.count + 8)
+        for scalar in text.unicodeScalars {
+            if isControl(scalar) {
+                visible += escaped(scalar)
+            } else {
+                visible.unicodeScalars.append(scalar)
+            }
+        }
+        return visible
+    }
+
+    /// Whether every byte is printable ASCII, which needs no further look.
+    static func isPlain(_ text: some StringProtocol) -> Bool {
+        text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
+    }
+
+    private static func mayBelongToControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte >= 0x7f }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0..<0x20, 0x7f..<0xa0: true  // C0, DEL, C1
+        case 0x2028, 0x2029: true  // line and paragraph separators
+        case 0x061c, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: true  // bidirectional controls
+        default: false
+        }
+    }
+
+    private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        switch scalar {
+        case "\0": "\\0"
+        case "\t": "\\t"
+        case "\n": "\\n"
+        case "\r": "\\r"
+        default: "\\u{\(String(scalar.value, radix: 16))}"
+        }
+    }
+}

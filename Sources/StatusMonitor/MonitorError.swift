@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+
+/// Why the monitor could not do what it was asked.
+public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It knows no server of this name.
+    case noSuchServer(ServerName)
+    /// No server is selected.
+    case nothingSelected
+
+    public var description: String {
+        switch self {
+        case .noSuchServer(let name): "there is no server \(name)"
+        case .nothingSelected: "no server is selected"
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+
+/// What is known of a server before it says anything: what its configuration says, or that somebody posted to it.
+public struct ServerDefinition: Hashable, Sendable {
+    /// Its name.
+    public var name: ServerName
+    /// What its configuration says about it, for people.
+    public var summary: String?
+    /// Where its statuses come from: `push`, `notify` and so on.
+    public var source: String
+    /// What is shown until it has a status.
+    public var placeholder: String
+    /// Why it cannot be followed; nil where it can.
+    public var failure: String?
+
+    /// The placeholder of servers that have none of their own.
+    public static let defaultPlaceholder = "no status yet"
+
+    /// A definition with what belongs to it.
+    public init(
+        name: ServerName, summary: String? = nil, source: String, placeholder: String = defaultPlaceholder,
+        failure: String? = nil
+    ) {
+        self.name = name
+        self.summary = summary
+        self.source = source
+        self.placeholder = placeholder
+        self.failure = failure
+    }
+}

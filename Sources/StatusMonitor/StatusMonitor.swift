@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import StatusModel
+import Synchronization
+
+/// The servers, what they said, and which of them is selected.
+///
+/// Every change, of whatever server, gets the next revision of one log. It is noted under a lock; then, outside it, the server
+/// posts its notification and the log's readers are woken, on the caller's thread. So a caller on the event loop reaches every
+/// stream without a hop to another thread.
+public final class StatusMonitor: Sendable {
+    /// Where servers post their notifications.
+    public let center: NotificationCenter
+
+    private let ledger: Mutex<Ledger>
+    private let now: @Sendable () -> Timestamp
+
+    /// A monitor without servers.
+    ///
+    /// - Parameters:
+    ///   - epoch: names this life of the daemon, for cursors.
+    ///   - capacity: how many events a reader may be behind before it gets a gap.
+    ///   - center: where servers post their notifications.
+    ///   - now: the wall clock.
+    public init(
+        epoch: String = .randomEpoch(), capacity: Int = 4096, center: NotificationCenter = .default,
+        now: @escaping @Sendable () -> Timestamp = Timestamp.now
+    ) {
+        self.center = center
+        self.now = now
+        ledger = Mutex(Ledger(epoch: epoch, capacity: capacity))
+    }
+
+    // MARK: Reading
+
+    /// The place behind the newest event.
+    public var cursor: Cursor { ledger.withLock { $0.cursor } }
+
+    /// All servers, by name.
+    public var states: [ServerState] { ledger.withLock { $0.states } }
+
+    /// One server.
+    public func state(of name: ServerName) throws(MonitorError) -> ServerState {
+        try withLedger { ledger throws(MonitorError) in try ledger.state(of: name) }
+    }
+
+    /// The selected server.
+    public func selectedState() throws(MonitorError) -> ServerState {
+        try withLedger { ledger throws(MonitorError) in try ledger.selectedState() }
+    }
+
+    /// What is selected now.
+    public var selection: Selection { ledger.withLock { $0.selection } }
+
+    /// How many readers the log has.
+    public var watchCount: Int { ledger.withLock { $0.watchCount } }
+
+    // MARK: Servers
+
+    /// Adds a server; returns whether there was none of that name.
+    @discardableResult
+    public func add(_ definition: ServerDefinition) -> Bool { follow(ledger.withLock { $0.add(definition) }) != nil }
+
+    /// Removes a server. Where it is the selected one, none is selected then.
+    public func remove(_ name: ServerName) throws(MonitorError) {
+        let wasSelected = selection.server?.name == name
+        follow(try withLedger { ledger throws(MonitorError) in try ledger.remove(name) })
+        if wasSelected { postSelection() }
+    }
+
+    /// Takes over a server's new definition. What it said last stays.
+    public func redefine(_ definition: ServerDefinition) throws(MonitorError) {
+        follow(try withLedger { ledger throws(MonitorError) in try ledger.redefine(definition) })
+    }
+
+    // MARK: Statuses
+
+    /// Posts a status of a server; returns the revision of the event.
+    @discardableResult
+    public func post(_ text: StatusText, level: Level = .ok, to name: ServerName) throws(MonitorError) -> Int {
+        let now = now()
+        return follow(
+            try withLedger { ledger throws(MonitorError) in
+                try ledger.post(text, level: level, to: name, at: now)
+            })
+    }
+
+    /// Notes a sign of life of a server that says nothing new. One that has no status yet stays without.
+    public func touch(_ name: ServerName) throws(MonitorError) {
+        let now = now()
+        follow(try withLedger { ledger throws(MonitorError) in try ledger.touch(name, at: now) })
+    }
+
+    // MARK: Selecting
+
+    /// Selects a server, or none. Selecting the selected one changes nothing.
+    ///
+    /// Every reader sees the new server from the return on. What follows the selection by itself, as ``SelectionWatcher`` does,
+    /// is still on its way.
+    @discardableResult
+    public func select(_ name: ServerName?) throws(MonitorError) -> SelectionChange {
+        let (change, consequences) = try withLedger { ledger throws(MonitorError) in
+            let previous = ledger.selected
+            let consequences = try ledger.select(name)
+            let change = SelectionChange(
+                selection: ledger.selection, state: try? ledger.selectedState(), previous: previous,
+                isChange: consequences != nil, cursor: ledger.cursor)
+            return (change, consequences)
+        }
+        follow(consequences)
+        if change.isChange { postSelection() }
+        return change
+    }
+
+    // MARK: Watching
+
+    /// Adds a reader of the log, which begins with the state as it is now, or behind a cursor.
+    ///
+    /// - Parameters:
+    ///   - target: which events.
+    ///   - updates: whether also statuses posted again unchanged.
+    ///   - since: go on behind this cursor. One of another life of the daemon, or too old, begins with a gap and a snapshot.
+    ///   - onEvents: called, on whatever thread a change is made, when there is something to read after ``Watch/next()`` had returned nil.
+    public func watch(
+        _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil,
+        onEvents: @escaping @Sendable () -> Void
+    ) throws(MonitorError) -> Watch {
+        let id = try withLedger { ledger throws(MonitorError) in
+            try ledger.watch(target, updates: updates, since: since, wake: onEvents)
+        }
+        return Watch(id: id, monitor: self)
+    }
+
+    func next(_ id: Int) -> Event? { ledger.withLock { $0.next(id) } }
+
+    func unwatch(_ id: Int) { ledger.withLock { $0.unwatch(id) } }
+
+    // MARK: Probing
+
+    /// Sends a probe the way of a status: into the log, and as a notification of `server`. Returns its revision.
+    func postProbe(as server: Server) -> Int {
+        var consequences = ledger.withLock { $0.appendProbe() }
+        var state = ServerState(name: server.name, source: "probe", phase: .loaded)
+        state.revision = consequences.revision
+        consequences.update = (server, StatusUpdate(state: state))
+        return follow(consequences)
+    }
+
+    // MARK: -
+
+    /// `Mutex.withLock` for bodies that throw a ``MonitorError``.
+    private func withLedger<T: Sendable>(
+        _ body: (inout Ledger) throws(MonitorError) -> T
+    ) throws(MonitorError) -> T {
+        let result: Result<T, MonitorError> = ledger.withLock { ledger in
+            do throws(MonitorError) { return .success(try body(&ledger)) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    @discardableResult
+    private func follow(_ consequences: Consequences) -> Int {
+        if let (server, update) = consequences.update { server.post(update, to: center) }
+        for wake in consequences.wakes { wake() }
+        return consequences.revision
+    }
+
+    @discardableResult
+    private func follow(_ consequences: Consequences?) -> Int? { consequences.map { follow($0) as Int } }
+
+    private func postSelection() { center.post(name: .didSelectServer, object: self) }
+}
+
+extension String {
+    /// 32 hexadecimal digits that no other life of the daemon has.
+    public static func randomEpoch() -> String {
+        let digits = String(UInt128.random(in: 0...UInt128.max), radix: 16)
+        return String(repeating: "0", count: 32 - digits.count) + digits
+    }
+}
+
+extension Timestamp {
+    /// The wall clock's time.
+    public static func now() -> Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
+}

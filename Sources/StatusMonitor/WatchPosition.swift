@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+
+/// Which events a reader wants.
+public enum WatchTarget: Hashable, Sendable {
+    /// Those of the selected server, whichever that is from moment to moment, and the selections themselves.
+    case selected
+    /// Those of one server.
+    case server(ServerName)
+    /// All.
+    case all
+    /// The daemon's own probes.
+    case probe
+}
+
+/// Where a reader stands in the log, and what it still has to be told: all that a reader costs.
+struct WatchPosition {
+    /// Why a snapshot comes next.
+    enum SnapshotReason: Equatable {
+        case beginning, afterGap
+    }
+
+    let target: WatchTarget
+    /// Whether statuses posted again unchanged are wanted, too.
+    let wantsUpdates: Bool
+    /// Called when there is something to read after there was nothing.
+    let wake: @Sendable () -> Void
+
+    /// Everything of interest up to this revision has been read.
+    var revision: Int
+    /// How many events of interest came since. Those that are still in the log will be read; where some are not, there is a gap.
+    var pending = 0
+    /// Whether what is pending must not be written any more, because the selection has moved on.
+    var isSuperseded = false
+    /// Whether the stream begins with a gap of unknown length, its cursor being too old or of another life.
+    var isLost = false
+    var snapshot: SnapshotReason?
+
+    /// Whether there is nothing to read now.
+    var isCaughtUp: Bool { pending == 0 && snapshot == nil && !isLost }
+
+    /// Whether the reader wants to know of an entry.
+    func wants(_ entry: LogEntry) -> Bool {
+        guard case .event(let kind) = entry.kind else { return target == .probe }
+        if kind == .updated && !wantsUpdates { return false }
+        switch target {
+        case .all: return true
+        case .probe: return false
+        case .server(let name): return entry.state?.name == name && kind != .selected
+        case .selected: return kind == .selected || entry.isOfSelected
+        }
+    }
+
+    /// Takes note of a new entry of interest; returns whether the reader has to be woken.
+    mutating func note(_ revision: Int) -> Bool {
+        let wasCaughtUp = isCaughtUp
+        // Nothing of interest lies between, or it would have been noted: a quiet server never causes a false gap.
+        if wasCaughtUp { self.revision = revision - 1 }
+        pending += 1
+        return wasCaughtUp
+    }
+
+    /// Skips what is pending: the reader has been told all there is to know up to `revision`, or how much it missed.
+    mutating func skip(to revision: Int) {
+        self.revision = revision
+        pending = 0
+        isSuperseded = false
+        isLost = false
+    }
+}

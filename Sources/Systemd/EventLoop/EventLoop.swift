@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The event loop: sd-event(3) on a thread of its own, which is the executor of this global actor.
+///
+/// Whatever owns a descriptor is isolated to it, so what comes in is handled on the loop's thread without a hop and without a lock.
+/// Nothing on it may wait: a call that blocks holds up everything, and the watchdog notices.
+@globalActor
+public actor EventLoop {
+    /// The one loop of the process.
+    public static let shared = EventLoop()
+
+    /// The loop's thread as an executor, for `executorPreference:`.
+    public static let executor = EventLoopExecutor()
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { Self.executor.asUnownedSerialExecutor() }
+
+    /// Runs `body` on the loop and returns what it returns, as `MainActor.run` does.
+    public static func run<Result: Sendable>(
+        _ body: @EventLoop @Sendable () throws -> Result
+    ) async rethrows -> Result {
+        try await body()
+    }
+
+    /// Runs `body` on the loop: at once where the caller is on its thread already, else as soon as the loop is free, in order.
+    public nonisolated static func perform(_ body: @escaping @EventLoop @Sendable () -> Void) {
+        if executor.isCurrent {
+            assumeIsolated(body)
+        } else {
+            executor.enqueue(body)
+        }
+    }
+
+    /// Runs `body` when what is being handled now, and every job it enqueued, has been handled, before the loop waits again.
+    ///
+    /// For work that one pass does for many: a flush for a batch of messages.
+    @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {
+        executor.endOfTurn.append { assumeIsolated(body) }
+    }
+
+    /// Says that the caller is on the loop's thread, as C callbacks of the loop are; stops the process where it is not.
+    public nonisolated static func assumeIsolated<Result: Sendable>(
+        _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line
+    ) rethrows -> Result {
+        precondition(executor.isCurrent, "not on the event loop's thread", file: file, line: line)
+        return try withoutActuallyEscaping(body) { body in
+            // The thread was checked above; the cast takes off the isolation only, as MainActor.assumeIsolated does.
+            try unsafeBitCast(body, to: (() throws -> Result).self)()
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What C calls. In a file of their own and nonisolated: a closure that is formed in an isolated context, given to C and called on
+// another thread stops the process.
+
+import CSystemd
+import Glibc
+import Synchronization
+
+/// The thread of the one loop, 0 until it begins.
+private let eventLoopThread = Atomic<pthread_t>(0)
+
+/// Whether the caller is on the event loop's thread.
+var isEventLoopThread: Bool { pthread_self() == eventLoopThread.load(ordering: .relaxed) }
+
+func runEventLoop(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context else { return nil }
+    eventLoopThread.store(pthread_self(), ordering: .relaxed)
+    pthread_setname_np(pthread_self(), "sd-event")
+    Unmanaged<EventLoopExecutor>.fromOpaque(context).takeRetainedValue().run()
+    return nil
+}
+
+func drainWakeUp(
+    _ source: OpaquePointer?, _ descriptor: Int32, _ events: UInt32, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    var count: UInt64 = 0
+    eventfd_read(descriptor, &count)
+    return 0
+}
+
+func ioCallback(
+    _ source: OpaquePointer?, _ descriptor: Int32, _ events: UInt32, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let context else { return 0 }
+    let source = Unmanaged<IOSource>.fromOpaque(context).takeUnretainedValue()
+    EventLoop.assumeIsolated { source.fire(IOSource.Events(epoll: events)) }
+    return 0
+}
+
+func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMutableRawPointer?) -> Int32 {
+    guard let context else { return 0 }
+    let source = Unmanaged<TimerSource>.fromOpaque(context).takeUnretainedValue()
+    EventLoop.assumeIsolated { source.fire() }
+    return 0
+}
+
+func signalCallback(
+    _ source: OpaquePointer?, _ information: UnsafePointer<signalfd_siginfo>?, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let context, let signal = information?.pointee.ssi_signo else { return 0 }
+    let source = Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue()
+    EventLoop.assumeIsolated { source.fire(Int32(signal)) }
+    return 0
+}

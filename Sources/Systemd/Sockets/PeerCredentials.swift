@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// Who is at the other end of a Unix socket, as the kernel vouches for it.
+public struct PeerCredentials: Sendable, Hashable {
+    /// The process, as it was when it connected or sent.
+    public var processID: Int32
+    /// Its effective user.
+    public var userID: UInt32
+    /// Its effective group.
+    public var groupID: UInt32
+    /// Its supplementary groups; empty where they are not known.
+    public var groups: [UInt32]
+
+    /// Credentials with what belongs to them.
+    public init(processID: Int32, userID: UInt32, groupID: UInt32, groups: [UInt32] = []) {
+        self.processID = processID
+        self.userID = userID
+        self.groupID = groupID
+        self.groups = groups
+    }
+
+    /// Whether the process is in a group, as its own or a supplementary one.
+    public func isMember(of group: UInt32) -> Bool { groupID == group || groups.contains(group) }
+
+    /// The peer of a connected stream socket (`SO_PEERCRED`, `SO_PEERGROUPS`; unix(7)).
+    init(ofConnected descriptor: Int32) throws(SystemdError) {
+        var credentials = statusd_credentials()
+        var length = socklen_t(MemoryLayout<statusd_credentials>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
+            throw SystemdError(errno: errno, "cannot tell who is at the other end of a socket")
+        }
+        self.init(
+            processID: credentials.pid, userID: credentials.uid, groupID: credentials.gid,
+            groups: Self.groups(ofConnected: descriptor))
+    }
+
+    private static func groups(ofConnected descriptor: Int32) -> [UInt32] {
+        var groups = [UInt32](repeating: 0, count: 16)
+        while true {
+            var length = socklen_t(groups.count * MemoryLayout<UInt32>.size)
+            if getsockopt(descriptor, SOL_SOCKET, SO_PEERGROUPS, &groups, &length) == 0 {
+                return Array(groups.prefix(Int(length) / MemoryLayout<UInt32>.size))
+            }
+            // The kernel says how much room it needs. Where it does not know groups, there are none.
+            let needed = Int(length) / MemoryLayout<UInt32>.size
+            guard errno == ERANGE, needed > groups.count else { return [] }
+            groups = [UInt32](repeating: 0, count: needed)
+        }
+    }
+}

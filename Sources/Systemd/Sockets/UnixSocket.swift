@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// Unix sockets, all close-on-exec and non-blocking.
+public enum UnixSocket {
+    private static let stream = Int32(SOCK_STREAM.rawValue)
+    private static let datagram = Int32(SOCK_DGRAM.rawValue)
+
+    /// A stream socket that listens at `path`.
+    ///
+    /// One that nobody listens on any more is replaced; nothing else is ever removed.
+    ///
+    /// - Parameters:
+    ///   - path: where.
+    ///   - mode: who may connect, as file permissions.
+    ///   - backlog: how many connections may wait to be accepted.
+    /// - Throws: ``SystemdError/Code/addressInUse`` where a living process listens, ``SystemdError/Code/notASocket`` where
+    ///   something else stands there, and whatever the directory does not allow.
+    public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(SystemdError) -> OwnedDescriptor {
+        let lock = try lockDirectory(of: path)
+        defer { withExtendedLifetime(lock) {} }
+        try removeDead(path, type: stream)
+        let socket = try bind(path, type: stream, mode: mode)
+        guard Glibc.listen(socket.rawValue, backlog) == 0 else {
+            throw SystemdError(errno: errno, "cannot listen at \(path)")
+        }
+        return socket
+    }
+
+    /// A datagram socket bound to `path`, which is told who sends (`SO_PASSCRED`); the rules are those of ``listen(at:mode:backlog:)``.
+    public static func bindDatagram(at path: String, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {
+        let lock = try lockDirectory(of: path)
+        defer { withExtendedLifetime(lock) {} }
+        try removeDead(path, type: datagram)
+        let socket = try bind(path, type: datagram, mode: mode)
+        var isOn: Int32 = 1
+        guard setsockopt(socket.rawValue, SOL_SOCKET, SO_PASSCRED, &isOn, socklen_t(MemoryLayout<Int32>.size)) == 0
+        else { throw SystemdError(errno: errno, "cannot ask for credentials at \(path)") }
+        return socket
+    }
+
+    /// A stream socket connected to `address`.
+    ///
+    /// Where the listener's backlog is full it waits, at most `timeout`, on the caller's thread.
+    public static func connect(
+        to address: UnixAddress, timeout: Duration = .seconds(5)
+    ) throws(SystemdError) -> OwnedDescriptor {
+        let socket = try make(stream)
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            let failure = try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+            if failure == 0 { return socket }
+            guard failure == EAGAIN || failure == EINTR, ContinuousClock.now < deadline else {
+                throw SystemdError(errno: failure, "cannot connect to \(address)")
+            }
+            // A Unix socket's connect has nothing to poll for: the kernel says EAGAIN while the backlog is full.
+            usleep(2000)
+        }
+    }
+
+    /// Accepts a connection; nil where nobody waits any more.
+    ///
+    /// - Throws: ``SystemdError/Code/exhausted`` where descriptors have run out: then the caller has to pause accepting.
+    public static func accept(_ listener: Int32) throws(SystemdError) -> OwnedDescriptor? {
+        while true {
+            let descriptor = accept4(
+                listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
+            if descriptor >= 0 { return OwnedDescriptor(adopting: descriptor) }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EAGAIN: return nil
+            default: throw SystemdError(errno: errno, "cannot accept a connection")
+            }
+        }
+    }
+
+    /// Who is at the other end of a connected stream socket.
+    public static func peerCredentials(of descriptor: Int32) throws(SystemdError) -> PeerCredentials {
+        try PeerCredentials(ofConnected: descriptor)
+    }
+
+    // MARK: -
+
+    private static func make(_ type: Int32) throws(SystemdError) -> OwnedDescriptor {
+        let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type | flags, 0)
+        guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot make a socket") }
+        return OwnedDescriptor(adopting: descriptor)
+    }
+
+    private static func bind(_ path: String, type: Int32, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {
+        let socket = try make(type)
+        // For a socket the mode of the descriptor, less the umask, becomes that of the path (Linux): it is never wider for a moment.
+        guard fchmod(socket.rawValue, mode) == 0 else { throw SystemdError(errno: errno, "cannot set the mode of \(path)") }
+        let failure = try UnixAddress.path(path).withSocketAddress { Glibc.bind(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+        guard failure == 0 else { throw SystemdError(errno: failure, "cannot make the socket \(path)") }
+        guard chmod(path, mode) == 0 else { throw SystemdError(errno: errno, "cannot set the mode of \(path)") }
+        return socket
+    }
+
+    /// Holds a lock on the directory while a socket in it is looked at and replaced, so that of two daemons that start at the same
+    /// moment one sees the other.
+    private static func lockDirectory(of path: String) throws(SystemdError) -> OwnedDescriptor {
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot use the directory \(parent)") }
+        let directory = OwnedDescriptor(adopting: descriptor)
+        while flock(descriptor, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw SystemdError(errno: errno, "cannot lock the directory \(parent)") }
+        }
+        return directory
+    }
+
+    /// Removes a socket that nobody listens on any more.
+    private static func removeDead(_ path: String, type: Int32) throws(SystemdError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw SystemdError(.notASocket, "\(path) is no socket; remove it, or use another directory")
+        }
+        let probe = try make(type)
+        let failure = try UnixAddress.path(path).withSocketAddress {
+            Glibc.connect(probe.rawValue, $0, $1) == 0 ? 0 : errno
+        }
+        // Refused means that nobody is there. A full backlog or a socket of the other type means that somebody is.
+        guard failure == ECONNREFUSED || failure == ENOENT else {
+            throw SystemdError(.addressInUse, "\(path) is in use by another process; stop that first")
+        }
+        guard unlink(path) == 0 || errno == ENOENT else {
+            throw SystemdError(errno: errno, "cannot replace the socket \(path) that nobody uses")
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Systemd
+
+/// Why a service could not be asked, or its answer not be read. What a service answers is a ``VarlinkError``.
+public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is.
+    public enum Code: Sendable, Hashable {
+        /// Nobody listens at the address.
+        case noService
+        /// This user may not connect.
+        case permissionDenied
+        /// The address is none.
+        case invalidAddress
+        /// The service has closed the connection, or the caller has.
+        case closed
+        /// The answer is not Varlink.
+        case malformedReply
+        /// Any other failure of the system.
+        case system
+    }
+
+    /// What kind of failure it is.
+    public let code: Code
+    /// What happened, as a sentence without its full stop.
+    public let description: String
+
+    /// An error with a sentence of its own.
+    public init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    /// The error of a connection that could not be made.
+    public init(_ error: SystemdError) {
+        let code: Code =
+            switch error.code {
+            case .notFound, .connectionRefused, .timedOut: .noService
+            case .permissionDenied: .permissionDenied
+            case .invalidAddress, .pathTooLong, .notASocket: .invalidAddress
+            default: .system
+            }
+        self.init(code, error.message)
+    }
+
+    static let closed = VarlinkClientError(.closed, "the service has closed the connection")
+}

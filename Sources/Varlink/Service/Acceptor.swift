@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Systemd
+
+/// Accepts the connections of one listening socket.
+@EventLoop
+final class Acceptor {
+    private let listener: OwnedDescriptor
+    private let logger: Logger
+    private let onConnection: @EventLoop (OwnedDescriptor) -> Void
+    private var source: IOSource?
+    private var timer: TimerSource?
+
+    /// So that a flood of clients does not starve those who are there.
+    private static let connectionsPerWake = 64
+    /// How long to wait for descriptors when there are none left; without it the loop would spin.
+    private static let pause = Duration.milliseconds(100)
+
+    init(
+        _ listener: OwnedDescriptor, logger: Logger, onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
+    ) throws(SystemdError) {
+        self.listener = listener
+        self.logger = logger
+        self.onConnection = onConnection
+        source = try IOSource(descriptor: listener.rawValue, events: .readable) { [weak self] _ in self?.accept() }
+        timer = try TimerSource { [weak self] in self?.source?.events = .readable }
+    }
+
+    func cancel() {
+        source?.cancel()
+        timer?.cancel()
+        source = nil
+        timer = nil
+    }
+
+    private func accept() {
+        for _ in 0..<Self.connectionsPerWake {
+            do throws(SystemdError) {
+                guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }
+                onConnection(descriptor)
+            } catch {
+                logger.warning("cannot accept connections for now", metadata: ["reason": "\(error)"])
+                source?.events = []
+                timer?.schedule(after: Self.pause)
+                return
+            }
+        }
+    }
+}

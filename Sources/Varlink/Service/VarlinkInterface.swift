@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Systemd
+
+/// An interface as a service implements it.
+@EventLoop
+public protocol VarlinkInterface: AnyObject {
+    /// What the interface has, in Varlink's interface definition language.
+    nonisolated var interfaceDescription: InterfaceDescription { get }
+
+    /// Answers a call of a method that the description has, or sees to it that it is answered later.
+    ///
+    /// Calls of one connection come in their order, the next one only when this one has been answered.
+    func handle(_ call: VarlinkCall)
+}

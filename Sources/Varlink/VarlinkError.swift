@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An error reply: what a method of an interface says went wrong.
+public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The error's full name, `interface.Error`.
+    public var name: String
+    /// The bytes of its parameters, a JSON object.
+    public var parameters: [UInt8]
+
+    /// An error whose parameters are JSON already.
+    public init(name: String, parameters: [UInt8]) {
+        self.name = name
+        self.parameters = parameters
+    }
+
+    /// An error; `body` writes the members of its parameters.
+    public init(_ name: String, _ body: (inout JSONWriter) -> Void = { _ in }) {
+        var writer = JSONWriter(reserving: 64)
+        writer.object(body)
+        self.init(name: name, parameters: writer.bytes)
+    }
+
+    /// One parameter that is a text; nil where it is not there or is none.
+    public func text(_ parameter: String) -> String? {
+        let text = try? JSONReader.read(parameters) { reader throws(JSONError) in
+            var text: String?
+            try reader.object { name, reader throws(JSONError) in
+                if name == parameter { text = try String?(from: &reader) }
+            }
+            return text
+        }
+        return text ?? nil
+    }
+
+    public var description: String { "\(name) \(String(decoding: parameters, as: UTF8.self))" }
+}
+
+// The errors of the interface `org.varlink.service`, which every service has.
+extension VarlinkError {
+    private static func standard(_ name: String, _ parameter: StaticString, _ value: String) -> VarlinkError {
+        VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, value) }
+    }
+
+    /// The service has no interface of this name.
+    public static func interfaceNotFound(_ interface: String) -> VarlinkError {
+        standard("InterfaceNotFound", "interface", interface)
+    }
+
+    /// The interface has no method of this name.
+    public static func methodNotFound(_ method: String) -> VarlinkError {
+        standard("MethodNotFound", "method", method)
+    }
+
+    /// The interface has the method, the service does not.
+    public static func methodNotImplemented(_ method: String) -> VarlinkError {
+        standard("MethodNotImplemented", "method", method)
+    }
+
+    /// This parameter is unknown, missing or of another type.
+    public static func invalidParameter(_ parameter: String) -> VarlinkError {
+        standard("InvalidParameter", "parameter", parameter)
+    }
+
+    /// The caller may not do this.
+    public static let permissionDenied = VarlinkError("org.varlink.service.PermissionDenied")
+
+    /// The method answers only calls with `more`.
+    public static let expectedMore = VarlinkError("org.varlink.service.ExpectedMore")
+}

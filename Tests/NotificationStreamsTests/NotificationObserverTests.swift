@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import NotificationStreams
+
+@Suite("The observer under a sequence of notifications")
+struct NotificationObserverTests {
+    let center = NotificationCenter()
+
+    /// What only the observer's block, which the center holds, and the iterator hold.
+    private struct Traces {
+        weak var server: Server?
+        weak var storage: NotificationStorage?
+    }
+
+    @Test("An observer is there as long as its iterator, and holds its object")
+    func livesWithIterator() {
+        var traces = Traces()
+        var iterator: NotificationCenter.Notifications.Iterator?
+        do {
+            let server = Server(center: center)
+            let made = center.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()
+            traces = Traces(server: server, storage: made.subscription.storage)
+            iterator = made
+        }
+        #expect(traces.server != nil)
+        #expect(traces.storage != nil)
+        iterator = nil
+        #expect(iterator == nil)
+        #expect(traces.server == nil)
+        #expect(traces.storage == nil)
+    }
+
+    @Test("A notification that is buffered does not outlive the iterator either")
+    func dropsBuffered() {
+        weak var payload: Server?
+        do {
+            let iterator = center.notifications(named: .didUpdateStatus).makeAsyncIterator()
+            let server = Server(center: center)
+            server.signIn()
+            payload = server
+            withExtendedLifetime(iterator) {}
+        }
+        #expect(payload == nil)
+    }
+
+    @Test("A thousand watchers that were cancelled leave no observer", .timeLimit(.minutes(1)))
+    func cancelledLeaveNone() async {
+        let executor = StepExecutor()
+        var traces: [Traces] = []
+        for _ in 0..<1000 {
+            let storages = Log<Traces>()
+            let task = Task(executorPreference: executor) { [center] in
+                let server = Server(center: center)
+                var iterator = center.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()
+                storages.append(Traces(server: server, storage: iterator.subscription.storage))
+                while await iterator.next() != nil {}
+            }
+            executor.run()
+            traces += storages.entries
+            task.cancel()
+            executor.run()
+            await task.value
+        }
+        #expect(traces.count == 1000)
+        #expect(traces.allSatisfy { $0.server == nil && $0.storage == nil })
+    }
+
+    @Test("A wait that is cancelled ends the observer at once, though the iterator stays", .timeLimit(.minutes(1)))
+    func cancelEndsAtOnce() async {
+        let executor = StepExecutor()
+        let gate = Gate()
+        let log = Log<String>()
+        let task = Task(executorPreference: executor) { [center] in
+            var iterator = center.notifications(named: .didUpdateStatus).makeAsyncIterator()
+            while await iterator.next() != nil {}
+            log.append("ended")
+            await gate.pass()
+            withExtendedLifetime(iterator) {}
+        }
+        executor.run()
+        task.cancel()
+        executor.run()
+        #expect(log.entries == ["ended"])
+        weak var payload: Server?
+        do {
+            let server = Server(center: center)
+            payload = server
+            server.signIn()
+        }
+        #expect(payload == nil)
+        gate.open()
+        executor.run()
+        await task.value
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Holds tasks up until it is opened; to be cancelled does not let them through.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            return state.waiting
+        }
+        for task in waiting {
+            task.resume()
+        }
+    }
+
+    func pass() async {
+        await withCheckedContinuation { task in
+            let isOpen = state.withLock { state in
+                if !state.isOpen {
+                    state.waiting.append(task)
+                }
+                return state.isOpen
+            }
+            if isOpen {
+                task.resume()
+            }
+        }
+    }
+
+    /// Waits until the task is cancelled.
+    static func untilCancelled() async {
+        let gate = Gate()
+        await withTaskCancellationHandler {
+            await gate.pass()
+        } onCancel: {
+            gate.open()
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@Suite struct ServerNameTests {
+    @Test(
+        "a name begins with a letter or digit and has at most 64 characters",
+        arguments: ["a", "0", "db", "web-1.example.org", "user@host:1_2", String(repeating: "x", count: 64)])
+    func accepts(_ text: String) { #expect(ServerName(text)?.rawValue == text) }
+
+    @Test(
+        "what could be a path, an option or nothing is no name",
+        arguments: ["", ".", "..", "-x", "_x", "a/b", "a b", "a\n", "ä", "a\0", String(repeating: "x", count: 65)])
+    func refuses(_ text: String) { #expect(ServerName(text) == nil) }
+}
+
+@Suite struct StatusTextTests {
+    @Test("a text is trimmed of white space of every kind")
+    func trims() throws {
+        #expect(try StatusText(" \t Signed In \r\n").rawValue == "Signed In")
+        #expect(try StatusText("\u{2028}\u{85}Signed In\u{3000}").rawValue == "Signed In")
+    }
+
+    @Test(
+        "what would control a terminal or a protocol becomes visible",
+        arguments: [
+            ("a\nREADY=1", #"a\nREADY=1"#), ("a\0b", #"a\0b"#), ("a\tb", #"a\tb"#), ("a\r\nb", #"a\r\nb"#),
+            ("\u{1b}[2J", #"\u{1b}[2J"#), ("a\u{9b}b", #"a\u{9b}b"#), ("a\u{7f}", #"a\u{7f}"#),
+            ("a\u{2028}b", #"a\u{2028}b"#), ("a\u{202e}b", #"a\u{202e}b"#), ("a\u{2066}b", #"a\u{2066}b"#),
+            ("näïve 🙂", "näïve 🙂"),
+        ])
+    func escapes(_ text: String, _ visible: String) throws {
+        #expect(try StatusText(text).rawValue == visible)
+        #expect(try StatusText(visible).rawValue == visible)
+    }
+
+    @Test("a caller is told that a text is empty or too long, counted in bytes after escaping")
+    func refuses() {
+        #expect(throws: InvalidStatus.empty) { try StatusText(" \n\t ") }
+        #expect(throws: Never.self) { try StatusText(String(repeating: "x", count: 1024)) }
+        #expect(throws: InvalidStatus.tooLong(1025)) { try StatusText(String(repeating: "x", count: 1025)) }
+        #expect(throws: InvalidStatus.tooLong(1026)) { try StatusText("x" + String(repeating: "\n", count: 512) + "x") }
+        #expect(throws: InvalidStatus.tooLong(2000)) { try StatusText(String(repeating: "ä", count: 1000)) }
+    }
+
+    @Test("from a source that cannot be told a long text is cut at a character and ends in an ellipsis")
+    func cuts() {
+        let text = StatusText(fitting: "x" + String(repeating: "👨‍👩‍👧‍👦", count: 100))?.rawValue ?? ""
+        #expect(text.utf8.count <= 1024)
+        #expect(text.hasSuffix("👨‍👩‍👧‍👦…"))
+        #expect(StatusText(fitting: "short")?.rawValue == "short")
+        #expect(StatusText(fitting: " \n") == nil)
+    }
+}
+
+@Suite struct TimestampTests {
+    @Test(
+        "a moment is written as RFC 3339 in UTC with milliseconds, and read back",
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"), (1_795_249_800_250, "2026-11-21T08:30:00.250Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+        ] as [(Int64, String)])
+    func writes(_ milliseconds: Int64, _ text: String) {
+        #expect(Timestamp(milliseconds: milliseconds).description == text)
+        #expect(Timestamp(text)?.milliseconds == milliseconds)
+    }
+
+    @Test(
+        "what is not of that form is no moment",
+        arguments: ["", "2026-11-21", "2026-11-21T08:30:00Z", "2026-13-21T08:30:00.000Z", "2026-11-21 08:30:00.000Z"])
+    func refuses(_ text: String) { #expect(Timestamp(text) == nil) }
+}

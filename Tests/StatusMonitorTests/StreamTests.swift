@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StatusModel
+import StatusMonitor
+import Synchronization
+import Testing
+
+/// A monitor with servers, whose clock stands still until it is told to go on.
+struct MonitorFixture {
+    let monitor: StatusMonitor
+    let center = NotificationCenter()
+    private let clock = Clock()
+
+    init(servers: [String] = ["a", "b"], capacity: Int = 64) {
+        let clock = clock
+        monitor = StatusMonitor(epoch: "test", capacity: capacity, center: center) {
+            Timestamp(milliseconds: clock.milliseconds.withLock { $0 })
+        }
+        for server in servers { monitor.add(ServerDefinition(name: name(server), source: "push")) }
+    }
+
+    private final class Clock: Sendable { let milliseconds = Mutex<Int64>(0) }
+
+    func advance(by milliseconds: Int64) { clock.milliseconds.withLock { $0 += milliseconds } }
+
+    func post(_ text: String, to server: String, level: Level = .ok) throws {
+        try monitor.post(try StatusText(text), level: level, to: name(server))
+    }
+
+    func watch(
+        _ target: WatchTarget = .selected, updates: Bool = false, since: Int? = nil, epoch: String = "test",
+        onEvents: @escaping @Sendable () -> Void = {}
+    ) throws -> Watch {
+        try monitor.watch(
+            target, updates: updates, since: since.map { Cursor(epoch: epoch, revision: $0) }, onEvents: onEvents)
+    }
+}
+
+/// A name that is known to be one.
+func name(_ text: String) -> ServerName {
+    guard let name = ServerName(text) else { preconditionFailure("\(text) is no name") }
+    return name
+}
+
+extension Watch {
+    /// All that there is to read now, as `kind server text`.
+    func lines() -> [String] {
+        var lines: [String] = []
+        while let event = next() {
+            if let missed = event.missed { lines.append("\(event.kind) \(missed)") } else {
+                lines.append("\(event.kind) \(event.server.map { "\($0.name) \($0.headline)" } ?? "-")")
+            }
+        }
+        return lines
+    }
+}
+
+@Suite("Streams") struct StreamTests {
+    @Test("invariant 1: the line that selects a server carries its whole state, and no line of the old one follows")
+    func switchIsAtomic() throws {
+        let fixture = MonitorFixture()
+        try fixture.post("a 1", to: "a")
+        try fixture.post("b 1", to: "b")
+        try fixture.monitor.select(name("a"))
+        let watch = try fixture.watch()
+        #expect(watch.lines() == ["snapshot a a 1"])
+        try fixture.post("a 2", to: "a")
+        #expect(watch.lines() == ["changed a a 2"])
+        try fixture.monitor.select(name("b"))
+        try fixture.post("a 3", to: "a")
+        try fixture.post("b 2", to: "b")
+        #expect(watch.lines() == ["selected b b 1", "changed b b 2"])
+    }
+
+    @Test("invariant 1: what was not yet written of the old server when the selection moved is never written")
+    func supersededIsNotWritten() throws {
+        let fixture = MonitorFixture()
+        try fixture.monitor.select(name("a"))
+        let watch = try fixture.watch()
+        #expect(watch.lines() == ["snapshot a no status yet"])
+        try fixture.post("a 1", to: "a")
+        try fixture.post("a 2", to: "a")
+        try fixture.monitor.select(name("b"))
+        #expect(watch.lines() == ["gap 3", "snapshot b no status yet"])
+        try fixture.post("b 1", to: "b")
+        #expect(watch.lines() == ["changed b b 1"])
+    }
+
+    @Test("invariant 4: revisions of a stream grow, without repeats, in the order of the log")
+    func oneOrder() throws {
+        let fixture = MonitorFixture()
+        let watch = try fixture.watch(.all)
+        _ = watch.next()
+        for round in 0..<10 {
+            try fixture.post("a \(round)", to: "a")
+            try fixture.monitor.select(name(round.isMultiple(of: 2) ? "a" : "b"))
+            try fixture.post("b \(round)", to: "b")
+        }
+        var revisions: [Int] = []
+        while let event = watch.next() { revisions.append(event.cursor.revision) }
+        #expect(revisions == Array(3...32))
+    }
+
+    @Test("invariant 5: a reader that is too slow gets the number it missed, then a snapshot, and then goes on")
+    func slowReaderGetsGap() throws {
+        let fixture = MonitorFixture(capacity: 8)
+        let watch = try fixture.watch(.server(name("a")))
+        #expect(watch.lines() == ["snapshot a no status yet"])
+        for round in 1...20 { try fixture.post("a \(round)", to: "a") }
+        #expect(watch.lines() == ["gap 20", "snapshot a a 20"])
+        try fixture.post("a 21", to: "a")
+        #expect(watch.lines() == ["changed a a 21"])
+    }
+
+    @Test("invariant 5: a quiet server causes no gap, however much the others say")
+    func quietServerHasNoGap() throws {
+        let fixture = MonitorFixture(capacity: 8)
+        let watch = try fixture.watch(.server(name("a")))
+        _ = watch.lines()
+        for round in 1...100 { try fixture.post("b \(round)", to: "b") }
+        try fixture.post("a 1", to: "a")
+        for round in 101...104 { try fixture.post("b \(round)", to: "b") }
+        #expect(watch.lines() == ["changed a a 1"])
+        try fixture.post("a 2", to: "a")
+        for round in 1...100 { try fixture.post("b again \(round)", to: "b") }
+        #expect(watch.lines() == ["gap 1", "snapshot a a 2"])
+    }
+
+    @Test("invariant 5: between a gap and its snapshot nothing is lost uncounted")
+    func gapAfterGap() throws {
+        let fixture = MonitorFixture(capacity: 4)
+        let watch = try fixture.watch(.server(name("a")))
+        _ = watch.next()
+        for round in 1...10 { try fixture.post("a \(round)", to: "a") }
+        #expect(watch.next()?.missed == 10)
+        try fixture.post("a 11", to: "a")
+        #expect(watch.lines() == ["gap 1", "snapshot a a 11"])
+    }
+
+    @Test("invariant 7: the same text and level again is an event only for readers who asked for updates")
+    func eventIsChange() throws {
+        let fixture = MonitorFixture()
+        let changes = try fixture.watch(.all)
+        let updates = try fixture.watch(.all, updates: true)
+        _ = (changes.next(), updates.next())
+        try fixture.post("up", to: "a")
+        fixture.advance(by: 5000)
+        try fixture.post("up", to: "a")
+        #expect(changes.lines() == ["changed a up"])
+        #expect(updates.lines() == ["changed a up", "updated a up"])
+        let status = try #require(try fixture.monitor.state(of: name("a")).status)
+        #expect(status.updatedAt.milliseconds - status.changedAt.milliseconds == 5000)
+        try fixture.post("up", to: "a", level: .warning)
+        #expect(changes.lines() == ["changed a up"])
+    }
+
+    @Test("a reader is woken once when there is something to read, and again only after it has read all")
+    func wakesOnce() throws {
+        let fixture = MonitorFixture()
+        let counter = Counter()
+        let watch = try fixture.watch(.server(name("a"))) { counter.increment() }
+        _ = watch.lines()
+        try fixture.post("1", to: "a")
+        try fixture.post("2", to: "a")
+        try fixture.post("b", to: "b")
+        #expect(counter.value == 1)
+        _ = watch.lines()
+        try fixture.post("3", to: "a")
+        #expect(counter.value == 2)
+    }
+
+    @Test("a watch of a server that nobody knows is refused, and one that is dropped is removed")
+    func lifetime() throws {
+        let fixture = MonitorFixture()
+        #expect(throws: MonitorError.noSuchServer(name("c"))) { try fixture.watch(.server(name("c"))) }
+        var watch: Watch? = try fixture.watch()
+        #expect(fixture.monitor.watchCount == 1)
+        _ = watch?.next()
+        watch = nil
+        #expect(fixture.monitor.watchCount == 0)
+    }
+}
+
+@Suite("Resuming") struct ResumingTests {
+    @Test("invariant 6: a stream goes on behind a cursor, without a snapshot and without a repeat")
+    func resumes() throws {
+        let fixture = MonitorFixture()
+        try fixture.post("a 1", to: "a")
+        let cursor = fixture.monitor.cursor
+        try fixture.post("a 2", to: "a")
+        try fixture.post("b 1", to: "b")
+        let watch = try fixture.watch(.server(name("a")), since: cursor.revision)
+        #expect(watch.lines() == ["changed a a 2"])
+        let quiet = try fixture.watch(.server(name("a")), since: fixture.monitor.cursor.revision)
+        #expect(quiet.lines() == [])
+    }
+
+    @Test("invariant 6: a cursor of another life, of the future or too old begins with a gap and a snapshot")
+    func lost() throws {
+        let fixture = MonitorFixture(capacity: 8)
+        for round in 1...20 { try fixture.post("a \(round)", to: "a") }
+        let expected = ["gap -", "snapshot a a 20"]
+        #expect(try fixture.watch(.server(name("a")), since: 22, epoch: "other").lines() == expected)
+        #expect(try fixture.watch(.server(name("a")), since: 1000).lines() == expected)
+        #expect(try fixture.watch(.server(name("a")), since: 3).lines() == expected)
+    }
+
+    @Test("invariant 6: a quiet server's stream is resumed however old the cursor is")
+    func quiet() throws {
+        let fixture = MonitorFixture(capacity: 8)
+        try fixture.post("a 1", to: "a")
+        let cursor = fixture.monitor.cursor
+        for round in 1...50 { try fixture.post("b \(round)", to: "b") }
+        let watch = try fixture.watch(.server(name("a")), since: cursor.revision)
+        #expect(watch.lines() == [])
+        try fixture.post("a 2", to: "a")
+        #expect(watch.lines() == ["changed a a 2"])
+    }
+
+    @Test("invariant 1: resumed behind a switch, a follower is not told what the old server said before it")
+    func resumedBehindSwitch() throws {
+        let fixture = MonitorFixture()
+        try fixture.monitor.select(name("a"))
+        let cursor = fixture.monitor.cursor
+        try fixture.post("a 1", to: "a")
+        try fixture.monitor.select(name("b"))
+        #expect(try fixture.watch(since: cursor.revision).lines() == ["gap 2", "snapshot b no status yet"])
+    }
+}
+
+/// Counts calls from any thread.
+final class Counter: Sendable {
+    private let count = Mutex(0)
+    var value: Int { count.withLock { $0 } }
+    func increment() { count.withLock { $0 += 1 } }
+}
