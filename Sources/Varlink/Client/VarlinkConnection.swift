@@ -2,12 +2,22 @@
 
 public import Systemd
 
-/// A client's connection to a Varlink service. One call at a time: a stream takes the connection for itself.
+/// A client's connection to a Varlink service.
+///
+/// Calls may be made side by side; the service answers them one after another, in their order. A stream takes the connection for
+/// itself until it ends.
 @EventLoop
 public final class VarlinkConnection {
-    private var transport: Transport
-    private var inbox = Inbox()
-    private var waiting: CheckedContinuation<[UInt8], any Error>?
+    /// The place of a call in the order of the replies.
+    typealias Ticket = Int
+
+    private let transport: Transport
+    /// The call that the next reply is for. Those from here to `nextTicket` have not been answered to their end.
+    private var answered: Ticket = 0
+    private var nextTicket: Ticket = 0
+    private var waiting: [Ticket: CheckedContinuation<Void, Never>] = [:]
+    /// Why no more replies can come.
+    private var failure: VarlinkClientError?
 
     /// The longest reply, in bytes.
     private static let maximumReplyBytes = 64 * 1024 * 1024
@@ -29,22 +39,16 @@ public final class VarlinkConnection {
 
     /// Takes over a connected socket.
     public init(_ descriptor: OwnedDescriptor) throws(SystemdError) {
-        let reference = WeakReference()
-        transport = try Transport(descriptor, noticesHangUp: false) { reference.connection?.ready($0) }
+        transport = Transport(descriptor)
         // Nothing is read before somebody waits for it: a reader who is slow holds up the service's stream, not this process's memory.
-        transport.wantsInput = false
-        reference.connection = self
+        try transport.open { [weak self] in self?.ready($0) }
     }
-
-    private final class WeakReference { weak var connection: VarlinkConnection? }
 
     isolated deinit { transport.close() }
 
     /// Closes the connection; who waits for a reply gets an error.
     public func close() {
-        transport.close()
-        waiting?.resume(throwing: VarlinkClientError.closed)
-        waiting = nil
+        fail(VarlinkClientError(.closed, "the connection was closed"))
     }
 
     // MARK: Calling
@@ -57,124 +61,144 @@ public final class VarlinkConnection {
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
     ///   - returning: the type of the reply's parameters.
-    /// - Throws: ``VarlinkError`` for what the service answers, ``VarlinkClientError`` for all else.
+    /// - Throws: ``VarlinkError`` for what the service answers, `CancellationError`, ``VarlinkClientError`` for all else.
     public func call<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self
     ) async throws -> Reply {
-        send(method, flag: nil, parameters)
-        return try await receive(Reply.self).reply
+        try checkOpen()
+        let (reply, continues) = try await receive(Reply.self, for: send(method, flag: nil, parameters))
+        guard !continues else { throw refuse("more replies than were asked for") }
+        return reply
     }
 
     /// Calls a method that nobody is to answer.
-    public func callOneway(_ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }) {
-        send(method, flag: "oneway", parameters)
+    public func callOneway(
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }
+    ) throws(VarlinkClientError) {
+        try checkOpen()
+        write(method, flag: "oneway", parameters)
     }
 
     /// Calls a method that answers with more than one reply.
+    ///
+    /// The call is sent at once. When nobody holds the replies any more before they have ended, the connection is closed, since
+    /// there is no other way to tell the service.
     public func stream<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, of: Reply.Type = Reply.self
-    ) -> VarlinkReplies<Reply> {
-        send(method, flag: "more", parameters)
-        return VarlinkReplies(connection: self)
+    ) throws(VarlinkClientError) -> VarlinkReplies<Reply> {
+        try checkOpen()
+        return VarlinkReplies(source: RepliesSource(connection: self, ticket: send(method, flag: "more", parameters)))
     }
 
-    private func send(_ method: String, flag: StaticString?, _ parameters: (inout JSONWriter) -> Void) {
+    private func checkOpen() throws(VarlinkClientError) {
+        if let failure { throw failure }
+    }
+
+    private func send(
+        _ method: String, flag: StaticString?, _ parameters: (inout JSONWriter) -> Void
+    ) -> Ticket {
+        write(method, flag: flag, parameters)
+        defer { nextTicket += 1 }
+        return nextTicket
+    }
+
+    private func write(_ method: String, flag: StaticString?, _ parameters: (inout JSONWriter) -> Void) {
         transport.write { writer in
-            writer.object { writer in
-                writer.member("method", method)
-                writer.member("parameters", parameters)
-                if let flag { writer.member(flag, true) }
-            }
+            writer.member("method", method)
+            writer.member("parameters", parameters)
+            if let flag { writer.member(flag, true) }
         }
     }
 
     // MARK: Receiving
 
-    func receive<Reply: JSONReadable & Sendable>(_ type: Reply.Type) async throws -> (reply: Reply, continues: Bool) {
-        let message = try await nextMessage()
-        do {
-            let envelope = try ReplyEnvelope(message)
-            if let error = envelope.error { throw VarlinkError(name: error, parameters: envelope.parameters) }
-            let reply = try JSONReader.read(envelope.parameters) { r throws(JSONError) in try Reply(from: &r) }
-            return (reply, envelope.continues)
-        } catch let error as JSONError {
-            close()
-            throw VarlinkClientError(.malformedReply, "the service's reply is not understood: \(error)")
+    /// Waits for the next reply to a call.
+    func receive<Reply: JSONReadable & Sendable>(
+        _ type: Reply.Type, for ticket: Ticket
+    ) async throws -> (reply: Reply, continues: Bool) {
+        while true {
+            if ticket == answered, let message = transport.input.takeMessage() {
+                defer { passOn() }
+                return try decode(message)
+            }
+            if let failure {
+                try Task.checkCancellation()
+                throw failure
+            }
+            await waitForReply(ticket)
         }
     }
 
-    private func nextMessage() async throws -> [UInt8] {
-        if let message = try inbox.take() { return message }
-        guard transport.isOpen else { throw VarlinkClientError.closed }
-        precondition(waiting == nil, "a Varlink connection answers one call at a time")
-        return try await withTaskCancellationHandler {
-            try Task.checkCancellation()
-            return try await withCheckedThrowingContinuation { continuation in
-                waiting = continuation
-                transport.wantsInput = true
+    /// Forgets a stream whose end nobody waits for.
+    func abandon(_ ticket: Ticket) {
+        if ticket >= answered { close() }
+    }
+
+    private func decode<Reply: JSONReadable>(_ message: UnsafeRawBufferPointer) throws -> (Reply, Bool) {
+        let envelope: ReplyEnvelope
+        do throws(JSONError) { envelope = try ReplyEnvelope(message) } catch { throw refuse("\(error)") }
+        if !envelope.continues { answered += 1 }
+        if let error = envelope.error {
+            let parameters = envelope.parameters.map { Array(message[$0]) }
+            throw VarlinkError(name: error, parameters: parameters ?? Array("{}".utf8))
+        }
+        do throws(JSONError) {
+            let reply = try JSONReader.readParameters(message, envelope.parameters, as: Reply.self)
+            return (reply, envelope.continues)
+        } catch {
+            throw refuse("\(error)")
+        }
+    }
+
+    /// Closes the connection to a service that does not speak Varlink, or not as the caller knows it.
+    private func refuse(_ reason: String) -> VarlinkClientError {
+        let error = VarlinkClientError(.malformedReply, "the service's reply is not understood: \(reason)")
+        fail(error)
+        return error
+    }
+
+    private func waitForReply(_ ticket: Ticket) async {
+        precondition(waiting[ticket] == nil, "the replies of a stream have one consumer")
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                waiting[ticket] = continuation
+                if Task.isCancelled { close() } else { passOn() }
             }
         } onCancel: {
             EventLoop.perform { self.close() }
         }
     }
 
+    /// Wakes who waits for the next reply if it is there, and else sees to it that the socket is read.
+    private func passOn() {
+        guard waiting[answered] != nil else { return transport.interest = [] }
+        if failure != nil || transport.input.hasMessage() {
+            waiting.removeValue(forKey: answered)?.resume()
+        } else {
+            transport.interest = .input
+        }
+    }
+
+    private func fail(_ error: VarlinkClientError) {
+        guard failure == nil else { return }
+        failure = error
+        transport.close()
+        let waiting = waiting
+        self.waiting = [:]
+        for continuation in waiting.values { continuation.resume() }
+    }
+
     private func ready(_ events: IOSource.Events) {
-        guard !events.isDisjoint(with: [.readable, .hangUp, .error]) else { return }
-        // A service that went away is noticed when the next reply is asked for: what it sent before is still to be read.
-        guard waiting != nil else { return }
-        do {
-            try inbox.read(from: transport, limit: Self.maximumReplyBytes)
-            guard let message = try inbox.take() else { return }
-            transport.wantsInput = false
-            waiting?.resume(returning: message)
-        } catch {
-            transport.close()
-            waiting?.resume(throwing: error)
-        }
-        waiting = nil
-    }
-}
-
-/// What was read and not taken yet.
-private struct Inbox {
-    private var bytes: [UInt8] = []
-    private var start = 0
-    private var scanned = 0
-
-    /// The next whole message, without its NUL.
-    mutating func take() throws(VarlinkClientError) -> [UInt8]? {
-        guard let end = bytes[max(start, scanned)...].firstIndex(of: 0) else {
-            scanned = bytes.count
-            return nil
-        }
-        let message = Array(bytes[start..<end])
-        start = end + 1
-        scanned = start
-        if start == bytes.count {
-            bytes.removeAll(keepingCapacity: bytes.count <= 128 * 1024)
-            start = 0
-            scanned = 0
-        }
-        return message
-    }
-
-    @EventLoop mutating func read(from transport: Transport, limit: Int) throws(VarlinkClientError) {
-        if start > 0 {
-            bytes.removeFirst(start)
-            scanned -= start
-            start = 0
-        }
-        guard bytes.count <= limit else {
-            throw VarlinkClientError(.malformedReply, "the service's reply is longer than \(limit) bytes")
-        }
-        let input = withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { buffer in
-            let input = transport.read(into: buffer)
-            if case .bytes(let count) = input { bytes.append(contentsOf: buffer[..<count]) }
-            return input
-        }
-        switch input {
-        case .bytes, .nothing: return
-        case .end, .broken: throw .closed
+        // That the service has gone is noticed when the next reply is asked for: what it sent before is still to be read.
+        guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else { return }
+        let result = transport.read()
+        if transport.input.hasMessage() {
+            transport.interest = []
+            passOn()
+        } else if result == .ended {
+            fail(VarlinkClientError(.closed, "the service has closed the connection"))
+        } else if transport.input.count > Self.maximumReplyBytes {
+            _ = refuse("longer than \(Self.maximumReplyBytes) bytes")
         }
     }
 }

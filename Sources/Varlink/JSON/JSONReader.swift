@@ -76,8 +76,9 @@ public struct JSONReader: ~Copyable {
             do throws(JSONError) {
                 try member(name, &self)
             } catch {
-                // Refusing a member whose value was not read, `member` has named it already.
-                throw position == start && error.reason == .unknownMember(name) ? error : error.inside(name)
+                // That a type does not know the member itself names it already; an error from inside its value is further on.
+                let isOwn = error.reason == .unknownMember(name) && error.offset <= start
+                throw isOwn ? JSONError(error.reason, offset: start) : error.inside(name)
             }
             if position == start { try skip() }
             isLast = try ends(UInt8(ascii: "}"))

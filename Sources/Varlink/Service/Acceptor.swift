@@ -11,6 +11,8 @@ final class Acceptor {
     private let onConnection: @EventLoop (OwnedDescriptor) -> Void
     private var source: IOSource?
     private var timer: TimerSource?
+    /// Whether it was said already that there are no descriptors left.
+    private var isExhausted = false
 
     /// So that a flood of clients does not starve those who are there.
     private static let connectionsPerWake = 64
@@ -38,9 +40,13 @@ final class Acceptor {
         for _ in 0..<Self.connectionsPerWake {
             do throws(SystemdError) {
                 guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }
+                isExhausted = false
                 onConnection(descriptor)
             } catch {
-                logger.warning("cannot accept connections for now", metadata: ["reason": "\(error)"])
+                if !isExhausted {
+                    logger.warning("cannot accept connections for now", metadata: ["reason": "\(error)"])
+                }
+                isExhausted = true
                 source?.events = []
                 timer?.schedule(after: Self.pause)
                 return

@@ -1,142 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Logging
 import Systemd
 
 /// One client's connection: messages in, calls one after another, replies out.
+///
+/// What a client has sent is handled even if it leaves at once, since a oneway call is sent in just that way; but what it would
+/// wait for is cancelled the moment it leaves.
 @EventLoop
 final class ServerConnection {
     let credentials: PeerCredentials
-    unowned let service: VarlinkService
-    private(set) var transport: Transport
+    let transport: Transport
+    /// The service, which holds its connections until they are closed.
+    let service: VarlinkService
     /// The stream of the call that is being answered.
-    var stream: VarlinkStream?
+    private(set) var stream: VarlinkStream?
 
-    /// The call that is being answered; the next one waits.
-    private var current: VarlinkCall?
-    /// What was read and not handled yet: the beginning of a message, or whole messages behind the current call.
-    private var unhandled: [UInt8] = []
-    /// Whether whole messages are among what is not handled yet.
-    private var hasWaitingMessages = false
+    /// Whether a call is being answered; the next one waits.
+    private var isBusy = false
+    /// That call, once its handler has returned. Not held, so that one that everybody has forgotten is noticed.
+    private weak var waitingCall: VarlinkCall?
+    /// Whether the loop over the messages is on the stack.
+    private var isHandling = false
     /// Whether the client will send no more.
     private var inputEnded = false
-    private var isHandling = false
+    /// Whether the client will read no more.
+    private var hasDeparted = false
 
-    init(_ descriptor: OwnedDescriptor, service: VarlinkService) throws(SystemdError) {
+    init(_ descriptor: OwnedDescriptor, credentials: PeerCredentials, service: VarlinkService) throws(SystemdError) {
         self.service = service
-        credentials = try UnixSocket.peerCredentials(of: descriptor.rawValue)
-        // In two steps, since the transport calls the connection.
-        let reference = WeakReference()
-        transport = try Transport(descriptor, noticesHangUp: true) { reference.connection?.ready($0) }
-        reference.connection = self
+        self.credentials = credentials
+        transport = Transport(descriptor)
+        try transport.open { [weak self] in self?.ready($0) }
+        transport.interest = .input
     }
-
-    private final class WeakReference { weak var connection: ServerConnection? }
 
     /// Ends the connection. The call that is being answered is cancelled, its stream is closed.
     func close() {
         guard transport.isOpen else { return }
         transport.close()
-        stream?.close()
-        stream = nil
-        current?.abandon()
-        current = nil
+        abandonCall()
         service.remove(self)
     }
 
-    /// The current call has been answered.
-    func callEnded() {
-        stream = nil
-        current = nil
-        // Where a handler answers at once, the loop over the messages goes on behind it.
-        if !isHandling { handleUnhandled() }
+    /// The service ends: what has been answered and what the stream has to say is still sent, then the connection is closed.
+    func drain() {
+        if let stream {
+            stream.pump()
+            // A slow reader's stream goes on from where its output is sent.
+            if !stream.isHungry { abandonCall() }
+        } else {
+            abandonCall()
+        }
+        updateInterest()
     }
+
+    // MARK: What a call reports
+
+    /// The call is answered by a stream.
+    func open(_ stream: VarlinkStream) {
+        self.stream = stream
+    }
+
+    /// The call has been answered to its end.
+    func callEnded() {
+        let stream = stream
+        isBusy = false
+        waitingCall = nil
+        self.stream = nil
+        stream?.close()
+        // Where the handler answers at once, the loop over the messages goes on behind it. Else it begins again when whoever
+        // answered is done with what it does.
+        guard !isHandling else { return }
+        EventLoop.atEndOfTurn {
+            self.handleMessages()
+            self.updateInterest()
+        }
+    }
+
+    /// Nobody can answer the call any more.
+    func callWasForgotten(_ method: String, isOneway: Bool) {
+        guard isBusy, waitingCall == nil else { return }
+        if isOneway { return callEnded() }
+        service.logger.error("a call was never answered", metadata: ["method": "\(method)"])
+        close()
+    }
+
+    /// Whether a reply can still reach the client.
+    var mayReply: Bool { transport.isOpen && !hasDeparted }
 
     // MARK: Reading
 
     private func ready(_ events: IOSource.Events) {
-        if hasWaitingMessages, mayHandle { handleUnhandled() }
-        if events.contains(.readable), mayRead { readAndHandle() }
+        if events.contains(.hangUp) || events.contains(.error) { depart() }
+        if events.contains(.readable), mayRead { inputEnded = transport.read() == .ended }
+        handleMessages()
+        if let stream, stream.isHungry { service.isStopping ? drain() : stream.pump() }
+        updateInterest()
+    }
+
+    private func depart() {
+        hasDeparted = true
+        // Nobody waits for a oneway call, so nobody's leaving ends it.
+        if isBusy, waitingCall?.isOneway != true { abandonCall() }
+    }
+
+    private func abandonCall() {
+        let call = waitingCall
+        let stream = stream
+        isBusy = false
+        waitingCall = nil
+        self.stream = nil
+        stream?.close()
+        call?.abandon()
+    }
+
+    private var mayHandle: Bool {
+        transport.isOpen && !isBusy && !service.isStopping
+            && transport.output.count < service.limits.maximumUnsentBytes
+    }
+
+    private var mayRead: Bool { mayHandle && !inputEnded }
+
+    /// Says what the loop is to watch the socket for, or closes it when there is nothing left to do.
+    func updateInterest() {
         guard transport.isOpen else { return }
-        // All that the client sent before it went away has been read where it may be; what it still waits for, it will not see.
-        if events.contains(.hangUp) || events.contains(.error), !transport.wantsInput || inputEnded {
-            return close()
-        }
-        if let stream, stream.isHungry { stream.pump() }
-        updateReading()
-    }
-
-    private var mayRead: Bool {
-        mayHandle && !inputEnded && !hasWaitingMessages
-    }
-
-    private func readAndHandle() {
-        service.withScratch { scratch in
-            let start = unhandled.count
-            unhandled.withUnsafeBytes { scratch.copyMemory(from: $0) }
-            switch transport.read(into: UnsafeMutableRawBufferPointer(rebasing: scratch[start...])) {
-            case .bytes(let count): handle(UnsafeRawBufferPointer(rebasing: scratch[..<(start + count)]), scanned: start)
-            case .nothing: break
-            case .end: inputEnded = true
-            case .broken: close()
-            }
-        }
-        updateReading()
-    }
-
-    /// Goes on with what had been read while a call was being answered.
-    private func handleUnhandled() {
-        guard transport.isOpen else { return }
-        service.withScratch { scratch in
-            let count = unhandled.count
-            unhandled.withUnsafeBytes { scratch.copyMemory(from: $0) }
-            handle(UnsafeRawBufferPointer(rebasing: scratch[..<count]), scanned: 0)
-        }
-        updateReading()
-    }
-
-    private func updateReading() {
-        guard transport.isOpen else { return }
-        let wantsInput = mayRead
-        if wantsInput != transport.wantsInput { transport.wantsInput = wantsInput }
-        if inputEnded, current == nil, !hasWaitingMessages, transport.output.count == 0 { close() }
+        if inputEnded || service.isStopping, !isBusy, transport.output.count == 0 { return close() }
+        var interest: Transport.Interest = mayRead ? .input : hasDeparted ? [] : .hangUp
+        if let stream, stream.isHungry { interest.insert(.room) }
+        transport.interest = interest
     }
 
     // MARK: Handling
 
-    /// Handles whole messages as long as each is answered at once, and keeps the rest.
-    private func handle(_ bytes: UnsafeRawBufferPointer, scanned: Int) {
+    /// Handles whole messages as long as each is answered at once.
+    private func handleMessages() {
+        guard !isHandling else { return }
         isHandling = true
         defer { isHandling = false }
-        var start = 0
-        var from = scanned
-        while mayHandle, let base = bytes.baseAddress, from < bytes.count,
-            let end = memchr(base + from, 0, bytes.count - from).map({ base.distance(to: UnsafeRawPointer($0)) })
-        {
-            guard end - start <= service.limits.maximumMessageBytes else { return close() }
-            handleMessage(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-            start = end + 1
-            from = start
+        let limit = service.limits.maximumMessageBytes
+        while mayHandle, let message = transport.input.takeMessage() {
+            guard message.count <= limit else { return refuse("longer than \(limit) bytes") }
+            handle(message)
         }
-        guard transport.isOpen else { return }
-        let rest = bytes[start...]
-        hasWaitingMessages = !mayHandle && !rest.isEmpty
-        guard hasWaitingMessages || rest.count <= service.limits.maximumMessageBytes else { return close() }
-        if !rest.isEmpty || !unhandled.isEmpty { unhandled = Array(rest) }
+        if mayHandle, transport.input.count > limit { refuse("longer than \(limit) bytes") }
     }
 
-    private var mayHandle: Bool {
-        transport.isOpen && current == nil && transport.output.count < service.limits.maximumUnsentBytes
-    }
-
-    private func handleMessage(_ message: UnsafeRawBufferPointer) {
+    private func handle(_ message: UnsafeRawBufferPointer) {
         let envelope: CallEnvelope
-        do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return close() }
-        let parameters = envelope.parameters.map { UnsafeRawBufferPointer(rebasing: message[$0]) }
+        do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method)
-        let call = VarlinkCall(
-            envelope, method: route.method, parameters: parameters, connection: self)
-        current = call
+        let call = VarlinkCall(envelope, method: route.method, message: message, connection: self)
+        isBusy = true
         if envelope.wantsUpgrade {
             call.failNotImplemented()
         } else if let interface = route.interface {
@@ -145,5 +160,17 @@ final class ServerConnection {
             call.fail(service.notFound(envelope.method))
         }
         call.handlerReturned()
+        guard transport.isOpen else { return call.abandon() }
+        guard isBusy else { return }
+        waitingCall = call
+        if hasDeparted, !call.isOneway { abandonCall() }
+    }
+
+    /// Closes the connection of a client that does not speak Varlink.
+    private func refuse(_ reason: String) {
+        service.logger.debug(
+            "closing a connection: what came is no call",
+            metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
+        close()
     }
 }

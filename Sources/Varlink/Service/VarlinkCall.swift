@@ -6,7 +6,10 @@ public import Systemd
 @EventLoop
 public final class VarlinkCall {
     private enum State {
+        /// Nobody has answered yet.
         case open
+        /// A child task of the service's answers.
+        case performing
         case streaming
         case ended
     }
@@ -20,23 +23,33 @@ public final class VarlinkCall {
     /// Who calls.
     public let credentials: PeerCredentials
 
-    private unowned let connection: ServerConnection
+    private let connection: ServerConnection
     private let fullMethod: String
-    private var rawParameters: UnsafeRawBufferPointer?
-    private var hasReturned = false
+    /// The call's own text, in memory that is valid while its handler runs.
+    private var message: UnsafeRawBufferPointer?
+    private let parametersRange: Range<Int>?
     private var state = State.open
     private var onDeparture: CheckedContinuation<Void, Never>?
 
     init(
-        _ envelope: CallEnvelope, method: String, parameters: UnsafeRawBufferPointer?, connection: ServerConnection
+        _ envelope: CallEnvelope, method: String, message: UnsafeRawBufferPointer, connection: ServerConnection
     ) {
         self.method = method
         fullMethod = envelope.method
         wantsMore = envelope.wantsMore
         isOneway = envelope.isOneway
         credentials = connection.credentials
-        rawParameters = parameters
+        parametersRange = envelope.parameters
+        self.message = message
         self.connection = connection
+    }
+
+    deinit {
+        guard state != .ended else { return }
+        // Whoever was to answer has let go of it: the client must not wait for ever.
+        EventLoop.perform { [connection, fullMethod, isOneway] in
+            connection.callWasForgotten(fullMethod, isOneway: isOneway)
+        }
     }
 
     /// Whether the call has been answered to its end, or its client is gone.
@@ -48,10 +61,9 @@ public final class VarlinkCall {
     public func parameters<Parameters: JSONReadable>(
         _ type: Parameters.Type = Parameters.self
     ) throws(VarlinkError) -> Parameters {
-        precondition(!hasReturned, "a call's parameters are read before its handler returns")
+        guard let message else { preconditionFailure("a call's parameters are read before its handler returns") }
         do throws(JSONError) {
-            guard let rawParameters else { return try JSONReader.read(Array("{}".utf8)) { r throws(JSONError) in try Parameters(from: &r) } }
-            return try JSONReader.read(rawParameters) { r throws(JSONError) in try Parameters(from: &r) }
+            return try JSONReader.readParameters(message, parametersRange, as: Parameters.self)
         } catch {
             throw .invalidParameter(error.member ?? "parameters")
         }
@@ -59,14 +71,10 @@ public final class VarlinkCall {
 
     // MARK: Answering
 
-    /// Answers; `body` writes the members of the reply's parameters.
+    /// Answers; `body` writes the members of the reply's parameters. Where the client is gone it is not called.
     public func reply(_ body: (inout JSONWriter) -> Void = { _ in }) {
         guard end() else { return }
-        if !isOneway {
-            connection.transport.write { writer in
-                writer.object { $0.member("parameters", body) }
-            }
-        }
+        if !isOneway { connection.transport.write { $0.member("parameters", body) } }
         connection.callEnded()
     }
 
@@ -75,10 +83,8 @@ public final class VarlinkCall {
         guard end() else { return }
         if !isOneway {
             connection.transport.write { writer in
-                writer.object { writer in
-                    writer.member("error", error.name)
-                    writer.member("parameters", raw: error.parameters)
-                }
+                writer.member("error", error.name)
+                writer.member("parameters", raw: error.parameters)
             }
         }
         connection.callEnded()
@@ -87,37 +93,43 @@ public final class VarlinkCall {
     /// Answers that the service does not have the method.
     public func failNotImplemented() { fail(.methodNotImplemented(fullMethod)) }
 
-    /// Answers later: `body` runs on the loop as a child task of the service's, and is cancelled when the client leaves.
+    /// Answers later: `body` runs on the loop as a child task of the service's. It is cancelled when the client leaves (unless the
+    /// call is oneway: then nobody waits for it) and when the service ends.
     ///
     /// The connection's next call waits until this one is answered. A body that ends without an answer ends the connection.
     public func perform(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) {
+        guard state == .open else { return }
+        state = .performing
         connection.service.enqueue { [self] in await run(body) }
     }
 
     private func run(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) async {
-        guard state == .open else { return }
-        let work: @EventLoop @Sendable () async -> Void = {
-            await body(self)
-            self.bodyEnded()
-        }
+        guard state == .performing else { return }
         await withDiscardingTaskGroup { group in
-            group.addTask(operation: work)
+            group.addTask { @EventLoop in
+                await body(self)
+                self.bodyEnded()
+            }
             await self.departure()
             group.cancelAll()
         }
     }
 
     private func bodyEnded() {
-        depart()
-        if end() { connection.close() }
+        resumeDeparture()
+        // Where the call still waits and nobody holds it any more, that is found out as it goes.
+        if state == .performing { state = .open }
     }
 
     /// Returns when the body has ended or the client is gone.
     private func departure() async {
-        await withCheckedContinuation { onDeparture = $0 }
+        await withCheckedContinuation { continuation in
+            onDeparture = continuation
+            if state == .ended { resumeDeparture() }
+        }
     }
 
-    /// Makes the call a stream, as the answer to `more`.
+    /// Makes the call a stream, as the answer to `more`. Where the client is gone already, the stream is closed from the beginning.
     ///
     /// - Parameters:
     ///   - produce: writes the members of one reply's parameters and returns true, or returns false where there is nothing to say now. It is
@@ -127,35 +139,39 @@ public final class VarlinkCall {
     public func stream(
         _ produce: @escaping @EventLoop (inout JSONWriter) -> Bool, onClose: @escaping @EventLoop () -> Void
     ) -> VarlinkStream {
-        precondition(state == .open && wantsMore, "only a call with more is a stream, and only once")
+        precondition(wantsMore && state != .streaming, "only a call with more is a stream, and only once")
+        guard state != .ended else {
+            let stream = VarlinkStream(call: self, connection: nil, produce: produce, onClose: onClose)
+            EventLoop.atEndOfTurn { stream.close() }
+            return stream
+        }
         state = .streaming
         let stream = VarlinkStream(call: self, connection: connection, produce: produce, onClose: onClose)
-        connection.stream = stream
+        connection.open(stream)
         return stream
     }
 
     // MARK: -
 
-    /// The handler has returned: the parameters' memory is used for something else from now on.
+    /// The handler has returned: the memory of the call's text is used for something else from now on.
     func handlerReturned() {
-        hasReturned = true
-        rawParameters = nil
+        message = nil
     }
 
     /// The client is gone.
     func abandon() {
         state = .ended
-        depart()
+        resumeDeparture()
     }
 
     /// Ends the call; returns whether it had not ended before.
-    func end() -> Bool {
+    private func end() -> Bool {
         guard state != .ended else { return false }
         state = .ended
         return true
     }
 
-    private func depart() {
+    private func resumeDeparture() {
         onDeparture?.resume()
         onDeparture = nil
     }

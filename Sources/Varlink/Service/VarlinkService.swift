@@ -16,6 +16,8 @@ public final class VarlinkService {
         public var lowWaterBytes = 64 * 1024
         /// How many connections one user may have. One too many is closed at once.
         public var maximumConnectionsPerUser = 128
+        /// How long clients have, when the service ends, to read what was answered before.
+        public var drainTime = Duration.seconds(1)
 
         /// The limits that hold unless somebody says otherwise.
         public init() {}
@@ -48,13 +50,17 @@ public final class VarlinkService {
     private let routes: [String: Route]
     private let interfaceNames: Set<String>
     private let listeners: [OwnedDescriptor]
-    private let logger: Logger
+    let logger: Logger
     private let jobs: AsyncStream<@EventLoop @Sendable () async -> Void>
     private let enqueueJob: AsyncStream<@EventLoop @Sendable () async -> Void>.Continuation
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var connectionsOfUser: [UInt32: Int] = [:]
-    private var scratch: UnsafeMutableRawBufferPointer?
+    /// Users of whom it was said already that they have too many connections.
+    private var crowdedUsers: Set<UInt32> = []
+    private var onAllClosed: CheckedContinuation<Void, Never>?
+    /// Whether the service is about to end, so that no more calls are handled.
+    private(set) var isStopping = false
 
     /// A service that serves once ``run()`` is called. Clients may connect before; they wait.
     public init(
@@ -77,35 +83,56 @@ public final class VarlinkService {
         (jobs, enqueueJob) = AsyncStream.makeStream()
     }
 
-    isolated deinit { scratch?.deallocate() }
-
     /// How many clients are connected.
     public var connectionCount: Int { connections.count }
 
-    /// Accepts and serves until the task is cancelled. Then what was answered is sent as far as the sockets take it, and all connections are closed.
+    /// Accepts and serves until the task is cancelled; once in the service's life.
+    ///
+    /// Then no more calls are taken, what is being performed is cancelled and its end awaited, what was answered is sent for at most
+    /// ``Limits/drainTime``, and all connections are closed.
     public func run() async throws {
+        defer { stopAccepting() }
         for listener in listeners { acceptors.append(try Acceptor(listener, logger: logger) { self.add($0) }) }
-        await Self.perform(jobs) { self.closeAll() }
+        await perform()
+        await drain()
     }
 
-    /// Runs jobs side by side until the task is cancelled; then cancels them, and waits for their end.
-    private static func perform(
-        _ jobs: AsyncStream<@EventLoop @Sendable () async -> Void>, onEnd: @EventLoop () -> Void
-    ) async {
+    /// Runs what calls ask to be performed, side by side, until the task is cancelled; then waits for the end of each.
+    private func perform() async {
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask(operation: job) }
+            self.stopAccepting()
             group.cancelAll()
-            onEnd()
         }
+    }
+
+    private func stopAccepting() {
+        isStopping = true
+        for acceptor in acceptors { acceptor.cancel() }
+        acceptors = []
+    }
+
+    /// Closes each connection as soon as its client has read all, and those who do not read when the time is over.
+    private func drain() async {
+        for connection in connections.values { connection.drain() }
+        guard !connections.isEmpty else { return }
+        let timer = try? TimerSource { self.closeAll() }
+        if let timer { timer.schedule(after: limits.drainTime) } else { closeAll() }
+        await withCheckedContinuation { continuation in
+            onAllClosed = continuation
+            resumeIfAllClosed()
+        }
+        timer?.cancel()
     }
 
     private func closeAll() {
-        for acceptor in acceptors { acceptor.cancel() }
-        acceptors = []
-        for connection in connections.values {
-            connection.transport.flush()
-            connection.close()
-        }
+        for connection in connections.values { connection.close() }
+    }
+
+    private func resumeIfAllClosed() {
+        guard connections.isEmpty else { return }
+        onAllClosed?.resume()
+        onAllClosed = nil
     }
 
     // MARK: Routing
@@ -117,20 +144,28 @@ public final class VarlinkService {
         guard let dot = method.lastIndex(of: ".") else { return .interfaceNotFound(method) }
         let interface = String(method[..<dot])
         return interfaceNames.contains(interface)
-            ? .methodNotFound(String(method[method.index(after: dot)...])) : .interfaceNotFound(interface)
+            ? .methodNotFound(method) : .interfaceNotFound(interface)
     }
 
     // MARK: Connections
 
-    private func add(_ descriptor: OwnedDescriptor) {
-        guard let connection = try? ServerConnection(descriptor, service: self) else { return }
-        let user = connection.credentials.userID
+    /// Serves a client that is connected already.
+    func add(_ descriptor: OwnedDescriptor) {
+        guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
+        let user = credentials.userID
         guard connectionsOfUser[user, default: 0] < limits.maximumConnectionsPerUser else {
-            logger.notice("too many connections of one user", metadata: ["user-id": "\(user)"])
-            return connection.transport.close()
+            if crowdedUsers.insert(user).inserted {
+                logger.notice("too many connections of one user", metadata: ["user-id": "\(user)"])
+            }
+            return
         }
-        connections[ObjectIdentifier(connection)] = connection
-        connectionsOfUser[user, default: 0] += 1
+        do throws(SystemdError) {
+            let connection = try ServerConnection(descriptor, credentials: credentials, service: self)
+            connections[ObjectIdentifier(connection)] = connection
+            connectionsOfUser[user, default: 0] += 1
+        } catch {
+            logger.warning("cannot serve a connection", metadata: ["reason": "\(error)"])
+        }
     }
 
     func remove(_ connection: ServerConnection) {
@@ -138,23 +173,9 @@ public final class VarlinkService {
         let user = connection.credentials.userID
         connectionsOfUser[user, default: 1] -= 1
         if connectionsOfUser[user] == 0 { connectionsOfUser[user] = nil }
+        crowdedUsers.remove(user)
+        resumeIfAllClosed()
     }
 
     func enqueue(_ job: @escaping @EventLoop @Sendable () async -> Void) { enqueueJob.yield(job) }
-
-    /// Lends the memory that all connections read into, one after another.
-    func withScratch(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
-        // Room for the beginning of the longest message, and for as much again to be read at once.
-        let needed = 2 * (limits.maximumMessageBytes + 1) + 64 * 1024
-        let taken: UnsafeMutableRawBufferPointer
-        if let scratch, scratch.count >= needed {
-            taken = scratch
-        } else {
-            scratch?.deallocate()
-            taken = .allocate(byteCount: needed, alignment: 64)
-        }
-        scratch = nil
-        body(taken)
-        scratch = taken
-    }
 }

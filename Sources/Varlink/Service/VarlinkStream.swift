@@ -5,16 +5,24 @@ public import Systemd
 /// A call that is answered by more than one reply.
 @EventLoop
 public final class VarlinkStream {
+    private enum Ending {
+        case reply(@EventLoop (inout JSONWriter) -> Void)
+        case error(VarlinkError)
+    }
+
     private let call: VarlinkCall
     private weak var connection: ServerConnection?
     private var produce: (@EventLoop (inout JSONWriter) -> Bool)?
     private var onClose: (@EventLoop () -> Void)?
+    /// What the last reply will be.
+    private var ending: Ending?
     private var isPumpScheduled = false
+    private var isProducing = false
     /// Whether there may be something to write that there was no room for.
     private(set) var isHungry = false
 
     init(
-        call: VarlinkCall, connection: ServerConnection, produce: @escaping @EventLoop (inout JSONWriter) -> Bool,
+        call: VarlinkCall, connection: ServerConnection?, produce: @escaping @EventLoop (inout JSONWriter) -> Bool,
         onClose: @escaping @EventLoop () -> Void
     ) {
         self.call = call
@@ -23,57 +31,79 @@ public final class VarlinkStream {
         self.onClose = onClose
     }
 
+    /// Whether the stream has ended or its client is gone.
+    public var isClosed: Bool { produce == nil }
+
     /// Says that there may be something to write: it is asked for at the end of this turn of the loop, once however often this is called.
     public func wake() {
-        guard !isPumpScheduled, produce != nil else { return }
+        // A hungry stream is asked when its client has read.
+        guard !isPumpScheduled, !isHungry, produce != nil else { return }
         isPumpScheduled = true
-        EventLoop.atEndOfTurn { [weak self] in
-            self?.isPumpScheduled = false
-            self?.pump()
-        }
+        EventLoop.atEndOfTurn { self.pump() }
     }
 
-    /// Writes what there is and hands it to the socket now, as far as there is room.
+    /// Writes what there is and hands it to the socket now, as far as there is room, instead of at the end of the turn.
     public func pump() {
-        guard let connection else { return }
-        repeat {
-            isHungry = fill(connection)
-        } while connection.transport.flush() && isHungry
+        isPumpScheduled = false
+        guard let connection, produce != nil, !isProducing else { return }
+        isHungry = fill(connection)
+        connection.transport.flush()
+        // Where the socket took all and there may be more, the others on the loop have their turn before this goes on.
+        connection.updateInterest()
     }
 
-    /// Ends the stream with an error.
+    /// Ends the stream: what there still is to be written comes first, then one last reply, whose parameters `body` writes.
+    public func finish(_ body: @escaping @EventLoop (inout JSONWriter) -> Void = { _ in }) {
+        guard ending == nil else { return }
+        ending = .reply(body)
+        wake()
+    }
+
+    /// Ends the stream with an error, at once.
     public func fail(_ error: VarlinkError) {
         guard produce != nil else { return }
-        close()
-        call.fail(error)
+        ending = .error(error)
+        if !isProducing { end() }
     }
 
     /// Writes replies up to the low-water mark; returns whether there may be more.
     private func fill(_ connection: ServerConnection) -> Bool {
         let transport = connection.transport
-        while let produce, transport.isOpen {
-            guard transport.output.count < connection.service.limits.lowWaterBytes else { return true }
-            let start = transport.output.count
-            var hasReply = false
-            transport.withWriter { writer in
-                writer.object { writer in
-                    writer.member("parameters") { hasReply = produce(&$0) }
-                    writer.member("continues", true)
-                }
+        let lowWater = connection.service.limits.lowWaterBytes
+        while let produce, connection.mayReply {
+            guard transport.output.count < lowWater else { return true }
+            isProducing = true
+            let isWritten = transport.writeIfAny { writer in
+                var isWritten = false
+                writer.member("parameters") { isWritten = produce(&$0) }
+                writer.member("continues", true)
+                return isWritten
             }
-            guard hasReply else {
-                transport.output.truncate(to: start)
+            isProducing = false
+            if case .error = ending { end() }
+            if !isWritten {
+                end()
                 return false
             }
-            transport.output.append(0)
         }
         return false
     }
 
-    /// The stream has ended.
+    /// Writes the last reply where there is one.
+    private func end() {
+        guard produce != nil, let ending else { return }
+        close()
+        switch ending {
+        case .reply(let body): call.reply(body)
+        case .error(let error): call.fail(error)
+        }
+    }
+
+    /// The stream has ended, for whatever reason.
     func close() {
-        produce = nil
         let onClose = onClose
+        produce = nil
+        isHungry = false
         self.onClose = nil
         onClose?()
     }

@@ -19,7 +19,7 @@ struct CallEnvelope {
                 case "method":
                     call.method = try reader.string()
                     hasMethod = true
-                case "parameters": call.parameters = try Self.parameters(&reader)
+                case "parameters": call.parameters = try reader.parametersRange()
                 case "more": call.wantsMore = try Bool?(from: &reader) ?? false
                 case "oneway": call.isOneway = try Bool?(from: &reader) ?? false
                 case "upgrade": call.wantsUpgrade = try Bool?(from: &reader) ?? false
@@ -28,35 +28,31 @@ struct CallEnvelope {
             }
         }
         guard hasMethod else { throw .missingMember("method") }
-        let flags = [call.wantsMore, call.isOneway, call.wantsUpgrade]
-        guard flags.count(where: \.self) <= 1 else { throw JSONError(.invalidMember("more")) }
+        let flags = (call.wantsMore ? 1 : 0) + (call.isOneway ? 1 : 0) + (call.wantsUpgrade ? 1 : 0)
+        guard flags <= 1 else { throw JSONError(.invalidMember("more")) }
         self = call
     }
 
     private init() {}
-
-    private static func parameters(_ reader: inout JSONReader) throws(JSONError) -> Range<Int>? {
-        if try reader.isNull() { return nil }
-        guard reader.current == UInt8(ascii: "{") else { throw reader.error(.type(expected: "object")) }
-        return try reader.rawRange()
-    }
 }
 
 /// A reply as it stands on the wire.
 struct ReplyEnvelope {
+    /// The error's name; nil where all went well.
     var error: String?
-    /// The bytes of the parameters, an object.
-    var parameters: [UInt8] = Array("{}".utf8)
+    /// Where its parameters are in the message; nil where there are none.
+    var parameters: Range<Int>?
     var continues = false
 
-    init(_ message: [UInt8]) throws(JSONError) {
+    /// Reads a reply.
+    init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
         var reply = ReplyEnvelope()
         try JSONReader.read(message) { reader throws(JSONError) in
             try reader.object { name, reader throws(JSONError) in
                 switch name {
                 case "error": reply.error = try String?(from: &reader)
                 case "continues": reply.continues = try Bool?(from: &reader) ?? false
-                case "parameters": if try !reader.isNull() { reply.parameters = try reader.raw() }
+                case "parameters": reply.parameters = try reader.parametersRange()
                 default: throw .unknownMember(name)
                 }
             }
@@ -65,4 +61,25 @@ struct ReplyEnvelope {
     }
 
     private init() {}
+}
+
+extension JSONReader {
+    /// Where the parameters are, an object or `null`; they are checked and skipped.
+    fileprivate mutating func parametersRange() throws(JSONError) -> Range<Int>? {
+        if try isNull() { return nil }
+        guard current == UInt8(ascii: "{") else { throw mismatch("object") }
+        return try rawRange()
+    }
+
+    /// Reads parameters that are at `range` in `message`; where there are none, `{}` is read.
+    static func readParameters<Value: JSONReadable>(
+        _ message: UnsafeRawBufferPointer, _ range: Range<Int>?, as type: Value.Type
+    ) throws(JSONError) -> Value {
+        guard let range else {
+            return try read(Array("{}".utf8)) { reader throws(JSONError) in try Value(from: &reader) }
+        }
+        return try read(UnsafeRawBufferPointer(rebasing: message[range])) { reader throws(JSONError) in
+            try Value(from: &reader)
+        }
+    }
 }

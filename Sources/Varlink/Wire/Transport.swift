@@ -3,129 +3,169 @@
 import Glibc
 import Systemd
 
-/// A connected socket on the loop, with the bytes that are still to be sent.
+/// A connected socket on the loop: what was read and not taken yet, and what is written and not sent yet.
 @EventLoop
 final class Transport {
     /// What reading found.
-    enum Input {
-        /// This many bytes.
-        case bytes(Int)
-        /// Nothing for now.
-        case nothing
+    enum ReadResult {
+        /// Bytes, or nothing for now.
+        case open
         /// The peer will send no more.
-        case end
-        /// The connection is broken.
-        case broken
+        case ended
     }
 
+    /// What was read and not taken yet.
+    var input = MessageInput()
     /// What is to be sent, and was not yet.
-    var output = ByteOutput()
+    private(set) var output = ByteOutput()
 
     private let descriptor: OwnedDescriptor
-    /// Whether a peer that goes away is noticed while no input is waited for.
-    private let noticesHangUp: Bool
     private var source: IOSource?
+    private var onReady: (@EventLoop (IOSource.Events) -> Void)?
     private var isFlushScheduled = false
-    private let onReady: @EventLoop (IOSource.Events) -> Void
+    private var isWriting = false
+    /// Whether the peer takes nothing any more; what is written is dropped from then on.
+    private var isDeaf = false
 
     /// Memory for output beyond this is given back once all is sent.
     private static let keptCapacity = 16 * 1024
 
-    /// Whether input is waited for.
-    var wantsInput = true {
-        didSet { updateInterest() }
+    /// What the loop watches the socket for, beside room for the output.
+    struct Interest: OptionSet {
+        let rawValue: UInt8
+        /// There is something to read, or the peer has gone.
+        static let input = Interest(rawValue: 1)
+        /// The peer has gone.
+        static let hangUp = Interest(rawValue: 2)
+        /// There is room to write, though there is nothing to be sent yet.
+        static let room = Interest(rawValue: 4)
     }
 
+    /// What `onReady` is called for.
+    var interest: Interest = [] {
+        didSet { if interest != oldValue { watch() } }
+    }
+
+    /// Whether it has not been closed from this side.
     var isOpen: Bool { source != nil }
 
-    /// Takes over a connected, non-blocking socket. `onReady` is called for input, for a hang-up, and after output was sent.
-    init(
-        _ descriptor: OwnedDescriptor, noticesHangUp: Bool, onReady: @escaping @EventLoop (IOSource.Events) -> Void
-    ) throws(SystemdError) {
+    /// Takes over a connected, non-blocking socket.
+    init(_ descriptor: OwnedDescriptor) {
         self.descriptor = descriptor
-        self.noticesHangUp = noticesHangUp
-        self.onReady = onReady
-        source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { [weak self] events in
-            self?.ready(events)
-        }
     }
 
-    /// Stops everything; what was not sent is dropped. The socket is closed with the last reference to this.
+    /// Begins to watch the socket. `onReady` is called for what is of interest, for a peer that has gone or takes no more
+    /// (`hangUp`), and, with no events, after output was sent.
+    func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
+        self.onReady = onReady
+        source = try IOSource(descriptor: descriptor.rawValue, events: []) { [weak self] events in
+            self?.ready(events)
+        }
+        watch()
+    }
+
+    /// Stops everything; what was not sent is dropped.
     func close() {
-        source?.cancel()
-        source = nil
+        guard let source else { return }
+        source.cancel()
+        self.source = nil
+        onReady = nil
         shutdown(descriptor.rawValue, Int32(SHUT_RDWR))
     }
 
-    /// Reads what is there, at most as much as fits.
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Input {
+    /// Reads once what is there, as much as there is room for.
+    func read() -> ReadResult {
+        let room = input.room()
         while true {
-            let count = recv(descriptor.rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
-            if count > 0 { return .bytes(count) }
-            if count == 0 { return .end }
-            switch errno {
-            case EINTR: continue
-            case EAGAIN: return .nothing
-            default: return .broken
+            let count = recv(descriptor.rawValue, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                input.add(count)
+                return .open
             }
+            if count == 0 { return .ended }
+            if errno == EAGAIN { return .open }
+            // ECONNRESET and the like: nothing more will come.
+            if errno != EINTR { return .ended }
         }
     }
 
-    /// Appends one message: a JSON text and the NUL that ends it.
+    /// Appends one message, a JSON object whose members `body` writes, and the NUL that ends it. It is sent at the end of the
+    /// loop's turn, with all others of that turn.
     func write(_ body: (inout JSONWriter) -> Void) {
-        withWriter(body)
-        output.append(0)
-        scheduleFlush()
+        let isWritten = writeIfAny { writer in
+            body(&writer)
+            return true
+        }
+        if isWritten { scheduleFlush() }
     }
 
-    /// Gives the output to a writer for the time of `body`.
-    func withWriter(_ body: (inout JSONWriter) -> Void) {
+    /// As ``write(_:)``, but where `body` returns false nothing has been written, and ``flush()`` is the caller's business.
+    ///
+    /// Returns whether a message was written.
+    func writeIfAny(_ body: (inout JSONWriter) -> Bool) -> Bool {
+        guard isOpen, !isDeaf else { return false }
+        precondition(!isWriting, "a message is written while another one is being written")
+        isWriting = true
+        defer { isWriting = false }
+        let start = output.count
         var taken = ByteOutput()
         swap(&output, &taken)
         var writer = JSONWriter(taken)
-        body(&writer)
+        var isWritten = false
+        writer.object { isWritten = body(&$0) }
         output = writer.takeOutput()
-    }
-
-    /// Sends once for all messages of this turn of the loop.
-    func scheduleFlush() {
-        guard !isFlushScheduled, isOpen else { return }
-        isFlushScheduled = true
-        EventLoop.atEndOfTurn { [weak self] in
-            guard let self else { return }
-            isFlushScheduled = false
-            flush()
-            if isOpen { onReady([]) }
+        guard isWritten else {
+            output.truncate(to: start)
+            return false
         }
+        output.append(0)
+        return true
     }
 
-    /// Sends as much as the socket takes now; returns whether all was sent.
-    @discardableResult
-    func flush() -> Bool {
-        guard isOpen else { return false }
+    /// Sends as much as the socket takes now.
+    func flush() {
+        guard isOpen else { return }
         while output.count > 0 {
             let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
             let count = send(descriptor.rawValue, output.bytes.baseAddress, output.count, flags)
-            if count < 0 {
-                if errno == EINTR { continue }
-                // A broken connection is found by the hang-up that comes with it.
+            if count >= 0 {
+                output.removeFirst(count, keeping: Self.keptCapacity)
+            } else if errno == EAGAIN {
                 break
+            } else if errno != EINTR {
+                // The peer has gone, or has shut down its reading side. The loop would call the socket writable for ever.
+                isDeaf = true
+                output.removeFirst(output.count, keeping: 0)
+                EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
             }
-            output.removeFirst(count, keeping: Self.keptCapacity)
         }
-        updateInterest()
-        return output.count == 0
+        watch()
+    }
+
+    private func scheduleFlush() {
+        guard !isFlushScheduled else { return }
+        isFlushScheduled = true
+        EventLoop.atEndOfTurn { self.flushScheduled() }
+    }
+
+    private func flushScheduled() {
+        isFlushScheduled = false
+        guard isOpen else { return }
+        flush()
+        onReady?([])
     }
 
     private func ready(_ events: IOSource.Events) {
         if events.contains(.writable) { flush() }
-        if isOpen { onReady(events) }
+        onReady?(events)
     }
 
-    private func updateInterest() {
+    private func watch() {
         guard let source else { return }
-        var events: IOSource.Events = wantsInput ? .readable : noticesHangUp ? .hangUp : []
-        if output.count > 0 { events.insert(.writable) }
+        var events: IOSource.Events = []
+        if interest.contains(.input) { events.insert(.readable) }
+        if interest.contains(.hangUp) { events.insert(.hangUp) }
+        if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
         source.events = events
     }
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What was read from a socket and not taken yet: messages that end in NUL, the last one perhaps not whole.
+///
+/// They are taken where they were read, without a copy. No byte is looked at twice for its NUL, so that a message that comes byte
+/// by byte costs no more than its length.
+struct MessageInput: ~Copyable {
+    /// Memory beyond this is given back once all messages have been taken.
+    private static let keptCapacity = 16 * 1024
+    /// Less room than this is not worth a system call.
+    private static let leastRoom = 2048
+
+    private var base: UnsafeMutableRawPointer?
+    private var capacity = 0
+    private var start = 0
+    private var end = 0
+    /// Up to here there is no NUL; where one was found, it stands here.
+    private var scanned = 0
+
+    /// How many bytes were read and not taken.
+    var count: Int { end - start }
+
+    deinit { base?.deallocate() }
+
+    /// Memory to read into. It ends the validity of the messages taken before.
+    mutating func room() -> UnsafeMutableRawBufferPointer {
+        if capacity - end < Self.leastRoom { makeRoom() }
+        return UnsafeMutableRawBufferPointer(start: base.map { $0 + end }, count: capacity - end)
+    }
+
+    /// Says how many bytes were read into the room.
+    mutating func add(_ count: Int) {
+        end += count
+    }
+
+    /// Whether a whole message is there.
+    mutating func hasMessage() -> Bool { endOfMessage() != nil }
+
+    /// Takes the next whole message, without its NUL; valid until ``room()`` or ``takeMessage()`` is called again.
+    mutating func takeMessage() -> UnsafeRawBufferPointer? {
+        guard let base, let nul = endOfMessage() else {
+            if count == 0 { reset() }
+            return nil
+        }
+        let message = UnsafeRawBufferPointer(start: base + start, count: nul - start)
+        start = nul + 1
+        scanned = start
+        return message
+    }
+
+    private mutating func endOfMessage() -> Int? {
+        guard let base, scanned < end else { return nil }
+        guard let nul = memchr(base + scanned, 0, end - scanned) else {
+            scanned = end
+            return nil
+        }
+        scanned = UnsafeRawPointer(base).distance(to: nul)
+        return scanned
+    }
+
+    private mutating func reset() {
+        start = 0
+        end = 0
+        scanned = 0
+        guard capacity > Self.keptCapacity else { return }
+        base?.deallocate()
+        base = nil
+        capacity = 0
+    }
+
+    private mutating func makeRoom() {
+        let count = count
+        if let base, start > 0, capacity - count >= Self.leastRoom {
+            memmove(base, base + start, count)
+        } else {
+            let newCapacity = max(Self.keptCapacity, 2 * capacity)
+            let new = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
+            if let base {
+                memcpy(new, base + start, count)
+                base.deallocate()
+            }
+            base = new
+            capacity = newCapacity
+        }
+        end = count
+        scanned -= start
+        start = 0
+    }
+}

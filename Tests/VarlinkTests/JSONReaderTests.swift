@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Varlink
+
+@Suite("Reading JSON")
+struct JSONReaderTests {
+    /// What RFC 8259 allows, each in one text.
+    static let good = [
+        "{}", "[]", " { } ", "\t[\n]\r", "null", "true", "false", "0", "-0", "-12", "3.5", "1e2", "1E+2", "1e-2", "0.0e0",
+        "\"\"", "\"a\"", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u00e4\"", "\"\\ud83d\\ude00\"", "\"ä€😀\"", "\"\u{7f}\"",
+        "[1,2]", "[ 1 , 2 ]", "{\"a\":1}", "{ \"a\" : 1 , \"b\" : [ { } ] }", "{\"\":null}", "[[[[]]]]",
+        "123456789012345678901234567890", "\"a string that is longer than sixteen bytes\"",
+        "\"a string that is longer than sixteen bytes, with an ä and a \\n\"",
+    ]
+
+    /// What it does not allow.
+    static let bad = [
+        "", " ", "nul", "nulll", "True", "{", "}", "[", "]", "{]", "[}", "{\"a\"}", "{\"a\":}", "{\"a\" 1}", "{a:1}", "{'a':1}",
+        "{\"a\":1,}", "{,}", "[1,]", "[,1]", "[1 2]", "[1],", "{} {}", "1 2", "01", "-", "-01", "+1", ".5", "1.", "1.e2", "1e",
+        "1e+", "0x1", "NaN", "Infinity", "\"", "\"a", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\u+123\"",
+        "\"\\ud83d\"", "\"\\ude00\"", "\"\\ud83d\\u0041\"", "\"\\ud83dx\"", "\"tab\there\"", "\"line\nfeed\"", "\"nul\0\"",
+        "/* */ 1", "1 // one", "\u{FEFF}{}", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}", "{\"ä\":1,\"\\u00e4\":2}",
+        "[\u{A0}1]", "\0", "{}\0",
+    ]
+
+    private func isAccepted(_ text: [UInt8]) -> Bool {
+        do {
+            try JSONReader.read(text) { reader throws(JSONError) in try reader.skip() }
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    @Test("What the standard allows is accepted", arguments: good)
+    func accepts(text: String) {
+        #expect(isAccepted(Array(text.utf8)))
+    }
+
+    @Test("What the standard does not allow is refused", arguments: bad)
+    func refuses(text: String) {
+        #expect(!isAccepted(Array(text.utf8)))
+    }
+
+    @Test(
+        "Bytes that are not UTF-8 are refused, in values, in names and where they are skipped",
+        arguments: [
+            [0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0x80],
+        ] as [[UInt8]])
+    func refusesOtherEncodings(bytes: [UInt8]) throws {
+        let string = [UInt8(ascii: "\"")] + bytes + [UInt8(ascii: "\"")]
+        #expect(!isAccepted(string))
+        #expect(!isAccepted(Array("{".utf8) + string + Array(":1}".utf8)))
+        #expect(throws: JSONError(.encoding, offset: string.count)) {
+            try JSONReader.read(string) { reader throws(JSONError) in try reader.string() }
+        }
+    }
+
+    @Test("Every proper beginning of a text is refused, and none of them crashes the reader")
+    func refusesBeginnings() {
+        let text = Array(#"{"a":[1,-2.5e3,"\ud83d\ude00 ä",true,false,null],"b":{"c":"\n"}}"#.utf8)
+        #expect(isAccepted(text))
+        for count in 0..<text.count { #expect(!isAccepted(Array(text[..<count]))) }
+    }
+
+    @Test("Strings are decoded")
+    func decodesStrings() throws {
+        let table = [
+            (#""""#, ""), (#""plain""#, "plain"), (#""a\nb""#, "a\nb"), (#""\u0041\u00e4\u20ac\ud83d\ude00""#, "Aä€😀"),
+            (#""\/\\\"""#, "/\\\""), (#""ä\tö""#, "ä\tö"), (#""\u0000""#, "\0"),
+            (#""exactly sixteen.""#, "exactly sixteen."),
+        ]
+        for (text, value) in table {
+            let read = try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.string() }
+            #expect(read == value)
+        }
+    }
+
+    @Test("Whole numbers are exact to the last of 64 bits, and nothing else is taken for one")
+    func readsIntegersExactly() throws {
+        func integer(_ text: String) throws -> Int {
+            try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.integer() }
+        }
+        for value in [0, 1, -1, 9_007_199_254_740_993, Int.max, Int.min, Int.max - 1, Int.min + 1] {
+            #expect(try integer(String(value)) == value)
+        }
+        #expect(try integer("-0") == 0)
+        for text in ["9223372036854775808", "-9223372036854775809", "99999999999999999999", "18446744073709551616"] {
+            #expect { try integer(text) } throws: { ($0 as? JSONError)?.reason == .number }
+        }
+        for text in ["1.0", "1e2", "-0.0", "\"1\"", "true", "null", "[]"] {
+            #expect { try integer(text) } throws: { ($0 as? JSONError)?.reason == .type(expected: "integer") }
+        }
+        for text in ["01", "-", "--1", "1a", "+1", ""] {
+            #expect { try integer(text) } throws: { ($0 as? JSONError)?.reason == .syntax }
+        }
+    }
+
+    @Test("Numbers are read as the nearest double, and one that is too large is refused")
+    func readsNumbers() throws {
+        func number(_ text: String) throws -> Double {
+            try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.number() }
+        }
+        #expect(try number("0.1") == 0.1)
+        #expect(try number("-1.5e-3") == -0.0015)
+        #expect(try number("12") == 12)
+        #expect { try number("1e999") } throws: { ($0 as? JSONError)?.reason == .number }
+    }
+
+    @Test("Nesting is bounded, and a text far beyond the bound is refused without a crash")
+    func boundsDepth() {
+        func nested(_ depth: Int, _ open: String, _ close: String) -> [UInt8] {
+            Array((String(repeating: open, count: depth) + "1" + String(repeating: close, count: depth)).utf8)
+        }
+        #expect(isAccepted(nested(32, "[", "]")))
+        #expect(!isAccepted(nested(33, "[", "]")))
+        #expect(isAccepted(nested(32, "{\"a\":", "}")))
+        #expect(!isAccepted(nested(33, "{\"a\":", "}")))
+        #expect(!isAccepted(nested(1_000_000, "[", "]")))
+        #expect(isAccepted(Array("[[],[],[],[[]]]".utf8)))
+    }
+
+    @Test("An object of ten thousand members is read, and its last name may not be one of the others")
+    func readsManyMembers() {
+        let members = (0..<10_000).map { "\"name\($0)\":\($0)" }.joined(separator: ",")
+        #expect(isAccepted(Array("{\(members)}".utf8)))
+        #expect(!isAccepted(Array("{\(members),\"name7\":1}".utf8)))
+        #expect(!isAccepted(Array("{\(members),\"name9999\":1}".utf8)))
+    }
+
+    @Test("An error names the member, by its path where it is deeper")
+    func namesMembers() {
+        func reason(_ text: String) -> JSONError.Reason? {
+            do {
+                _ = try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try Outer(from: &reader) }
+                return nil
+            } catch {
+                return error.reason
+            }
+        }
+        #expect(reason(#"{"since":{"epoch":"x"}}"#) == nil)
+        #expect(reason(#"{"since":{"epoch":1}}"#) == .invalidMember("since.epoch"))
+        #expect(reason(#"{"since":{"other":1}}"#) == .unknownMember("since.other"))
+        #expect(reason(#"{"since":{}}"#) == .missingMember("since.epoch"))
+        #expect(reason(#"{"since":[]}"#) == .invalidMember("since"))
+        #expect(reason(#"{}"#) == .missingMember("since"))
+        #expect(reason(#"{"since":{"epoch":"x"},"until":null}"#) == .unknownMember("until"))
+        #expect(reason(#"[]"#) == .type(expected: "object"))
+    }
+
+    @Test("The bytes of a value are handed out as they are, without the white space around them")
+    func handsOutBytes() throws {
+        let text = Array(#"{ "a" : { "b" : [ 1 ] } , "c" : 2 }"#.utf8)
+        var raw: [String: [UInt8]] = [:]
+        try JSONReader.read(text) { reader throws(JSONError) in
+            try reader.object { name, reader throws(JSONError) in raw[name] = try reader.raw() }
+        }
+        #expect(raw == ["a": Array(#"{ "b" : [ 1 ] }"#.utf8), "c": [UInt8(ascii: "2")]])
+    }
+
+    @Test("Members and elements that nobody reads are skipped, and still checked")
+    func skipsWhatIsNotRead() throws {
+        var names: [String] = []
+        try JSONReader.read(Array(#"{"a":{"x":[1,2]},"b":"c"}"#.utf8)) { reader throws(JSONError) in
+            try reader.object { name, _ throws(JSONError) in names.append(name) }
+        }
+        #expect(names == ["a", "b"])
+        #expect(throws: JSONError.self) {
+            try JSONReader.read(Array(#"{"a":{"x":[1,]}}"#.utf8)) { reader throws(JSONError) in
+                try reader.object { _, _ throws(JSONError) in }
+            }
+        }
+    }
+}
+
+private struct Outer: JSONReadable {
+    struct Inner: JSONReadable {
+        var epoch: String
+
+        init(from reader: inout JSONReader) throws(JSONError) {
+            var epoch: String?
+            try reader.object { name, reader throws(JSONError) in
+                guard name == "epoch" else { throw .unknownMember(name) }
+                epoch = try reader.string()
+            }
+            guard let epoch else { throw .missingMember("epoch") }
+            self.epoch = epoch
+        }
+    }
+
+    var since: Inner
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        var since: Inner?
+        try reader.object { name, reader throws(JSONError) in
+            guard name == "since" else { throw .unknownMember(name) }
+            since = try reader.value()
+        }
+        guard let since else { throw .missingMember("since") }
+        self.since = since
+    }
+}
