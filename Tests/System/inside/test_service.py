@@ -5,7 +5,7 @@ import os
 import re
 import signal
 
-from harness.daemon import run
+from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
@@ -136,9 +136,7 @@ def stop():
 
 @test("a watch goes on over systemctl restart")
 def watch_over_restart():
-    from harness.daemon import Follower, environment
-
-    with service():
+    with service(configuration=TWO):
         statusctl("post", "db", "before")
         with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines:
             lines.until("before")

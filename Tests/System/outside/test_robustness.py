@@ -36,6 +36,7 @@ def until_closed(connection):
 @test("junk gets an error reply or a closed connection, and only that connection")
 def junk():
     with Daemon() as daemon, daemon.connect() as other:
+        other.call("List")
         before = daemon.descriptors()
         for message in JUNK:
             with Connection(daemon.socket) as connection:
@@ -51,6 +52,7 @@ def junk():
 @test("half a message holds up nobody, whether its sender stays or goes")
 def half_messages():
     with Daemon() as daemon, daemon.connect() as staying:
+        staying.call("List")
         before = daemon.descriptors()
         message = b'{"method":"org.statusd.monitor.List","parameters":{}}\0'
         staying.socket.sendall(message[:20])
