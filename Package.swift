@@ -59,7 +59,9 @@ let package = Package(
                 "Systemd", "Varlink", "StatusModel", "StatusInterface", "StatusConfiguration", arguments,
             ],
             swiftSettings: settings),
-        .executableTarget(name: "statusd", dependencies: ["StatusDaemon", arguments], swiftSettings: settings),
+        .executableTarget(
+            name: "statusd", dependencies: ["StatusInterface", "StatusDaemon", logging, arguments],
+            swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
         .target(
             name: "StatusTestSupport",

@@ -16,6 +16,7 @@
 
 /* GNU's, which the headers show to those only who define _GNU_SOURCE; Swift's own module of them does not. */
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int pipe2(int ends[2], int flags);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 
 /* struct ucred needs _GNU_SOURCE, which importers may not have defined. */

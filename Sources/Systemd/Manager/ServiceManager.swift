@@ -75,9 +75,50 @@ public enum ServiceManager {
         sd_notify(0, notifications.map(\.assignments).joined(separator: "\n")) > 0
     }
 
-    /// Waits until the manager has handled all that was sent before (sd_notify_barrier(3)).
-    public static func barrier(timeout: Duration = .seconds(5)) throws(SystemdError) {
-        let result = sd_notify_barrier(0, timeout.microseconds)
-        guard result >= 0 else { throw SystemdError(errno: -result, "the service manager does not answer") }
+    /// Waits until the manager has handled all that was sent before, or `timeout` is over; does not block the loop.
+    ///
+    /// The manager is sent one end of a pipe and closes it when it comes to it, as with sd_notify_barrier(3).
+    ///
+    /// - Returns: whether it did.
+    @EventLoop @discardableResult
+    public static func settle(timeout: Duration = .seconds(5)) async -> Bool {
+        var ends: [Int32] = [-1, -1]
+        guard isPresent, pipe2(&ends, O_CLOEXEC) == 0 else { return false }
+        let (mine, theirs) = (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
+        let sent = withExtendedLifetime(theirs) {
+            sd_pid_notify_with_fds(0, 0, "BARRIER=1", [theirs.rawValue], 1) > 0
+        }
+        return sent ? await Barrier(mine).passed(within: timeout) : false
+    }
+}
+
+/// The end of a pipe whose other end the manager has.
+@EventLoop
+private final class Barrier {
+    private let descriptor: OwnedDescriptor
+    private var source: IOSource?
+    private var timer: TimerSource?
+    private var waiter: CheckedContinuation<Bool, Never>?
+
+    init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
+
+    func passed(within timeout: Duration) async -> Bool {
+        await withCheckedContinuation { continuation in
+            waiter = continuation
+            do throws(SystemdError) {
+                source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { _ in self.end(true) }
+                timer = try TimerSource { self.end(false) }
+                timer?.schedule(after: timeout)
+            } catch {
+                end(false)
+            }
+        }
+    }
+
+    private func end(_ passed: Bool) {
+        source?.cancel()
+        timer?.cancel()
+        waiter?.resume(returning: passed)
+        waiter = nil
     }
 }

@@ -105,11 +105,12 @@ public final class VarlinkCall {
 
     private func run(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) async {
         guard state == .performing else { return }
+        let work: @EventLoop @Sendable () async -> Void = {
+            await body(self)
+            self.bodyEnded()
+        }
         await withDiscardingTaskGroup { group in
-            group.addTask { @EventLoop in
-                await body(self)
-                self.bodyEnded()
-            }
+            group.addTask(operation: work)
             await self.departure()
             group.cancelAll()
         }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import Systemd
+import Varlink
+
+/// The control interface `org.statusd.monitor`: checks who asks and what, and passes typed values on.
+@EventLoop
+final class ControlInterface: VarlinkInterface {
+    nonisolated let interfaceDescription: InterfaceDescription
+
+    private let monitor: StatusMonitor
+    private let watcher: SelectionWatcher
+    private let registry: ServerRegistry
+    private let reloader: Reloader
+    private var access = AccessPolicy.control
+    private var streams: [ObjectIdentifier: EventStream] = [:]
+    private var keepAlive: TimerSource?
+
+    /// How long a stream may be quiet.
+    private static let keepAliveInterval = Duration.seconds(30)
+
+    init(
+        monitor: StatusMonitor, watcher: SelectionWatcher, registry: ServerRegistry, reloader: Reloader
+    ) throws {
+        interfaceDescription = try InterfaceDescription(parsing: MonitorInterface.text)
+        self.monitor = monitor
+        self.watcher = watcher
+        self.registry = registry
+        self.reloader = reloader
+        keepAlive = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.keepStreamsAlive() }
+        keepAlive?.schedule(after: Self.keepAliveInterval)
+    }
+
+    func handle(_ call: VarlinkCall) {
+        do {
+            switch call.method {
+            case "Post": try post(call)
+            case "List": try list(call)
+            case "Describe": try describe(call)
+            case "Select": try select(call)
+            case "Watch": try watch(call)
+            case "Reload": try reload(call)
+            default: call.failNotImplemented()
+            }
+        } catch {
+            call.fail(VarlinkError(any: error))
+        }
+    }
+
+    // MARK: Reading
+
+    private func list(_ call: VarlinkCall) throws {
+        _ = try call.parameters(NoParameters.self)
+        let states = monitor.states
+        call.reply { $0.member("servers", states) }
+    }
+
+    private func describe(_ call: VarlinkCall) throws {
+        let name = try call.parameters(ServerParameters.self).server
+        let state = try name.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
+        call.reply { $0.member("server", state) }
+    }
+
+    private func watch(_ call: VarlinkCall) throws {
+        let parameters = try call.parameters(WatchParameters.self)
+        guard call.wantsMore else { throw VarlinkError.expectedMore }
+        let all = parameters.all ?? false
+        if all, parameters.server != nil { throw VarlinkError.invalidParameter("all") }
+        let target: WatchTarget = try all ? .all : parameters.server.map { .server(try known($0)) } ?? .selected
+        let stream = EventStream(monitor: monitor)
+        try stream.begin(call, target, updates: parameters.updates ?? false, since: parameters.since) { [weak self] in
+            self?.streams[ObjectIdentifier(stream)] = nil
+        }
+        streams[ObjectIdentifier(stream)] = stream
+    }
+
+    // MARK: Changing
+
+    private func post(_ call: VarlinkCall) throws {
+        let parameters = try call.parameters(PostParameters.self)
+        try checkAccess(of: call)
+        let revision = try registry.post(parameters.text, level: parameters.level ?? .ok, to: parameters.server)
+        call.reply { $0.member("revision", revision) }
+    }
+
+    private func select(_ call: VarlinkCall) throws {
+        let name = try call.parameters(ServerParameters.self).server
+        try checkAccess(of: call)
+        let server = try name.map { try known($0) }
+        // What was said of the old server before this moment goes out now; what a client does not take is never written.
+        for stream in streams.values { stream.pump() }
+        let change = try monitor.select(server)
+        registry.didSelect()
+        let watcher = watcher
+        call.perform { call in
+            await watcher.reported(change.selection)
+            await ServiceManager.settle()
+            let reply = SelectReply(
+                server: change.state, previous: change.previous?.rawValue, changed: change.isChange, cursor: change.cursor)
+            call.reply { reply.writeMembers(to: &$0) }
+        }
+    }
+
+    private func reload(_ call: VarlinkCall) throws {
+        _ = try call.parameters(NoParameters.self)
+        try checkAccess(of: call)
+        let reloader = reloader
+        call.perform { call in
+            switch await reloader.reload() {
+            case .success(let reply): call.reply { reply.writeMembers(to: &$0) }
+            case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
+            }
+        }
+    }
+
+    // MARK: -
+
+    private func known(_ text: String) throws -> ServerName {
+        guard let name = ServerName(text) else { throw VarlinkError.noSuchServer(text) }
+        return name
+    }
+
+    private func checkAccess(of call: VarlinkCall) throws {
+        guard access.allows(call.credentials) else { throw VarlinkError.permissionDenied }
+    }
+
+    private func keepStreamsAlive() {
+        for stream in streams.values { stream.keepAlive() }
+        keepAlive?.schedule(after: Self.keepAliveInterval)
+    }
+}
+
+extension VarlinkError {
+    /// The error reply for whatever went wrong.
+    init(any error: any Error) {
+        switch error {
+        case let error as VarlinkError: self = error
+        case MonitorError.noSuchServer(let name): self = .noSuchServer(name.rawValue)
+        case MonitorError.nothingSelected: self = .nothingSelected
+        case let error as InvalidStatus: self = .invalidStatus(error.description)
+        case RefusedPost.misconfigured(let failure):
+            self = .invalidStatus("its configuration is wrong (\(failure)); mend it and reload")
+        case RefusedPost.tooManyServers(let limit): self = .limitReached("servers", limit)
+        default: self = .invalidStatus("\(error)")
+        }
+    }
+}

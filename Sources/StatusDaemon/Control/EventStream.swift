@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Systemd
+import Varlink
+
+/// One client that watches: a reader of the log on one side, a Varlink stream on the other.
+@EventLoop
+final class EventStream {
+    private let monitor: StatusMonitor
+    private var watch: Watch?
+    private var stream: VarlinkStream?
+    /// Whether something was written since the last keep-alive was due.
+    private var wasBusy = true
+    private var isAliveDue = false
+
+    init(monitor: StatusMonitor) { self.monitor = monitor }
+
+    /// Begins the stream, or throws where there is nothing to follow.
+    func begin(
+        _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?, onClose: @escaping @EventLoop () -> Void
+    ) throws(MonitorError) {
+        watch = try monitor.watch(target, updates: updates, since: since) { [weak self] in
+            EventLoop.perform { self?.stream?.wake() }
+        }
+        stream = call.stream { [weak self] writer in
+            self?.produce(&writer) ?? false
+        } onClose: { [weak self] in
+            self?.watch = nil
+            onClose()
+        }
+        stream?.wake()
+    }
+
+    /// Writes what is due now, as far as the client takes it.
+    func pump() { stream?.pump() }
+
+    /// Says that the stream lives, where it has been quiet since this was last called: so a client that is gone is found.
+    func keepAlive() {
+        if !wasBusy {
+            isAliveDue = true
+            stream?.wake()
+        }
+        wasBusy = false
+    }
+
+    private func produce(_ writer: inout JSONWriter) -> Bool {
+        if let event = watch?.next() {
+            wasBusy = true
+            isAliveDue = false
+            writer.member("event", event)
+            return true
+        }
+        guard isAliveDue else { return false }
+        isAliveDue = false
+        writer.member("event", Event(kind: .alive, cursor: monitor.cursor))
+        return true
+    }
+}

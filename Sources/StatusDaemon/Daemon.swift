@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import Logging
+import ServiceLifecycle
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import Systemd
+import Varlink
+
+/// The daemon: puts the parts together and runs them.
+public struct Daemon: Sendable {
+    private let location: ConfigurationLocation
+    private let environment: [String: String]
+    private let logger: Logger
+
+    /// A daemon that is not running yet.
+    ///
+    /// - Parameters:
+    ///   - configuration: the file or directory a user named; nil for the standard places.
+    ///   - environment: the process's environment.
+    ///   - logLevel: the least serious messages to log.
+    public init(configuration: String?, environment: [String: String], logLevel: Logger.Level) {
+        location =
+            configuration.map { ConfigurationLocation(path: $0) }
+            ?? .standard(environment: environment, isRoot: geteuid() == 0)
+        self.environment = environment
+        logger = Logger(label: "statusd") { label in
+            Journal.makeLogHandler(label: label, identifier: "statusd", names: Logger.fieldNames, level: logLevel)
+        }
+    }
+
+    /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them.
+    public static func prepare() { SignalSource.block(SignalService.signals) }
+
+    /// Runs until SIGTERM or SIGINT; returns the exit status. What went wrong has been logged.
+    public func run() async -> Int32 {
+        do {
+            try await start()
+            return 0
+        } catch {
+            let failure = Self.failure(error)
+            logger.log(.startFailed, level: .error, "\(failure)")
+            return failure.code.exitStatus
+        }
+    }
+
+    private static func failure(_ error: any Error) -> DaemonError {
+        switch error {
+        case let error as DaemonError: error
+        case let error as Problem: DaemonError(.configuration, "\(error)")
+        default: DaemonError(.system, "\(error)")
+        }
+    }
+
+    private func start() async throws {
+        raiseDescriptorLimit()
+        let loader = ConfigurationLoader(location: location)
+        let loaded = try loader.load()
+        for problem in loaded.problems { logger.log(problem) }
+        let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
+        try directories.make()
+        let parts = try await DaemonParts.make(loaded, loader: loader, directories: directories, logger: logger)
+        try await parts.run()
+    }
+
+    /// Each client and each notify socket needs a descriptor; what is allowed at the most is asked for.
+    private func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}

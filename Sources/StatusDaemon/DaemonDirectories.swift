@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it.
+struct DaemonDirectories: Sendable {
+    let runtime: String
+
+    /// `$RUNTIME_DIRECTORY` as systemd sets it, else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd` for a user.
+    init(environment: [String: String], isRoot: Bool) throws(DaemonError) {
+        if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
+            runtime = String(directory)
+        } else if isRoot {
+            runtime = "/run/statusd"
+        } else if let directory = environment["XDG_RUNTIME_DIR"] {
+            runtime = directory + "/statusd"
+        } else {
+            throw DaemonError(.system, "there is no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
+        }
+    }
+
+    var controlSocket: String { runtime + "/org.statusd.monitor" }
+
+    func notifySocket(of server: String) -> String { "\(runtime)/notify/\(server)" }
+
+    /// Makes the directories that are missing.
+    func make() throws(DaemonError) {
+        for directory in [runtime, runtime + "/notify"] {
+            guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+                let reason = String(cString: strerror(errno))
+                throw DaemonError(
+                    .system, "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+            }
+        }
+        guard access(runtime, W_OK | X_OK) == 0 else {
+            let reason = String(cString: strerror(errno))
+            throw DaemonError(
+                .system, "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import ServiceLifecycle
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import Systemd
+import Varlink
+
+/// The running daemon's parts.
+@EventLoop
+final class DaemonParts {
+    private let monitor: StatusMonitor
+    private let registry: ServerRegistry
+    private let reporter: ServiceManagerReporter
+    private let journal: JournalReporter
+    private let watcher: SelectionWatcher
+    private let reloader: Reloader
+    private let service: VarlinkService
+    /// The path of the control socket where it is this process's own to remove.
+    private let ownSocket: String?
+    private let logger: Logger
+
+    static func make(
+        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories, logger: Logger
+    ) async throws -> DaemonParts {
+        try DaemonParts(loaded, loader: loader, directories: directories, logger: logger)
+    }
+
+    private init(
+        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories, logger: Logger
+    ) throws {
+        self.logger = logger
+        let inherited = ListeningSockets.take(named: "varlink")
+        ownSocket = inherited.isEmpty ? directories.controlSocket : nil
+        let listeners =
+            inherited.isEmpty ? [try UnixSocket.listen(at: directories.controlSocket, mode: 0o666)] : inherited
+        monitor = StatusMonitor()
+        journal = try JournalReporter(monitor: monitor, logger: logger)
+        reporter = try ServiceManagerReporter()
+        registry = ServerRegistry(monitor: monitor, directories: directories, logger: logger)
+        reloader = Reloader(loader: loader, registry: registry, logger: logger)
+        watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], executor: EventLoop.executor)
+        let control = try ControlInterface(
+            monitor: monitor, watcher: watcher, registry: registry, reloader: reloader)
+        service = VarlinkService(
+            info: VarlinkService.Info(
+                vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
+            interfaces: [control], listeners: listeners, limits: VarlinkService.Limits(loaded.configuration.limits),
+            logger: logger)
+        _ = registry.apply(loaded)
+        let service = service
+        reloader.onReload = { service.limits = VarlinkService.Limits($0.limits) }
+    }
+
+    /// Runs until a signal asks for the end.
+    func run() async throws {
+        let termination = Termination()
+        var services: [any Service] = [
+            ControlService(service: service), WatcherService(watcher: watcher),
+            SignalService(reloader: reloader) { await self.announceEnd(); termination.request() },
+        ]
+        if let interval = ServiceManager.watchdogInterval {
+            services.append(
+                WatchdogService(interval: interval, probe: try ProgressProbe(monitor: monitor), logger: logger))
+        }
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: services.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) },
+                logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
+        async let triggered: Void = termination.trigger(group)
+        announceStart()
+        try await group.run()
+        termination.request()
+        await triggered
+        journal.close()
+        registry.close()
+        if let ownSocket { unlink(ownSocket) }
+    }
+
+    private func announceStart() {
+        ServiceManager.notify(
+            .ready, .status(ServiceManagerReporter.line(for: try? monitor.selectedState())))
+        logger.log(
+            .started, level: .notice,
+            "statusd \(MonitorVersion.current) follows \(monitor.states.count) servers")
+    }
+
+    private func announceEnd() {
+        ServiceManager.notify(.stopping)
+        reporter.mute(after: "Stopping")
+        logger.log(.stopping, level: .notice, "statusd is stopping")
+    }
+}
+
+/// Carries the wish to end from a signal to the service group.
+private final class Termination: Sendable {
+    private let requests: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() { (requests, continuation) = AsyncStream.makeStream() }
+
+    func request() { continuation.finish() }
+
+    /// Waits for the wish, then shuts the group down gracefully.
+    func trigger(_ group: ServiceGroup) async {
+        for await _ in requests {}
+        await group.triggerGracefulShutdown()
+    }
+}
+
+extension VarlinkService.Limits {
+    init(_ configuration: LimitsConfiguration) {
+        self.init()
+        maximumMessageBytes = configuration.message
+        maximumUnsentBytes = configuration.unsent
+        maximumConnectionsPerUser = configuration.connections
+        lowWaterBytes = min(lowWaterBytes, configuration.unsent)
+    }
+}

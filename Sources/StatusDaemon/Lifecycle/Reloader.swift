@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusConfiguration
+import StatusInterface
+import Systemd
+
+/// Reads the configuration again and has it followed, one reload after another.
+@EventLoop
+final class Reloader {
+    private let loader: ConfigurationLoader
+    private let registry: ServerRegistry
+    private let logger: Logger
+    private var isRunning = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    /// Called with what was read, before a reload ends.
+    var onReload: @EventLoop (Configuration) -> Void = { _ in }
+
+    init(loader: ConfigurationLoader, registry: ServerRegistry, logger: Logger) {
+        self.loader = loader
+        self.registry = registry
+        self.logger = logger
+    }
+
+    /// Reloads, and returns what became another; or why nothing did.
+    func reload() async -> Result<ReloadReply, Problem> {
+        // Each caller's reload begins after its call, so that it sees what the caller has written.
+        if isRunning { await withCheckedContinuation { waiting.append($0) } }
+        isRunning = true
+        ServiceManager.notify(.reloading)
+        defer {
+            ServiceManager.notify(.ready)
+            isRunning = false
+            if !waiting.isEmpty { waiting.removeFirst().resume() }
+        }
+        switch await read() {
+        case .failure(let problem):
+            logger.log(.reloadFailed, level: .error, "Configuration not reloaded: \(problem)")
+            return .failure(problem)
+        case .success(let loaded):
+            for problem in loaded.problems { logger.log(problem) }
+            let reply = registry.apply(loaded)
+            onReload(loaded.configuration)
+            logger.log(
+                .reloaded, level: .info,
+                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed")
+            return .success(reply)
+        }
+    }
+
+    /// Reads the files off the loop, which never waits for a disk.
+    @concurrent private nonisolated func read() async -> Result<LoadedConfiguration, Problem> {
+        do throws(Problem) { return .success(try loader.load()) } catch { return .failure(error) }
+    }
+}

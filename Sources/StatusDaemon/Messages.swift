@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusConfiguration
+import StatusModel
+import Systemd
+
+/// The kinds of messages that users read in the journal. Each has its id for good: journal filters and the catalog depend on it.
+enum MessageID: String {
+    case started = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a01"
+    case stopping = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a02"
+    case changed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a03"
+    case selected = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a04"
+    case added = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a05"
+    case removed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a06"
+    case reloaded = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a07"
+    case reloadFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a08"
+    case configurationProblem = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a09"
+    case startFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0a"
+}
+
+extension Logger {
+    /// How metadata becomes journal fields: `SERVER=`, all else with `STATUSD_`.
+    static let fieldNames = JournalFieldNames(prefix: "STATUSD_", exact: ["server"])
+
+    /// Logs a message of a kind that users know, which says by itself all there is to say.
+    func log(_ id: MessageID, level: Logger.Level, _ message: Logger.Message, metadata: Logger.Metadata = [:]) {
+        var metadata = metadata
+        metadata[JournalFieldNames.messageID] = .string(id.rawValue)
+        log(level: level, message, metadata: metadata)
+    }
+
+    /// Says what is wrong in a configuration.
+    func log(_ problem: Problem) {
+        var metadata: Logger.Metadata = ["config-file": .string(problem.origin.file)]
+        if let line = problem.origin.line { metadata["config-line"] = .string(String(line)) }
+        if let server = problem.server { metadata["server"] = .string(server.rawValue) }
+        log(
+            .configurationProblem, level: problem.severity == .error ? .error : .warning, "\(problem)",
+            metadata: metadata)
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Systemd
+
+/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`.
+///
+/// A switch is shown at once; else at most ten are sent in a second, and the newest always last.
+@EventLoop
+final class ServiceManagerReporter {
+    private static let interval = Duration.milliseconds(100)
+
+    private let notify: (String) -> Void
+    private var timer: TimerSource?
+    /// What the manager was told last.
+    private var shown: String?
+    /// What it is to be told when the timer has run out.
+    private var pending: String?
+    private var isTimerRunning = false
+    private var isMuted = false
+
+    /// A reporter that tells the manager by `notify`.
+    init(notify: @escaping (String) -> Void = { ServiceManager.notify(.status($0)) }) throws(SystemdError) {
+        self.notify = notify
+        timer = try TimerSource { [weak self] in self?.timerFired() }
+    }
+
+    /// The line for a report.
+    nonisolated static func line(for server: ServerState?) -> String {
+        guard let server else { return "No server selected" }
+        return "\(server.name): \(server.headline)"
+    }
+
+    func show(_ report: Report) {
+        let line = Self.line(for: report.server)
+        if report.isSwitch || !isTimerRunning {
+            send(line)
+        } else {
+            pending = line
+        }
+    }
+
+    /// Shows a last line; no report comes after it.
+    func mute(after line: String) {
+        isMuted = false
+        send(line)
+        isMuted = true
+    }
+
+    private func send(_ line: String) {
+        pending = nil
+        guard !isMuted, line != shown else { return }
+        shown = line
+        notify(line)
+        isTimerRunning = true
+        timer?.schedule(after: Self.interval)
+    }
+
+    private func timerFired() {
+        isTimerRunning = false
+        if let pending { send(pending) }
+    }
+}
+
+extension ServiceManagerReporter: Reporter {
+    nonisolated func report(_ report: Report) { EventLoop.perform { self.show(report) } }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import StatusSources
+import Systemd
+
+/// The servers that are followed, and the sources that run for them: makes the monitor follow a configuration.
+@EventLoop
+final class ServerRegistry {
+    private let monitor: StatusMonitor
+    private let directories: DaemonDirectories
+    private let logger: Logger
+    private let push: PushSource
+    private(set) var configuration = Configuration()
+    private var sources: [ServerName: NotifySource] = [:]
+    /// Servers that nobody configured, but that somebody posted to.
+    private var guests: Set<ServerName> = []
+    private var hasSelected = false
+    /// Who may send notifications wherever nobody else is named.
+    private var access = AccessPolicy()
+
+    init(monitor: StatusMonitor, directories: DaemonDirectories, logger: Logger) {
+        self.monitor = monitor
+        self.directories = directories
+        self.logger = logger
+        push = PushSource(monitor: monitor)
+    }
+
+    // MARK: Configuration
+
+    /// Follows a new configuration. Servers whose configuration is the same are not touched.
+    func apply(_ loaded: LoadedConfiguration) -> ReloadReply {
+        var new = loaded.configuration
+        keepServers(ofFailed: loaded, in: &new)
+        access = .control
+        let old = configuration.servers
+        configuration = new
+        var reply = ReloadReply(failed: loaded.errors.map(Failure.init))
+        for name in old.keys.sorted() where new.servers[name] == nil {
+            remove(name)
+            reply.removed.append(name.rawValue)
+        }
+        for (name, server) in new.servers.sorted(by: { $0.key < $1.key }) {
+            if let before = old[name] {
+                guard before.isSame(as: server) == false else { continue }
+                change(name, to: server)
+                reply.changed.append(name.rawValue)
+            } else if guests.remove(name) != nil {
+                change(name, to: server)
+                reply.changed.append(name.rawValue)
+            } else {
+                add(name, server)
+                reply.added.append(name.rawValue)
+            }
+        }
+        selectFirst()
+        return reply
+    }
+
+    /// A drop-in that cannot be read any more disables its servers and nothing else: they stay, failed.
+    private func keepServers(ofFailed loaded: LoadedConfiguration, in new: inout Configuration) {
+        for problem in loaded.errors where loaded.failedFiles.contains(problem.origin.file) {
+            for (name, server) in configuration.servers
+            where server.origin.file == problem.origin.file && new.servers[name] == nil {
+                var failed = server
+                failed.failure = "\(problem)"
+                new.servers[name] = failed
+            }
+        }
+    }
+
+    private func selectFirst() {
+        guard !hasSelected, let name = configuration.select else { return }
+        do throws(MonitorError) {
+            try monitor.select(name)
+            hasSelected = true
+        } catch {
+            logger.warning("cannot select \(name) as configured: \(error)", metadata: ["server": "\(name)"])
+        }
+    }
+
+    /// A user has selected: the configuration's choice counts no more.
+    func didSelect() { hasSelected = true }
+
+    private func add(_ name: ServerName, _ server: ServerConfiguration) {
+        let failure = server.failure ?? startSource(of: name, server.source)
+        monitor.add(server.definition(name: name, failure: failure))
+    }
+
+    private func change(_ name: ServerName, to server: ServerConfiguration) {
+        sources.removeValue(forKey: name)?.close()
+        let failure = server.failure ?? startSource(of: name, server.source)
+        try? monitor.redefine(server.definition(name: name, failure: failure))
+    }
+
+    private func remove(_ name: ServerName) {
+        sources.removeValue(forKey: name)?.close()
+        try? monitor.remove(name)
+    }
+
+    // MARK: Sources
+
+    /// Starts what a source needs; returns why that is not possible.
+    private func startSource(of name: ServerName, _ source: SourceConfiguration) -> String? {
+        guard case .notify(let users) = source else { return nil }
+        var access = access
+        for user in users where !access.allow(user: user) { return "there is no user “\(VisibleText.escape(user))”" }
+        return openNotifySocket(of: name, access)
+    }
+
+    private func openNotifySocket(of name: ServerName, _ access: AccessPolicy) -> String? {
+        do throws(SystemdError) {
+            sources[name] = try NotifySource(
+                server: name, at: directories.notifySocket(of: name.rawValue), access: access, monitor: monitor,
+                logger: logger)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+
+    // MARK: Posts
+
+    /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
+    func post(_ text: String, level: Level, to name: ServerName) throws -> Int {
+        if let server = configuration.servers[name] {
+            if let failure = server.failure { throw RefusedPost.misconfigured(failure) }
+        } else if !guests.contains(name) {
+            // Judged before the server is added: what is refused changes nothing.
+            _ = try StatusText(text)
+            try welcome(name)
+        }
+        return try push.post(text, level: level, to: name)
+    }
+
+    private func welcome(_ name: ServerName) throws {
+        guard configuration.acceptsAny else { throw MonitorError.noSuchServer(name) }
+        guard guests.count < configuration.limits.servers else {
+            throw RefusedPost.tooManyServers(configuration.limits.servers)
+        }
+        guests.insert(name)
+        // Whoever posts may also speak sd_notify; where there is no room for its socket, posting still works.
+        if let failure = openNotifySocket(of: name, access) {
+            logger.warning("no notify socket for \(name): \(failure)", metadata: ["server": "\(name)"])
+        }
+        monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
+    }
+
+    /// Closes and removes all notify sockets.
+    func close() {
+        for source in sources.values { source.close() }
+        sources = [:]
+    }
+}
+
+/// Why a post is refused.
+enum RefusedPost: Error {
+    case misconfigured(String)
+    case tooManyServers(Int)
+}
+
+extension ServerConfiguration {
+    fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
+        ServerDefinition(
+            name: name, summary: summary, source: source.word, placeholder: placeholder, failure: failure)
+    }
+
+    /// Whether it says the same, wherever it says so.
+    fileprivate func isSame(as other: ServerConfiguration) -> Bool {
+        var moved = other
+        moved.origin = origin
+        return self == moved
+    }
+}
+
+extension AccessPolicy {
+    /// Root, the daemon's own user and the members of the group `statusd`, as they are now: those who may change things.
+    static var control: AccessPolicy {
+        var policy = AccessPolicy()
+        policy.allow(group: "statusd")
+        return policy
+    }
+}
+
+extension Failure {
+    init(_ problem: Problem) {
+        self.init(
+            file: problem.origin.file, line: problem.origin.line, server: problem.server?.rawValue,
+            reason: problem.reason)
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Varlink
+
+// The errors of the interface.
+extension VarlinkError {
+    /// There is no server of this name.
+    public static func noSuchServer(_ server: String) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("NoSuchServer")) { $0.member("server", server) }
+    }
+
+    /// No server is selected.
+    public static let nothingSelected = VarlinkError(MonitorInterface.qualified("NothingSelected"))
+
+    /// The status is none, or the server does not take one in this way.
+    public static func invalidStatus(_ reason: String) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("InvalidStatus")) { $0.member("reason", reason) }
+    }
+
+    /// There are as many as there may be.
+    public static func limitReached(_ limit: String, _ value: Int) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("LimitReached")) { writer in
+            writer.member("limit", limit)
+            writer.member("value", value)
+        }
+    }
+
+    /// The configuration could not be read; everything is as it was before.
+    public static func reloadFailed(_ failed: [Failure]) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("ReloadFailed")) { $0.member("failed", failed) }
+    }
+}

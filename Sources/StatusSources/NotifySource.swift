@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import Logging
+public import StatusModel
+public import StatusMonitor
+public import Systemd
+
+/// `notify: true`: a datagram socket that any program that speaks sd_notify(3) can be pointed at with `NOTIFY_SOCKET`.
+///
+/// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` the level, and the text where there is
+/// none; `WATCHDOG=1` keeps a status fresh. Descriptors that come along are closed when the message has been handled: for
+/// `BARRIER=1` that is the answer, since by then all that came before it has been posted.
+@EventLoop
+public final class NotifySource {
+    private let monitor: StatusMonitor
+    private let server: ServerName
+    private let path: String
+    private let access: AccessPolicy
+    private let logger: Logger
+    private var state = NotifyState()
+    private var socket: DatagramSocket?
+    /// Users who were refused and told so in the log, once each.
+    private var refused: Set<UInt32> = []
+
+    /// Opens the socket. Everybody can reach it; who may send is told by the kernel's credentials.
+    public init(
+        server: ServerName, at path: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
+    ) throws(SystemdError) {
+        self.monitor = monitor
+        self.server = server
+        self.path = path
+        self.access = access
+        self.logger = logger
+        socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, mode: 0o666)) { [weak self] in
+            self?.receive($0)
+        }
+    }
+
+    /// Closes the socket and removes its path.
+    public func close() {
+        guard socket != nil else { return }
+        socket?.cancel()
+        socket = nil
+        unlink(path)
+    }
+
+    private func receive(_ datagram: borrowing Datagram) {
+        guard let sender = datagram.credentials, access.allows(sender) else {
+            return refuse(datagram.credentials?.userID)
+        }
+        do throws(MonitorError) {
+            switch state.take(NotifyMessage(datagram.bytes)) {
+            case .post(let text, let level): try monitor.post(text, level: level, to: server)
+            case .touch: try monitor.touch(server)
+            case .nothing: break
+            }
+        } catch {
+            logger.debug("a notification came too late", metadata: ["server": "\(server)", "reason": "\(error)"])
+        }
+    }
+
+    private func refuse(_ user: UInt32?) {
+        guard refused.count < 64, refused.insert(user ?? UInt32.max).inserted else { return }
+        logger.warning(
+            "user \(user.map(String.init) ?? "?") may not send notifications for \(server); name the user in “notify: { users: […] }”",
+            metadata: ["server": "\(server)"])
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusModel
+
+/// What is known of a program that speaks sd_notify(3): turns its messages into statuses.
+struct NotifyState {
+    /// What a message leads to.
+    enum Reaction: Equatable {
+        /// A status.
+        case post(StatusText, Level)
+        /// The last status is still true.
+        case touch
+        case nothing
+    }
+
+    private var condition: NotifyMessage.Condition?
+    /// The last text the program gave itself.
+    private var status: StatusText?
+
+    mutating func take(_ message: NotifyMessage) -> Reaction {
+        if let text = message.status { status = StatusText(fitting: text) }
+        if let condition = message.condition { self.condition = condition }
+        guard message.status != nil || message.condition != nil else { return message.isAlive ? .touch : .nothing }
+        guard let text = text(for: message) else { return .nothing }
+        return .post(text, level)
+    }
+
+    /// The program's own text where it gave one with the message, or where it is ready again; else what its condition says.
+    private func text(for message: NotifyMessage) -> StatusText? {
+        if let status, message.status != nil || condition == .ready { return status }
+        return StatusText(fitting: word)
+    }
+
+    private var word: String {
+        switch condition {
+        case .ready: "ready"
+        case .reloading: "reloading"
+        case .stopping: "stopping"
+        case .failed(let number): String(cString: strerror(number))
+        case .unwell: "the watchdog was triggered"
+        case nil: "running"
+        }
+    }
+
+    private var level: Level {
+        switch condition {
+        case .failed, .unwell: .critical
+        case .stopping: .warning
+        case .ready, .reloading, nil: .ok
+        }
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import StatusMonitor
+
+/// `push: true`: whoever may post, posts. Nothing runs for it.
+public struct PushSource: Sendable {
+    private let monitor: StatusMonitor
+
+    /// A source that posts to `monitor`.
+    public init(monitor: StatusMonitor) { self.monitor = monitor }
+
+    /// Posts a status as its caller sent it; returns the revision of the event.
+    ///
+    /// - Throws: ``InvalidStatus`` where the text is none, ``MonitorError`` where the server is none.
+    public func post(_ text: String, level: Level, to server: ServerName) throws -> Int {
+        try monitor.post(try StatusText(text), level: level, to: server)
+    }
+}
