@@ -33,6 +33,8 @@ struct WatchCommand: AsyncParsableCommand {
 
     func run() async throws {
         for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
+        let reader = await PipeReader()
+        defer { withExtendedLifetime(reader) {} }
         try await options.perform { client, terminal in
             var follower = Follower(
                 parameters: WatchParameters(server: name, all: all ? true : nil, updates: updates ? true : nil),
