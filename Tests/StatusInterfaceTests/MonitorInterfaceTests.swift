@@ -2,6 +2,7 @@
 
 import StatusInterface
 import StatusModel
+import Systemd
 import Testing
 import Varlink
 
