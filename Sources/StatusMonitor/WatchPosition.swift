@@ -61,9 +61,8 @@ struct WatchPosition {
         return wasCaughtUp
     }
 
-    /// Skips what is pending: the reader has been told all there is to know up to `revision`, or how much it missed.
-    mutating func skip(to revision: Int) {
-        self.revision = revision
+    /// Forgets what is pending: the reader is told how much it missed, or is given all there is to know.
+    mutating func skipPending() {
         pending = 0
         isSuperseded = false
         isLost = false
