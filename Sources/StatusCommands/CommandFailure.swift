@@ -43,8 +43,10 @@ struct CommandFailure: Error {
         case .noService:
             self.init(
                 .noDaemon, "Unavailable",
-                "no daemon listens at \(place); start it with “systemctl start statusd”, or say where it is with --address")
-        case .closed: self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
+                "no daemon listens at \(place); start it with “systemctl start statusd”, or say where it is with --address"
+            )
+        case .closed:
+            self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
     }

@@ -7,7 +7,8 @@ import Varlink
 /// `statusctl list`
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List all servers, the selected one marked with *.", discussion: ExitStatus.table)
+        commandName: "list", abstract: "List all servers, the selected one marked with *.", discussion: ExitStatus.table
+    )
 
     @OptionGroup var options: ClientOptions
 

@@ -76,7 +76,8 @@ enum ServerText {
 
     private static func line(_ server: ServerState, _ style: Style) -> String {
         let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
-        return "\(style.faint(time)) \(server.name): \(headline(server)) [\(style.level(levelWord(server), of: server))]"
+        return
+            "\(style.faint(time)) \(server.name): \(headline(server)) [\(style.level(levelWord(server), of: server))]"
     }
 
     /// The status's text, or in brackets why there is none.

@@ -190,7 +190,9 @@ public final class VarlinkConnection {
 
     private func ready(_ events: IOSource.Events) {
         // That the service has gone is noticed when the next reply is asked for: what it sent before is still to be read.
-        guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else { return }
+        guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else {
+            return
+        }
         let result = transport.read()
         if transport.input.hasMessage() {
             transport.interest = []
