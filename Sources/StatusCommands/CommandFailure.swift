@@ -8,7 +8,9 @@ import Varlink
 /// What a user is told when a command fails: one sentence for people, the error itself for programs, and the exit status.
 struct CommandFailure: Error {
     var status: ExitStatus
-    /// One sentence that says what to do. Lines after the first are details.
+    /// One sentence that says what to do.
+    ///
+    /// Lines after the first are details.
     var sentence: String
     /// What `--json` writes.
     var error: VarlinkError

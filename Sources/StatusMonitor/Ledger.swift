@@ -113,7 +113,9 @@ struct Ledger {
 
     // MARK: Statuses
 
-    /// Takes a status. It is a change where text, level or phase become another, else an update.
+    /// Takes a status.
+    ///
+    /// It is a change where text, level or phase become another, else an update.
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, at now: Timestamp
     ) throws(MonitorError) -> Consequences {
@@ -197,7 +199,9 @@ struct Ledger {
 // MARK: - Readers
 
 extension Ledger {
-    /// Adds a reader. It begins with a snapshot, or behind `since` where that is possible.
+    /// Adds a reader.
+    ///
+    /// It begins with a snapshot, or behind `since` where that is possible.
     mutating func watch(
         _ target: WatchTarget, updates: Bool, since: Cursor?, wake: @escaping @Sendable () -> Void
     ) throws(MonitorError) -> Int {

@@ -29,7 +29,9 @@ struct WatchPosition {
 
     /// Everything of interest up to this revision has been read.
     var revision: Int
-    /// How many events of interest came since. Those that are still in the log will be read; where some are not, there is a gap.
+    /// How many events of interest came since.
+    ///
+    /// Those that are still in the log will be read; where some are not, there is a gap.
     var pending = 0
     /// Whether what is pending must not be written any more, because the selection has moved on.
     var isSuperseded = false

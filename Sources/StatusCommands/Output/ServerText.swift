@@ -57,7 +57,9 @@ enum ServerText {
         return lines
     }
 
-    /// The line that `watch` shows for an event; nil for those that are not for people. A snapshot of all has several.
+    /// The line that `watch` shows for an event; nil for those that are not for people.
+    ///
+    /// A snapshot of all has several.
     static func lines(for event: Event, style: Style) -> [String] {
         switch event.kind {
         case .alive: return []

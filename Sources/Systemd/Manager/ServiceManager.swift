@@ -86,7 +86,9 @@ public enum ServiceManager {
         return await Barrier(barrier).passed(within: timeout)
     }
 
-    /// Sends the manager one end of a pipe and returns the other. On return nobody but the manager has the first one.
+    /// Sends the manager one end of a pipe and returns the other.
+    ///
+    /// On return nobody but the manager has the first one.
     private static func sendBarrier() -> OwnedDescriptor? {
         var ends: [Int32] = [-1, -1]
         guard isPresent, pipe2(&ends, O_CLOEXEC) == 0 else { return nil }

@@ -12,7 +12,9 @@ public final class VarlinkConnection {
     typealias Ticket = Int
 
     private let transport: Transport
-    /// The call that the next reply is for. Those from here to `nextTicket` have not been answered to their end.
+    /// The call that the next reply is for.
+    ///
+    /// Those from here to `nextTicket` have not been answered to their end.
     private var answered: Ticket = 0
     private var nextTicket: Ticket = 0
     private var waiting: [Ticket: CheckedContinuation<Void, Never>] = [:]
