@@ -8,7 +8,7 @@ import StatusInterface
 
 /// The command line of the daemon.
 @main
-struct Main: AsyncParsableCommand {
+struct Main: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "statusd", abstract: "Follows the status of servers, one of them selected at a time.",
         discussion: "Exit status: 0 stopped as asked, 1 failed, 64 usage, 78 configuration wrong.",
@@ -20,15 +20,18 @@ struct Main: AsyncParsableCommand {
     @Option(help: "Log messages of this level and above: trace, debug, info, notice, warning, error.")
     var logLevel = Logger.Level.info
 
-    static func main() async {
+    static func main() {
         Daemon.prepare()
-        await main(nil)
+        main(nil)
     }
 
-    func run() async throws {
+    func run() throws {
         let environment = ProcessInfo.processInfo.environment
         let daemon = Daemon(configuration: config, environment: environment, logLevel: logLevel)
-        throw ExitCode(await daemon.run())
+        // Not an asynchronous main, nor dispatchMain(): both let the main thread take signals that are blocked. So there is nothing
+        // this task could be a child of; the process ends with it.
+        Task.detached { Foundation.exit(await daemon.run()) }
+        while true { pause() }
     }
 }
 
