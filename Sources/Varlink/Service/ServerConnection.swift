@@ -171,6 +171,8 @@ final class ServerConnection {
         service.logger.debug(
             "closing a connection: what came is no call",
             metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
+        // The calls before it have been answered.
+        transport.flush()
         close()
     }
 }
