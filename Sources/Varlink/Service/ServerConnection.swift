@@ -100,7 +100,9 @@ final class ServerConnection {
     }
 
     private func depart() {
+        guard !hasDeparted else { return }
         hasDeparted = true
+        transport.dropOutput()
         // Nobody waits for a oneway call, so nobody's leaving ends it.
         if isBusy, waitingCall?.isOneway != true { abandonCall() }
     }

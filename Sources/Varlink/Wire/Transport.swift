@@ -134,11 +134,17 @@ final class Transport {
                 break
             } else if errno != EINTR {
                 // The peer has gone, or has shut down its reading side. The loop would call the socket writable for ever.
-                isDeaf = true
-                output.removeFirst(output.count, keeping: 0)
+                dropOutput()
                 EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
             }
         }
+        watch()
+    }
+
+    /// Drops what was not sent, and all that will be written: the peer reads no more.
+    func dropOutput() {
+        isDeaf = true
+        output.removeFirst(output.count, keeping: 0)
         watch()
     }
 
