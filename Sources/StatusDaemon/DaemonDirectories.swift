@@ -26,7 +26,9 @@ struct DaemonDirectories: Sendable {
     /// Makes the directories that are missing.
     func make() throws(DaemonError) {
         for directory in [runtime, runtime + "/notify"] {
-            guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+            // Everyone may reach the sockets, whatever the umask is; what a caller may do is decided by its credentials.
+            if mkdir(directory, 0o755) == 0, chmod(directory, 0o755) == 0 { continue }
+            guard errno == EEXIST else {
                 let reason = String(cString: strerror(errno))
                 throw DaemonError(
                     .system, "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written")

@@ -26,7 +26,7 @@ public struct NoParameters: JSONReadable, Sendable {
 }
 
 /// The parameters of `Watch`.
-public struct WatchParameters: JSONReadable, JSONWritable, Sendable {
+public struct WatchParameters: JSONReadable, Sendable {
     /// The server to follow; nil for the selected one.
     public var server: String?
     /// Whether to follow all.
@@ -58,13 +58,11 @@ public struct WatchParameters: JSONReadable, JSONWritable, Sendable {
         self = parameters
     }
 
-    public func write(to writer: inout JSONWriter) {
-        writer.object { writer in
-            writer.member("server", server)
-            writer.member("all", all)
-            writer.member("updates", updates)
-            writer.member("since", since)
-        }
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("server", server)
+        writer.member("all", all)
+        writer.member("updates", updates)
+        writer.member("since", since)
     }
 }
 

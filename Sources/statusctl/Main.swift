@@ -1,3 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-@main enum Main { static func main() {} }
+import StatusCommands
+
+/// The command-line tool.
+@main
+enum Main {
+    static func main() async {
+        await StatusCtl.start(Array(CommandLine.arguments.dropFirst()))
+    }
+}

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-@testable import NotificationStreams
 import Testing
 
-#if canImport(Glibc)
-    import Glibc
-#endif
+@testable import NotificationStreams
 
 /// An actor whose jobs run when the test says so.
 private actor Watcher {
-    private let executor: StepExecutor
+    private let executor: StepExecutor.Actors
     private let log: Log<String?>
 
     nonisolated var unownedExecutor: UnownedSerialExecutor {
         executor.asUnownedSerialExecutor()
     }
 
-    init(executor: StepExecutor, log: Log<String?>) {
+    init(executor: StepExecutor.Actors, log: Log<String?>) {
         self.executor = executor
         self.log = log
     }
@@ -27,47 +24,74 @@ private actor Watcher {
             log.append(notification.status)
         }
     }
+
+    func watchTexts(_ server: Server, on center: NotificationCenter) async {
+        let sequence = center.notifications(named: .didUpdateStatus, object: server).compactMap {
+            $0.userInfo?["status"] as? String
+        }
+        for await status in sequence {
+            log.append(status)
+        }
+    }
 }
 
-@Suite("Who consumes notifications")
+@Suite("Where notifications are consumed", .timeLimit(.minutes(1)))
 struct NotificationIsolationTests {
-    @Test("A consumer on an actor is resumed there by one job, with no detour", .timeLimit(.minutes(1)))
-    func noHop() async {
-        let center = NotificationCenter()
+    let center = NotificationCenter()
+    let executor = StepExecutor()
+    let log = Log<String?>()
+
+    /// Posts to a watcher, and checks what it does of that on the executor, where it has to do all of it.
+    private func check(
+        jobs: Int, actors: StepExecutor.Actors, _ watch: @escaping @Sendable (Server) async -> Void
+    ) async {
         let server = Server(center: center)
-        let executor = StepExecutor()
-        let log = Log<String?>()
-        let watcher = Watcher(executor: executor, log: log)
-        let task = Task(executorPreference: executor) { await watcher.watch(server, on: center) }
-        executor.run()
+        let task = Task(executorPreference: executor) { await watch(server) }
+        executor.run(actors: actors)
         for status in ["one", "two", "three"] {
             server.post(status)
-            #expect(executor.run() == 1)
+            #expect(executor.run(actors: actors) == jobs)
         }
         #expect(log.entries == ["one", "two", "three"])
         task.cancel()
-        executor.run()
+        executor.run(actors: actors)
         await task.value
     }
 
-    #if os(Linux)
-        @Test("Two consumers of one iterator at once end the program, and it says why", .timeLimit(.minutes(1)))
-        func secondConsumer() async throws {
-            let result = try #require(
-                await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                    // The crash is wanted: no backtrace of it.
-                    signal(SIGILL, SIG_DFL)
-                    signal(SIGTRAP, SIG_DFL)
-                    let executor = StepExecutor()
-                    let iterator = NotificationCenter.default.notifications(named: .didUpdateStatus).makeAsyncIterator()
-                    let subscription = iterator.subscription
-                    for _ in 0..<2 {
-                        Task(executorPreference: executor) { _ = await subscription.next(isolation: nil) }
-                    }
-                    executor.run()
-                })
-            let output = String(decoding: result.standardErrorContent, as: UTF8.self)
-            #expect(output.contains("an iterator has one consumer"))
+    @Test("A consumer that is isolated to nothing takes each notification in one job on its task's executor")
+    func nonisolated() async {
+        await check(jobs: 1, actors: executor.makeActors()) { [center, log] server in
+            for await notification in center.notifications(named: .didUpdateStatus, object: server) {
+                log.append(notification.status)
+            }
         }
-    #endif
+    }
+
+    @Test("A consumer on an actor takes two: one wakes its task, the other is the actor's")
+    func isolated() async {
+        let actors = executor.makeActors()
+        let watcher = Watcher(executor: actors, log: log)
+        await check(jobs: 2, actors: actors) { [center] in await watcher.watch($0, on: center) }
+    }
+
+    @Test("Making values of the notifications does not leave the actor")
+    func isolatedValues() async {
+        let actors = executor.makeActors()
+        let watcher = Watcher(executor: actors, log: log)
+        await check(jobs: 2, actors: actors) { [center] in await watcher.watchTexts($0, on: center) }
+    }
+
+    @Test("Notifications of which the closure makes nothing are passed over")
+    func passesOver() async {
+        let server = Server(center: center)
+        let sequence = center.notifications(named: .didUpdateStatus, object: server).compactMap {
+            $0.status.flatMap { Int($0) }
+        }
+        var iterator = sequence.makeAsyncIterator()
+        for status in ["1", "not a number", "2"] {
+            server.post(status)
+        }
+        #expect(await iterator.next() == 1)
+        #expect(await iterator.next() == 2)
+    }
 }

@@ -50,10 +50,10 @@ public func forLatest<Identities: AsyncSequence>(
     let name = name ?? "\(file):\(line)"
     let latest = LatestIdentity<Identities.Element>()
     await withDiscardingTaskGroup { group in
-        group.addTask(name: name, executorPreference: executorPreference, priority: priority) {
+        group.addTask(name: name, preferring: executorPreference, priority: priority) {
             while let identity = await latest.next() {
                 await withDiscardingTaskGroup { group in
-                    group.addTask(name: name, executorPreference: executorPreference, priority: priority) {
+                    group.addTask(name: name, preferring: executorPreference, priority: priority) {
                         await body(identity)
                     }
                     if await latest.isSuperseded() {
@@ -67,5 +67,21 @@ public func forLatest<Identities: AsyncSequence>(
             latest.receive(identity)
         }
         latest.finish()
+    }
+}
+
+extension DiscardingTaskGroup {
+    /// Adds a child that prefers an executor, or if `nil` the one its parent prefers.
+    ///
+    /// The library's `addTask(executorPreference: nil)` means no preference at all, not even the parent's.
+    fileprivate mutating func addTask(
+        name: String, preferring executor: (any TaskExecutor)?, priority: TaskPriority?,
+        operation: sending @escaping @isolated(any) () async -> Void
+    ) {
+        if let executor {
+            addTask(name: name, executorPreference: executor, priority: priority, operation: operation)
+        } else {
+            addTask(name: name, priority: priority, operation: operation)
+        }
     }
 }

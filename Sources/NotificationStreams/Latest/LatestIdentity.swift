@@ -22,7 +22,6 @@ final class LatestIdentity<Identity: Equatable & Sendable>: Sendable {
     /// when the task is cancelled.
     func next() async -> Identity? {
         await change()
-        guard !Task.isCancelled else { return nil }
         return machine.withLock { $0.take() }
     }
 

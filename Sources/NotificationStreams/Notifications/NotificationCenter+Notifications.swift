@@ -41,7 +41,9 @@ extension NotificationCenter {
     /// after it. (`AsyncStream` would deliver what is buffered first: a consumer that was cancelled because another
     /// server was selected would still show the old one's statuses.)
     public struct Notifications: AsyncSequence, Sendable {
+        /// What is delivered: the notifications as they were posted.
         public typealias Element = Notification
+        /// The sequence never fails.
         public typealias Failure = Never
 
         /// What becomes of notifications that come while nobody waits for one; as in `AsyncStream`.
@@ -75,8 +77,9 @@ extension NotificationCenter {
 
             /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
             ///
-            /// A caller that is isolated to an actor is resumed on that actor's executor, without a detour. Two calls at
-            /// the same time are a programming error, and end the program with a message that says so.
+            /// Where that actor has an executor of its own, the caller's task should prefer it (`executorPreference:`): a task
+            /// that waited is woken on the executor it prefers, else on the concurrent one, and only from there goes to the
+            /// actor's. Two calls at the same time are a programming error, and end the program with a message that says so.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
                 await subscription.next(isolation: actor)?.notification
             }

@@ -30,8 +30,8 @@ final class NotificationSubscription: Sendable {
 
     /// Waits for the next notification; `nil` once the subscription has ended, which the task's cancelling does.
     func next(isolation actor: isolated (any Actor)?) async -> PostedNotification? {
-        // Before and after: the task may have been cancelled while its consumer was busy with the last notification, and
-        // it may have been cancelled after this one was handed over, before it came to run.
+        // Before, so that a consumer who was cancelled while it was busy does not wait; after, because it may have been
+        // cancelled when this one had been handed over already, and had not come to run.
         guard !Task.isCancelled else {
             end()
             return nil

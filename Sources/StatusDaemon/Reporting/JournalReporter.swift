@@ -22,6 +22,17 @@ final class JournalReporter {
         var lastText: String?
         var omitted = 0
         var newest: ServerState?
+
+        /// Whether a change may be written now; else it is left out.
+        mutating func spend(on server: ServerState) -> Bool {
+            if credit > 0 {
+                credit -= 1
+                return true
+            }
+            omitted += 1
+            newest = server
+            return false
+        }
     }
 
     private let logger: Logger
@@ -77,13 +88,9 @@ final class JournalReporter {
     // MARK: Changes
 
     private func writeChange(_ server: ServerState) {
-        if accounts[server.name, default: Account()].credit > 0 {
-            accounts[server.name]?.credit -= 1
+        if accounts[server.name, default: Account()].spend(on: server) {
             write(change: server)
             startTimer()
-        } else {
-            accounts[server.name]?.omitted += 1
-            accounts[server.name]?.newest = server
         }
     }
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import StatusModel
+import Systemd
+import Varlink
+
+/// What a user is told when a command fails: one sentence for people, the error itself for programs, and the exit status.
+struct CommandFailure: Error {
+    var status: ExitStatus
+    /// One sentence that says what to do. Lines after the first are details.
+    var sentence: String
+    /// What `--json` writes.
+    var error: VarlinkError
+
+    init(_ status: ExitStatus, _ sentence: String, error: VarlinkError) {
+        self.status = status
+        self.sentence = sentence
+        self.error = error
+    }
+
+    /// A failure of this program's own: `name` is the error's name without the interface.
+    init(_ status: ExitStatus, _ name: String, _ sentence: String) {
+        let error = VarlinkError(MonitorInterface.qualified(name)) { $0.member("reason", sentence) }
+        self.init(status, sentence, error: error)
+    }
+
+    /// The failure for whatever was thrown while `address` was asked.
+    init(_ error: any Error, address: UnixAddress?) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as VarlinkError:
+            self.init(ExitStatus(errorName: error.name), Self.sentence(for: error), error: error)
+        case let error as VarlinkClientError: self.init(error, address: address)
+        case let error as SystemdError: self.init(.usage, "InvalidAddress", error.message)
+        default: self.init(.failed, "Failed", VisibleText.escape("\(error)"))
+        }
+    }
+
+    private init(_ error: VarlinkClientError, address: UnixAddress?) {
+        let place = address.map { "\($0)" } ?? "the address"
+        switch error.code {
+        case .noService:
+            self.init(
+                .noDaemon, "Unavailable",
+                "no daemon listens at \(place); start it with “systemctl start statusd”, or say where it is with --address")
+        case .closed: self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
+        default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
+        }
+    }
+
+    private static func sentence(for error: VarlinkError) -> String {
+        func text(_ parameter: String) -> String { VisibleText.escape(error.text(parameter) ?? "?") }
+        switch error.name {
+        case MonitorInterface.qualified("NoSuchServer"):
+            return "there is no server “\(text("server"))”; “statusctl list” shows all"
+        case MonitorInterface.qualified("NothingSelected"):
+            return "no server is selected; select one with “statusctl select NAME”, or name one"
+        case MonitorInterface.qualified("InvalidStatus"): return "the status was refused: \(text("reason"))"
+        case MonitorInterface.qualified("LimitReached"):
+            return "there are as many \(text("limit")) as there may be; raise “limits” in the configuration"
+        case MonitorInterface.qualified("ReloadFailed"):
+            return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
+                .joined(separator: "\n")
+        case "org.varlink.service.PermissionDenied":
+            return "this user may not do that; use sudo, or have root add the user to the group statusd"
+        case "org.varlink.service.InvalidParameter":
+            return "the daemon does not take this “\(text("parameter"))”"
+        case "org.varlink.service.MethodNotFound", "org.varlink.service.MethodNotImplemented":
+            return "the daemon does not know “\(text("method"))”; is it older than statusctl?"
+        default: return "the daemon refused: \(VisibleText.escape(error.description))"
+        }
+    }
+
+    private static func failures(of error: VarlinkError) -> [String] {
+        let failed = try? JSONReader.read(error.parameters) { reader throws(JSONError) in
+            var failed: [Failure] = []
+            try reader.object { name, reader throws(JSONError) in
+                if name == "failed" { failed = try [Failure](from: &reader) }
+            }
+            return failed
+        }
+        return (failed ?? []).map { $0.description }
+    }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import Varlink
+
+/// The exit statuses of statusctl: one table, which `--help` lists.
+public enum ExitStatus: Int32, CaseIterable, Sendable {
+    case done = 0
+    case failed = 1
+    case notOK = 3
+    case noSuchServer = 4
+    case nothingToRefresh = 5
+    case usage = 64
+    case noDaemon = 69
+    case timeIsOver = 75
+    case notAllowed = 77
+    case configurationWrong = 78
+
+    /// What it means, in a few words.
+    var meaning: String {
+        switch self {
+        case .done: "done; for status: the server is ok"
+        case .failed: "failed"
+        case .notOK: "the server is not ok (status)"
+        case .noSuchServer: "no such server, or nothing is selected"
+        case .nothingToRefresh: "the server has nothing to refresh"
+        case .usage: "wrong usage"
+        case .noDaemon: "no daemon to be reached"
+        case .timeIsOver: "the time is over"
+        case .notAllowed: "not allowed"
+        case .configurationWrong: "the configuration is wrong"
+        }
+    }
+
+    /// The table as `--help` shows it.
+    static var table: String {
+        "EXIT STATUS:\n" + allCases.map { "  \($0.rawValue)\t\($0.meaning)" }.joined(separator: "\n")
+    }
+
+    /// The status for an error reply, by the error's name.
+    init(errorName name: String) {
+        self =
+            switch name {
+            case MonitorInterface.qualified("NoSuchServer"), MonitorInterface.qualified("NothingSelected"): .noSuchServer
+            case MonitorInterface.qualified("NotRefreshable"): .nothingToRefresh
+            case MonitorInterface.qualified("WaitTimedOut"): .timeIsOver
+            case MonitorInterface.qualified("ReloadFailed"): .configurationWrong
+            case "org.varlink.service.PermissionDenied": .notAllowed
+            default: .failed
+            }
+    }
+
+    /// The status for a daemon that cannot be asked.
+    init(_ code: VarlinkClientError.Code) {
+        self =
+            switch code {
+            case .noService, .closed: .noDaemon
+            case .permissionDenied: .notAllowed
+            case .invalidAddress: .usage
+            case .malformedReply, .system: .failed
+            }
+    }
+}

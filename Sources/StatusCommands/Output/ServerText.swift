@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// Servers and events as lines for people.
+enum ServerText {
+    /// The word for how serious it is: the level, or why that says nothing.
+    static func levelWord(_ server: ServerState) -> String {
+        if server.phase == .failed { return "failed" }
+        if server.isStale { return "stale" }
+        return server.status?.level.rawValue ?? "-"
+    }
+
+    /// The table of `list`: a line a server, the selected one marked.
+    static func table(_ servers: [ServerState], style: Style, width: Int?, legend: Bool) -> [String] {
+        let header = ["", "SERVER", "STATUS", "LEVEL", "SINCE", "SOURCE"]
+        let rows = servers.map { server in
+            [
+                server.isSelected ? "*" : "", server.name.rawValue, headline(server), levelWord(server),
+                server.status.map { TimeText.full($0.changedAt) } ?? "-", server.source,
+            ]
+        }
+        var widths = (0..<header.count).map { column in
+            ([header] + rows).map { $0[column].count }.max() ?? 0
+        }
+        widths[0] = 1
+        // On a terminal the text gives way, so that a line is a line; in a pipe nothing is cut.
+        if let width {
+            let others = widths.reduce(0, +) - widths[2] + 2 * (header.count - 1)
+            widths[2] = max(min(widths[2], width - others), 10)
+        }
+        func line(_ cells: [String], _ server: ServerState?) -> String {
+            var line = ""
+            for (column, cell) in cells.enumerated() {
+                let fitted = fit(cell, widths[column])
+                let painted = column == 3 ? server.map { style.level(fitted, of: $0) } ?? fitted : fitted
+                line += (column == 0 ? "" : column == 1 ? " " : "  ") + (column == cells.count - 1 ? cell : painted)
+            }
+            return line
+        }
+        return (legend ? [style.strong(line(header, nil))] : []) + zip(rows, servers).map { line($0, $1) }
+    }
+
+    /// What `status` shows of one server.
+    static func details(_ server: ServerState, style: Style) -> [String] {
+        var lines = ["\(style.strong(server.name.rawValue)): \(style.level(headline(server), of: server))"]
+        func add(_ label: String, _ value: String?) {
+            if let value { lines.append("  \(fit(label + ":", 13)) \(value)") }
+        }
+        add("Description", server.summary)
+        add("Level", levelWord(server))
+        if server.status != nil, let message = server.message { add("Reason", message) }
+        add("Since", server.status.map { TimeText.full($0.changedAt) })
+        add("Updated", server.status.map { TimeText.full($0.updatedAt) })
+        add("Source", server.source)
+        add("Selected", server.isSelected ? "yes" : "no")
+        return lines
+    }
+
+    /// The line that `watch` shows for an event; nil for those that are not for people. A snapshot of all has several.
+    static func lines(for event: Event, style: Style) -> [String] {
+        switch event.kind {
+        case .alive: return []
+        case .gap: return [style.faint("-- \(event.missed.map(String.init) ?? "some") events missed")]
+        case .snapshot: return (event.servers ?? event.server.map { [$0] })?.map { line($0, style) } ?? [none(style)]
+        case .selected:
+            guard let server = event.server else { return [none(style)] }
+            return [style.faint("-- selected ") + line(server, style)]
+        case .added, .removed:
+            return event.server.map { [style.faint("-- \(event.kind.rawValue) ") + $0.name.rawValue] } ?? []
+        case .changed, .updated, .refreshing, .refreshed: return event.server.map { [line($0, style)] } ?? []
+        }
+    }
+
+    private static func none(_ style: Style) -> String { style.faint("-- no server selected") }
+
+    private static func line(_ server: ServerState, _ style: Style) -> String {
+        let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
+        return "\(style.faint(time)) \(server.name): \(headline(server)) [\(style.level(levelWord(server), of: server))]"
+    }
+
+    /// The status's text, or in brackets why there is none.
+    private static func headline(_ server: ServerState) -> String {
+        server.status == nil ? "(\(server.headline))" : server.headline
+    }
+
+    /// Fills up with blanks, or cuts and ends in an ellipsis.
+    private static func fit(_ text: String, _ width: Int) -> String {
+        let count = text.count
+        if count > width { return text.prefix(width - 1) + "…" }
+        return text + String(repeating: " ", count: width - count)
+    }
+}

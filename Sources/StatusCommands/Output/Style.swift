@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// Colours for people; none where it is not a terminal, or where the user does not want any.
+struct Style: Sendable {
+    let isColoured: Bool
+
+    /// `SYSTEMD_COLORS` decides where it is set, then `NO_COLOR` (no-color.org), then whether it is a terminal.
+    init(isTerminal: Bool, environment: [String: String]) {
+        switch environment["SYSTEMD_COLORS"] {
+        case "0", "no", "false", "off": isColoured = false
+        case .some: isColoured = isTerminal
+        case nil:
+            isColoured = isTerminal && environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"
+        }
+    }
+
+    func level(_ text: String, of server: ServerState) -> String {
+        if server.phase == .failed { return paint(text, "31") }
+        if server.isStale { return paint(text, "35") }
+        switch server.status?.level {
+        case .ok: return paint(text, "32")
+        case .warning: return paint(text, "33")
+        case .critical: return paint(text, "31")
+        case .unknown: return paint(text, "35")
+        case nil: return faint(text)
+        }
+    }
+
+    func strong(_ text: String) -> String { paint(text, "1") }
+
+    func faint(_ text: String) -> String { paint(text, "2") }
+
+    private func paint(_ text: String, _ code: String) -> String {
+        isColoured ? "\u{1b}[\(code)m\(text)\u{1b}[0m" : text
+    }
+}

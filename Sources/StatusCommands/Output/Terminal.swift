@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusModel
+import Varlink
+
+/// The one place where something is written.
+struct Terminal: Sendable {
+    /// Whether JSON is wanted.
+    let isJSON: Bool
+    /// How levels are coloured.
+    let style: Style
+    /// How wide the terminal is; nil where standard output is none.
+    let width: Int?
+
+    init(isJSON: Bool, environment: [String: String]) {
+        self.isJSON = isJSON
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        style = Style(isTerminal: isTerminal, environment: environment)
+        var size = winsize()
+        width = isTerminal && ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+    }
+
+    /// Writes one line to standard output, at once, whatever that is.
+    ///
+    /// Where nobody reads any more there is nothing left to do: the process ends, without a word and with status 0.
+    func line(_ text: String) { Self.write(text + "\n", to: STDOUT_FILENO) }
+
+    /// Writes one JSON value as a line.
+    func json(_ value: some JSONWritable) {
+        var writer = JSONWriter()
+        writer.value(value)
+        line(String(decoding: writer.bytes, as: UTF8.self))
+    }
+
+    /// Writes one JSON object as a line.
+    func json(_ members: (inout JSONWriter) -> Void) {
+        var writer = JSONWriter()
+        writer.object(members)
+        line(String(decoding: writer.bytes, as: UTF8.self))
+    }
+
+    /// Writes a remark to standard error; nothing is said there where JSON is wanted.
+    func remark(_ text: String) {
+        if !isJSON { Self.write("statusctl: \(text)\n", to: STDERR_FILENO) }
+    }
+
+    /// Tells of a failure.
+    func failure(_ failure: CommandFailure) {
+        guard isJSON else { return remark(failure.sentence) }
+        json { writer in
+            writer.member("error", failure.error.name)
+            writer.member("parameters", raw: failure.error.parameters)
+        }
+    }
+
+    private static func write(_ text: String, to descriptor: Int32) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { exit(errno == EPIPE ? ExitStatus.done.rawValue : ExitStatus.failed.rawValue) }
+            bytes = bytes.dropFirst(count)
+        }
+    }
+}

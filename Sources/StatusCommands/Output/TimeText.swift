@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusModel
+
+/// Moments as people read them: local time.
+enum TimeText {
+    /// `2026-11-21 08:30:00`.
+    static func full(_ time: Timestamp) -> String { format(time, "%Y-%m-%d %H:%M:%S") }
+
+    /// `08:30:00`.
+    static func clock(_ time: Timestamp) -> String { format(time, "%H:%M:%S") }
+
+    private static func format(_ time: Timestamp, _ pattern: String) -> String {
+        var seconds = time_t(time.milliseconds / 1000)
+        var fields = tm()
+        localtime_r(&seconds, &fields)
+        var buffer = [CChar](repeating: 0, count: 64)
+        let count = strftime(&buffer, buffer.count, pattern, &fields)
+        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import Systemd
+
+/// Where a client finds the daemon when nobody says.
+public enum MonitorAddress {
+    /// The environment's variable that says it.
+    public static let variable = "STATUSD_ADDRESS"
+
+    /// `STATUSD_ADDRESS`, else the socket in the runtime directory: root's, or the user's own where there is one, else the system's.
+    ///
+    /// - Throws: ``SystemdError/Code/invalidAddress`` where the variable holds none.
+    public static func standard(
+        environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
+    ) throws(SystemdError) -> UnixAddress {
+        if let address = environment[variable] { return try UnixAddress(parsing: address) }
+        let system = "/run/statusd/\(MonitorInterface.name)"
+        if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
+            return .path("\(directory)/\(MonitorInterface.name)")
+        }
+        guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"] else { return .path(system) }
+        let own = "\(directory)/statusd/\(MonitorInterface.name)"
+        return .path(exists(own) || !exists(system) ? own : system)
+    }
+
+    /// Whether there is anything at a path.
+    public static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+}

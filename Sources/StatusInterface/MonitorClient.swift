@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import Systemd
+public import Varlink
+
+/// A client of the daemon: the methods of `org.statusd.monitor` as functions.
+///
+/// Each throws a `VarlinkError` for what the daemon answers and a `VarlinkClientError` for all else.
+@EventLoop
+public final class MonitorClient {
+    private let connection: VarlinkConnection
+
+    private init(_ connection: VarlinkConnection) { self.connection = connection }
+
+    /// Connects to the daemon.
+    public nonisolated static func connect(to address: UnixAddress) async throws(VarlinkClientError) -> MonitorClient {
+        await MonitorClient(try await VarlinkConnection.connect(to: address))
+    }
+
+    /// All servers, by name.
+    public func list() async throws -> [ServerState] {
+        try await connection.call(MonitorInterface.qualified("List"), returning: ListReply.self).servers
+    }
+
+    /// One server; the selected one where none is named.
+    public func describe(_ server: String?) async throws -> ServerState {
+        try await connection.call(
+            MonitorInterface.qualified("Describe"), { $0.member("server", server) }, returning: DescribeReply.self
+        ).server
+    }
+
+    /// Selects a server, or none.
+    public func select(_ server: String?) async throws -> SelectReply {
+        try await connection.call(
+            MonitorInterface.qualified("Select"), { $0.member("server", server) }, returning: SelectReply.self)
+    }
+
+    /// Posts a status; returns the revision of the event.
+    public func post(_ text: String, level: Level?, to server: String) async throws -> Int {
+        try await connection.call(
+            MonitorInterface.qualified("Post"),
+            { writer in
+                writer.member("server", server)
+                writer.member("text", text)
+                writer.member("level", level)
+            }, returning: PostReply.self
+        ).revision
+    }
+
+    /// Has the daemon read its configuration again.
+    public func reload() async throws -> ReloadReply {
+        try await connection.call(MonitorInterface.qualified("Reload"), returning: ReloadReply.self)
+    }
+
+    /// Follows servers. The stream takes the connection for itself.
+    public func watch(_ parameters: WatchParameters) throws -> VarlinkReplies<EventReply> {
+        try connection.stream(
+            MonitorInterface.qualified("Watch"), { parameters.writeMembers(to: &$0) }, of: EventReply.self)
+    }
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NotificationStreams
+import Testing
+
+/// What NotificationStreams.md shows, as it stands there.
+@Suite("The examples of the overview", .timeLimit(.minutes(1)))
+struct OverviewTests {
+    @Test("The selected server's status is shown")
+    func follows() async {
+        let executor = StepExecutor()
+        let shown = Log<String>()
+        let show: @Sendable (String) -> Void = { shown.append($0) }
+        let (selections, selection) = AsyncStream.makeStream(of: Server.self)
+        let task = Task(executorPreference: executor) {
+            await forLatest(of: selections) { server in
+                let sequence = NotificationCenter.default.notifications(
+                    named: .didUpdateStatus, object: server
+                ).compactMap { $0.userInfo?["status"] as? String }
+                for await status in sequence {
+                    show(status)
+                }
+            }
+        }
+        let (first, second) = (Server(), Server())
+        selection.yield(first)
+        executor.run()
+        first.signIn()
+        executor.run()
+        selection.yield(second)
+        executor.run()
+        first.signIn()
+        second.signOut()
+        executor.run()
+        #expect(shown.entries == ["Signed In", "Signed Out"])
+        task.cancel()
+        executor.run()
+        await task.value
+    }
+
+    @Test("A server's state is loaded once, and again with each refresh")
+    func loads() async throws {
+        let fetched = Log<Int>()
+        let fetch: @Sendable () async throws -> Int = {
+            fetched.append(fetched.entries.count)
+            return fetched.entries.count
+        }
+        let first = LoadOnce { try await fetch() }
+        let again = SharedLoad { try await fetch() }
+        let refresh = RefreshAction { _ = try? await again.load() }
+
+        let state = try await first.load()
+        await refresh()
+        #expect(state == 1)
+        #expect(try await first.load() == 1)
+        #expect(fetched.entries.count == 2)
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NotificationStreams
+import Synchronization
+
+struct LoadFailure: Error, Equatable {
+    var number: Int
+}
+
+/// Loads that are counted, tell what happens to them, and end when they are told; and callers who wait for them.
+final class Loads: Sendable {
+    let executor = StepExecutor()
+    let log = Log<String>()
+    private let results = Mutex<[Int: Result<String, LoadFailure>]>([:])
+    private let gates = [1: Gate(), 2: Gate(), 3: Gate()]
+    private let lastNumber = Atomic(0)
+
+    /// What each load runs; it heeds its cancelling only in telling of it.
+    @Sendable func load() async throws -> String {
+        let number = lastNumber.add(1, ordering: .relaxed).newValue
+        log.append("load \(number) begins")
+        await withTaskCancellationHandler {
+            await gates[number]?.pass()
+        } onCancel: {
+            log.append("load \(number) cancelled")
+        }
+        log.append("load \(number) ends")
+        return try results.withLock { $0[number] ?? .success("value \(number)") }.get()
+    }
+
+    /// Lets a load end.
+    func end(_ number: Int, failing: Bool = false) {
+        if failing {
+            results.withLock { $0[number] = .failure(LoadFailure(number: number)) }
+        }
+        gates[number]?.open()
+        executor.run()
+    }
+
+    /// Somebody who wants the value.
+    func caller(_ load: @escaping @Sendable () async throws -> String) -> Task<String, any Error> {
+        Task(executorPreference: executor) { try await load() }
+    }
+}
+
+extension Task<String, any Error> {
+    /// What came of it, as text.
+    var outcome: String {
+        get async {
+            do {
+                return try await value
+            } catch is CancellationError {
+                return "cancelled"
+            } catch let failure as LoadFailure {
+                return "failure \(failure.number)"
+            } catch {
+                return "another error"
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service manager that only listens: the other end of sd_notify(3)."""
+
+import array
+import os
+import selectors
+import socket
+import threading
+
+from .expect import eventually
+
+
+class FakeServiceManager:
+    """Records each datagram sent to its NOTIFY_SOCKET, in order. Closes what descriptors come along, as PID 1 does for
+    BARRIER=1 once all before it has been handled."""
+
+    def __init__(self, path):
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(path)
+        os.chmod(path, 0o777)
+        self._socket.setblocking(False)
+        self._lock = threading.Lock()
+        self._messages = []
+        self._end, self._wake = socket.socketpair()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self):
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            selector.register(self._wake, selectors.EVENT_READ)
+            while not any(key.fileobj is self._wake for key, _ in selector.select()):
+                self._drain()
+
+    def _drain(self):
+        with self._lock:
+            while True:
+                try:
+                    data, ancillary, _, _ = self._socket.recvmsg(65536, 4096)
+                except BlockingIOError:
+                    return list(self._messages)
+                self._messages.append(data.decode().splitlines())
+                for _, kind, content in ancillary:
+                    if kind == socket.SCM_RIGHTS:
+                        numbers = array.array("i")
+                        numbers.frombytes(content[: len(content) - len(content) % numbers.itemsize])
+                        for number in numbers:
+                            os.close(number)
+
+    def messages(self):
+        """All datagrams so far, each as its list of lines; what was sent before this call is among them."""
+        return self._drain()
+
+    def lines(self):
+        """All lines of all datagrams so far."""
+        return [line for message in self.messages() for line in message]
+
+    def status(self):
+        """The newest STATUS=, or None."""
+        found = [line[7:] for line in self.lines() if line.startswith("STATUS=")]
+        return found[-1] if found else None
+
+    def wait_for(self, line):
+        """Waits for a datagram with this line."""
+        eventually(lambda: line in self.lines(), f"{line} at the service manager")
+
+    def close(self):
+        """Stops listening."""
+        self._end.send(b"x")
+        self._thread.join()
+        for each in (self._socket, self._end, self._wake):
+            each.close()

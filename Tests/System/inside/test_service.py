@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running service and its service manager: status text, journal, reload, watchdog, restart and stop."""
+
+import os
+import re
+import signal
+
+from harness.daemon import Follower, environment, run
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+from .unit import CONFIGURATION, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl
+
+TWO = "servers: { db: { push: true }, web: { push: true } }\n"
+
+
+@test("systemctl shows the selected server's status as soon as select has returned")
+def status_text():
+    with service():
+        for server in ("alpha", "bravo"):
+            statusctl("post", server, f"{server} is well")
+        for server in ("alpha", "bravo") * 25:
+            statusctl("select", server)
+            equal(show("StatusText"), f"{server}: {server} is well")
+        contains(done("systemctl", "status", "statusd"), 'Status: "bravo: bravo is well"')
+        statusctl("select", "--none")
+        equal(show("StatusText"), "No server selected")
+
+
+@test("a text with a newline and an assignment stays one line of text to systemd")
+def injection():
+    with service(), connect() as connection:
+        connection.call("Post", {"server": "db", "text": "well\nSTOPPING=1\nMAINPID=1\nSTATUS=forged"})
+        connection.call("Select", {"server": "db"})
+        text = show("StatusText")
+        assert text.startswith("db: well") and "STOPPING=1" in text, text
+        equal((show("ActiveState"), show("SubState")), ("active", "running"))
+        entry = journal("SERVER=db")[-1]
+        assert "forged" in entry["STATUSD_TEXT"] and "STATUS" not in entry and "MAINPID" not in entry, entry
+
+
+@test("each change is in the journal with its fields, to be found by SERVER=")
+def journal_fields():
+    with service():
+        statusctl("post", "db", "Signed Out")
+        statusctl("post", "db", "Signed In", "--level", "warning")
+        statusctl("post", "web", "Serving")
+        statusctl("select", "db")
+        entries = [entry for entry in journal("SERVER=db") if entry["_PID"] == str(main_process())]
+        assert entries and all(entry["SERVER"] == "db" for entry in entries), entries
+        change = next(entry for entry in entries if entry.get("STATUSD_TEXT") == "Signed In"
+                      and entry.get("STATUSD_OLD_TEXT") == "Signed Out")
+        for field, value in {"STATUSD_LEVEL": "warning", "STATUSD_PHASE": "loaded", "SYSLOG_IDENTIFIER": "statusd"}.items():
+            equal(change.get(field), value, field)
+        for field in ("STATUSD_SOURCE", "STATUSD_SELECTED", "STATUSD_REVISION", "PRIORITY"):
+            assert change.get(field), f"no {field} in {change}"
+        for entry in entries:
+            assert re.fullmatch(r"[0-9a-f]{32}", entry.get("MESSAGE_ID", "")), entry
+        assert not journal("SERVER=nosuch")
+        contains(done("journalctl", "-F", "SERVER"), "db", "web")
+
+
+@test("systemctl reload returns when the new configuration is in force")
+def reload_waits():
+    with service(configuration=TWO):
+        for number in range(20):
+            CONFIGURATION.write_text(f"servers: {{ db: {{ push: true }}, new{number}: {{ push: true }} }}\n")
+            systemctl("reload", "statusd")
+            contains(statusctl("list"), f"new{number}", "db")
+        equal((show("ActiveState"), show("NRestarts")), ("active", "0"))
+
+
+@test("systemctl reload fails on a bad file, the journal names file and line, and the daemon goes on")
+def reload_fails():
+    with service(configuration=TWO):
+        statusctl("post", "db", "Signed In")
+        process = main_process()
+        CONFIGURATION.write_text("servers:\n  db: { push: [\n")
+        assert run("systemctl", "reload", "statusd").status != 0, "reload of a bad file succeeded"
+        equal((show("ActiveState"), main_process()), ("active", process))
+        contains(statusctl("status", "db"), "Signed In")
+        done("journalctl", "--sync")
+        contains(log(), f"{CONFIGURATION}:")
+        CONFIGURATION.write_text(TWO)
+        systemctl("reload", "statusd")
+
+
+@test("Type=notify-reload in a drop-in works where systemd knows it", when="257" in os.environ.get("STATUSD_TEST_PREFIX", ""))
+def notify_reload():
+    drop_in = "[Service]\nType=notify-reload\nExecReload=\n"
+    with service(configuration=TWO, drop_in=drop_in):
+        CONFIGURATION.write_text("servers: { db: { push: true }, third: { push: true } }\n")
+        systemctl("reload", "statusd")
+        contains(statusctl("list"), "third")
+
+
+@test("a daemon that is stuck is killed by the watchdog and started again")
+def watchdog():
+    with service(drop_in="[Service]\nWatchdogSec=2s\nRestartSec=100ms\n"):
+        before = main_process()
+        # As long as it is not stuck, its keep-alives come: twice the time passes without a restart.
+        stamp = show("WatchdogTimestampMonotonic")
+        eventually(lambda: int(show("WatchdogTimestampMonotonic")) > int(stamp) + 4_000_000, "keep-alives")
+        equal((main_process(), show("NRestarts")), (before, "0"))
+        os.kill(before, signal.SIGSTOP)
+        restarted(before)
+        statusctl("list")
+        contains(log(), "atchdog")
+
+
+@test("kill -9 is followed by a restart, and clients find the new daemon")
+def killed():
+    with service(drop_in="[Service]\nRestartSec=100ms\n"):
+        before = main_process()
+        os.kill(before, signal.SIGKILL)
+        statusctl("list")
+        restarted(before)
+        equal(show("NRestarts"), "1")
+
+
+@test("a wrong configuration at the start is status 78, and no restart is tried")
+def wrong_configuration():
+    with service(start=(), drop_in="[Service]\nExecStart=\nExecStart=/usr/bin/statusd --config /nonexistent.yaml\n"):
+        assert run("systemctl", "start", "statusd.service").status != 0
+        equal((show("ActiveState"), show("ExecMainStatus"), show("NRestarts")), ("failed", "78", "0"))
+
+
+@test("stop ends the daemon with success, says so while it stops, and leaves no notify socket")
+def stop():
+    with service(configuration="servers: { web: { notify: true } }\n"):
+        assert os.path.exists("/run/statusd/notify/web")
+        systemctl("stop", "statusd.service")
+        equal((show("ActiveState"), show("Result"), show("ExecMainStatus")), ("inactive", "success", "0"))
+        assert not os.path.exists("/run/statusd/notify/web")
+
+
+@test("a watch goes on over systemctl restart")
+def watch_over_restart():
+    with service(configuration=TWO):
+        statusctl("post", "db", "before")
+        with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines:
+            lines.until("before")
+            systemctl("restart", "statusd.service")
+            statusctl("post", "db", "after")
+            lines.until("after")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The unit files: what systemd thinks of them, how the service starts, and who may do what."""
+
+import os
+import pwd
+import re
+import stat
+
+from harness.daemon import run
+from harness.expect import contains, equal, one_sentence
+from harness.runner import test
+
+from .unit import (SOCKET, as_user, done, install, main_process, notify, service, show,
+                   statusctl, systemctl)
+
+
+@test("systemd-analyze verify finds nothing to say about the units")
+def verified():
+    for unit in ("statusd.service", "statusd.socket"):
+        result = run("systemd-analyze", "verify", f"/usr/lib/systemd/system/{unit}")
+        complaints = [line for line in (result.out + result.err).splitlines() if "statusd" in line]
+        equal((result.status, complaints), (0, []), unit)
+
+
+@test("systemd-analyze security rates the exposure at most 1.2")
+def security():
+    with service():
+        for options in ((), ("--offline=true", "--threshold=15")):
+            out = done("systemd-analyze", "security", "--no-pager", *options, "statusd.service")
+            exposure = float(re.search(r"Overall exposure level for statusd.service: ([0-9.]+)", out)[1])
+            assert exposure <= 1.2, out
+
+
+@test("what install tells to run next works: the service runs, enabled, as the user statusd")
+def next_command():
+    with service(start=()):
+        command = install().splitlines()[-1]
+        contains(command, "Next:  ")
+        done("sh", "-c", command.removeprefix("Next:  "))
+        equal((show("ActiveState"), show("UnitFileState")), ("active", "enabled"))
+        equal(show("UnitFileState", "statusd.socket"), "enabled")
+        equal(os.stat(f"/proc/{main_process()}").st_uid, pwd.getpwnam("statusd").pw_uid, "user of the daemon")
+        equal(show("StatusText"), "hello: Hello, world")
+
+
+@test("socket activation: the first client starts the daemon, on the socket of the socket unit")
+def socket_activation():
+    with service(start=("statusd.socket",)):
+        equal(show("ActiveState"), "inactive")
+        statusctl("list")
+        equal(show("ActiveState"), "active")
+        equal(stat.S_IMODE(os.stat(SOCKET).st_mode), 0o666, "mode of the socket")
+        systemctl("stop", "statusd.service")
+        equal((show("ActiveState"), os.path.exists(SOCKET)), ("inactive", True), "service and socket after a stop")
+        statusctl("list")
+        equal(show("ActiveState"), "active")
+
+
+@test("a restart refuses no client: the socket stays, and who connects meanwhile waits")
+def restart_refuses_nobody():
+    with service():
+        number = os.stat(SOCKET).st_ino
+        for _ in range(5):
+            systemctl("restart", "--no-block", "statusd.service")
+            statusctl("list")
+        equal(os.stat(SOCKET).st_ino, number, "inode of the socket")
+
+
+@test("without the socket unit the daemon opens the same socket itself")
+def without_socket_unit():
+    with service(start=()):
+        systemctl("mask", "--runtime", "statusd.socket")
+        systemctl("start", "statusd.service")
+        statusctl("post", "db", "Signed In")
+        equal(as_user("/usr/bin/statusctl", "status", "db").status, 0, "status as another user")
+        systemctl("restart", "statusd.service")
+        statusctl("list")
+
+
+@test("who is not in the group statusd may read and gets 77 for a change; who is in it may do all")
+def groups():
+    with service():
+        statusctl("post", "db", "Signed In")
+        group = pwd.getpwnam("statusd").pw_gid
+        for arguments in (("select", "db"), ("post", "db", "x"), ("reload",)):
+            one_sentence(as_user("/usr/bin/statusctl", *arguments), 77)
+            result = as_user("/usr/bin/statusctl", *arguments, groups=(group,))
+            equal(result.status, 0, f"{arguments} in the group: {result.err}")
+        contains(as_user("/usr/bin/statusctl", "list").out, "db")
+
+
+@test("any user's program that speaks sd_notify reaches its server")
+def notify_as_other_user():
+    with service(configuration="servers: { web: { notify: true } }\n"):
+        for prefix in ((), ("setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--")):
+            result = notify("web", f"Serving {len(prefix)}", prefix)
+            equal((result.status, result.err), (0, ""))
+            contains(statusctl("status", "web"), f"Serving {len(prefix)}")
+
+
+@test("install --uninstall leaves no unit and no file behind, and install brings it back")
+def uninstall():
+    with service():
+        statusctl("list")
+        try:
+            install("--uninstall")
+            equal(run("systemctl", "cat", "statusd.service").status, 1, "systemctl cat")
+            for path in ("/usr/bin/statusd", "/usr/bin/statusctl", "/usr/lib/sysusers.d/statusd.conf", "/run/statusd"):
+                assert not os.path.exists(path), path
+        finally:
+            install()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed service, as an administrator handles it."""
+
+import contextlib
+import glob
+import json
+import os
+import pathlib
+import shutil
+
+from harness.daemon import environment, run
+from harness.expect import eventually
+from harness.varlink import Connection
+
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+SOCKET = "/run/statusd/org.statusd.monitor"
+CONFIGURATION = pathlib.Path("/etc/statusd/statusd.yaml")
+DROP_INS = pathlib.Path("/etc/systemd/system/statusd.service.d")
+
+
+def done(*command, **options):
+    """Runs a command that must succeed; returns its output."""
+    result = run(*command, **options)
+    assert result.status == 0, f"{result.command} ended with {result.status}: {result.err}{result.out}{log()}"
+    return result.out
+
+
+def install(*arguments):
+    """packaging/install, from the project's folder; the binaries are built already."""
+    return done(PROJECT / "packaging" / "install", *(arguments or ("--no-build",)))
+
+
+def systemctl(*arguments, **options):
+    """systemctl, which must succeed."""
+    return done("systemctl", *arguments, **options)
+
+
+def statusctl(*arguments, **options):
+    """The installed statusctl, which must succeed."""
+    return done("/usr/bin/statusctl", *arguments, **options)
+
+
+def show(name, unit="statusd.service"):
+    """A property of a unit."""
+    return systemctl("show", "-P", name, unit).strip()
+
+
+def log():
+    """The last lines of the service in the journal, for messages of failed tests."""
+    return "\n" + run("journalctl", "--no-pager", "-n", "15", "-o", "cat", "-u", "statusd").out
+
+
+def journal(*matches):
+    """Entries of the journal with all of their fields."""
+    done("journalctl", "--sync")
+    return [json.loads(line) for line in done("journalctl", "--no-pager", "-o", "json", "-u", "statusd", *matches).splitlines()]
+
+
+def main_process():
+    """The process id of the running daemon."""
+    return int(show("MainPID"))
+
+
+def as_user(*command, groups=()):
+    """Runs a command as a user who is nobody in particular, with these supplementary groups."""
+    more = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
+    return run("setpriv", "--reuid", "12345", "--regid", "12345", *more, "--", *command)
+
+
+@contextlib.contextmanager
+def service(start=("statusd.socket", "statusd.service"), configuration=None, drop_in=None):
+    """A freshly started service that knows nothing of earlier tests; stopped at the end."""
+    clean()
+    if configuration is not None:
+        CONFIGURATION.parent.mkdir(exist_ok=True)
+        CONFIGURATION.write_text(configuration)
+    if drop_in is not None:
+        DROP_INS.mkdir(exist_ok=True)
+        (DROP_INS / "test.conf").write_text(drop_in)
+    systemctl("daemon-reload")
+    try:
+        for unit in start:
+            systemctl("start", unit)
+        yield
+    finally:
+        clean()
+
+
+def clean():
+    """Stops the service and removes all that it or a test left."""
+    run("systemctl", "unmask", "--runtime", "statusd.socket")
+    run("systemctl", "stop", "statusd.socket", "statusd.service")
+    run("systemctl", "disable", "statusd.socket", "statusd.service")
+    run("systemctl", "reset-failed", "statusd.socket", "statusd.service")
+    for path in (DROP_INS, CONFIGURATION.parent, *glob.glob("/var/lib/statusd/*")):
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        elif os.path.exists(path):
+            os.unlink(path)
+    run("systemctl", "daemon-reload")
+
+
+def connect():
+    """A raw connection to the control socket."""
+    return Connection(SOCKET)
+
+
+def notify(server, status, prefix=()):
+    """systemd-notify on the notify socket of a server; returns when its barrier was answered."""
+    return run(*prefix, "systemd-notify", f"--status={status}", env=environment(NOTIFY_SOCKET=f"/run/statusd/notify/{server}"))
+
+
+def restarted(before):
+    """Waits until the daemon runs as another process than `before`, is active and answers."""
+
+    def check():
+        return show("ActiveState") == "active" and main_process() not in (0, before)
+
+    eventually(check, f"another process than {before}")
+    return main_process()

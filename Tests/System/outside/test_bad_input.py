@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong: one clear sentence, an exit status of its own, never a stack trace, never a hang."""
+
+import json
+import os
+import signal
+import socket
+
+from harness.daemon import NOBODY, STATUSCTL, STATUSD, Daemon, environment, readable_binaries, run
+from harness.expect import Skip, contains, equal, eventually, one_sentence
+from harness.runner import test
+
+BAD = "servers:\n  db: { push: true }\n  web: { push: [\n"
+
+
+def need_root():
+    """Another user can only be had by root."""
+    if os.getuid() != 0:
+        raise Skip("needs root, to run a command as another user")
+
+
+@test("an unknown server ends with 4 and its name, in status and select")
+def unknown_server():
+    with Daemon() as daemon:
+        for command in ("status", "select"):
+            contains(one_sentence(daemon.ctl(command, "nosuch"), 4), "nosuch")
+            result = daemon.ctl(command, "nosuch", "--json")
+            error = json.loads(result.out)
+            equal((result.status, error["error"]), (4, "org.statusd.monitor.NoSuchServer"))
+            equal(error["parameters"], {"server": "nosuch"})
+
+
+@test("a server that is not configured may not post where accept is configured")
+def not_accepted():
+    with Daemon("accept: configured\nservers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        contains(one_sentence(daemon.ctl("post", "web", "Hello"), 4), "web")
+        equal(daemon.describe("db")["status"]["text"], "Signed In")
+
+
+@test("a wrong name, an empty text and a text that is too long are refused and change nothing")
+def refused_posts():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        for server, text in (("a b", "x"), ("-x", "x"), ("n" * 65, "x"), ("../db", "x"), ("db", ""), ("db", "  \t "),
+                             ("db", "x" * 1025), ("db", "é" * 513)):
+            result = daemon.ctl("post", "--", server, text)
+            assert result.status not in (0, 77, 69) and result.status < 128, (server, text, result)
+            one_sentence_or_usage(result)
+        with daemon.connect() as connection:
+            equal([s["name"] for s in connection.call("List")["servers"]], ["db"])
+        equal(daemon.text("db"), "Signed In")
+        daemon.done("post", "db", "é" * 512)
+
+
+def one_sentence_or_usage(result):
+    """Usage errors may show the usage below their sentence."""
+    if result.status == 64:
+        assert result.err.strip() and "Fatal error" not in result.err, result.err
+    else:
+        one_sentence(result, result.status)
+
+
+@test("usage that is wrong ends with 64")
+def usage():
+    with Daemon() as daemon:
+        for arguments in (["nonsense"], ["post"], ["post", "db"], ["status", "--nonsense"], ["select"]):
+            equal(daemon.ctl(*arguments).status, 64, f"exit status of {arguments}")
+        equal(run(STATUSD, "--nonsense").status, 64, "exit status of statusd --nonsense")
+
+
+@test("no daemon: each command ends with 69 and one sentence that has the address")
+def no_daemon():
+    with Daemon(start=False) as daemon:
+        for arguments in (["list"], ["status"], ["select", "db"], ["post", "db", "x"], ["reload"], ["watch", "--no-reconnect"]):
+            contains(one_sentence(daemon.ctl(*arguments), 69), daemon.socket)
+        result = daemon.ctl("list", "--json")
+        equal(result.status, 69)
+        assert json.loads(result.out)["error"], result.out
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).bind(daemon.socket)  # left by a dead one
+        one_sentence(daemon.ctl("list"), 69)
+
+
+@test("a wrong address ends with 64, one where nobody listens with 69")
+def wrong_address():
+    for address in ("nonsense", "tcp:127.0.0.1:5", "unix:", "unix:relative;mode=0666;x", ""):
+        result = run(STATUSCTL, "--address", address, "list")
+        assert result.status in (64, 69) and result.err.strip(), (address, result)
+    equal(run(STATUSCTL, "--address", "tcp:127.0.0.1:5", "list").status, 64)
+    one_sentence(run(STATUSCTL, "--address", "unix:/nonexistent/socket", "list"), 69)
+    one_sentence(run(STATUSCTL, "--address", f"unix:{__file__}", "list"), 69)
+    one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="unix:/nonexistent/socket")), 69)
+
+
+@test("who is neither root nor in the group may read, and is refused to change anything with 77")
+def no_permission():
+    need_root()
+    with Daemon() as daemon:
+        readable_binaries(daemon.folder)
+        command = str(daemon.folder / "statusctl")
+        daemon.done("post", "db", "Signed In")
+        options = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
+                   "env": environment(STATUSD_ADDRESS=f"unix:{daemon.socket}")}
+        for arguments in (["select", "db"], ["select", "--none"], ["post", "db", "x"], ["post", "new", "x"], ["reload"]):
+            one_sentence(run(command, *arguments, **options), 77)
+        contains(run(command, "list", **options).out, "Signed In")
+        equal(run(command, "status", "db", **options).status, 0)
+        equal(daemon.text("db"), "Signed In")
+
+
+@test("malformed YAML: verify and a start end with 78 and name file, line and reason")
+def malformed_yaml():
+    with Daemon(BAD, start=False) as daemon:
+        place = f"{daemon.file}:"
+        for result in (daemon.ctl("verify", daemon.file), run(STATUSD, "--config", daemon.file, env=daemon.environment)):
+            equal(result.status, 78, f"exit status of {result.command}: {result.err}")
+            line = next(line for line in (result.err + result.out).splitlines() if place in line)
+            number, reason = line.split(place, 1)[1].split(":", 1)
+            assert int(number.split(":")[0]) in (3, 4) and reason.strip(), line
+            assert "Fatal error" not in result.err and "Yams" not in result.err, result.err
+
+
+@test("verify says nothing about a file that is right, and warns of an unknown key by file and line")
+def verify():
+    with Daemon("servers:\n  db: { push: true }\n", start=False) as daemon:
+        result = daemon.ctl("verify", daemon.file)
+        equal((result.status, result.err), (0, ""))
+        daemon.file.write_text("servers:\n  db:\n    push: true\n    psuh: true\n")
+        result = daemon.ctl("verify", daemon.file)
+        equal(result.status, 0, result.err)
+        contains(result.out + result.err, f"{daemon.file}:4", "psuh")
+
+
+@test("a configuration file that is not there ends statusd with 78, and verify too")
+def no_file():
+    with Daemon(start=False) as daemon:
+        path = daemon.folder / "none.yaml"
+        contains(one_sentence(run(STATUSD, "--config", path, env=daemon.environment), 78), str(path))
+        contains(one_sentence(daemon.ctl("verify", path), 78), str(path))
+
+
+@test("a reload with a bad file ends with 78, names file and line, and the daemon goes on as it was")
+def bad_reload():
+    with Daemon("servers: { db: { push: true } }\nselect: db\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.file.write_text(BAD)
+        result = daemon.ctl("reload")
+        equal(result.status, 78, result.err)
+        contains(result.err + result.out, f"{daemon.file}:")
+        equal(daemon.text("db"), "Signed In")
+        daemon.file.write_text("servers: { db: { push: true }, web: { push: true } }\n")
+        daemon.done("reload")
+        equal(daemon.describe("web")["name"], "web")
+        equal(daemon.text("db"), "Signed In")
+        lines = daemon.manager.lines()
+        assert any(line.startswith("MONOTONIC_USEC=") for line in lines) and "RELOADING=1" in lines, lines
+
+
+@test("SIGHUP reloads too, and a bad file does not end the daemon")
+def hang_up():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.file.write_text("servers: { db: { push: true }, web: { push: true } }\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "web" in daemon.done("list"), "the new server in list")
+        daemon.file.write_text(BAD)
+        daemon.process.send_signal(signal.SIGHUP)
+        eventually(lambda: f"{daemon.file}:" in daemon.log(), "file and line in the log")
+        daemon.assert_alive()
+
+
+@test("a directory that cannot be written ends statusd with 1 and its name")
+def unwritable_directory():
+    need_root()
+    with Daemon(start=False) as daemon:
+        readable_binaries(daemon.folder)
+        result = run(daemon.folder / "statusd", env=daemon.environment, user=NOBODY, group=NOBODY, extra_groups=[])
+        contains(one_sentence(result, 1), str(daemon.runtime))
+
+
+@test("a socket that a living daemon listens on is refused with 1, and that daemon is not disturbed")
+def living_daemon():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        contains(one_sentence(run(STATUSD, env=daemon.environment), 1), daemon.socket)
+        daemon.assert_alive()
+        equal(daemon.text("db"), "Signed In")
+        systemd_socket = daemon.notify_path("db")
+        assert os.path.exists(systemd_socket), "the refused daemon removed a notify socket"
+
+
+@test("the sockets that a killed daemon left are replaced")
+def dead_daemon():
+    with Daemon("servers: { web: { notify: true } }\n") as daemon:
+        daemon.stop(signal.SIGKILL)
+        assert os.path.exists(daemon.socket)
+        daemon.start()
+        daemon.assert_alive()
+
+
+@test("what is at the socket's path and no socket is never removed")
+def other_file():
+    with Daemon(start=False) as daemon:
+        with open(daemon.socket, "w", encoding="ascii") as file:
+            file.write("precious")
+        contains(one_sentence(run(STATUSD, env=daemon.environment), 1), daemon.socket)
+        with open(daemon.socket, encoding="ascii") as file:
+            equal(file.read(), "precious")
+
+
+@test("control characters in a text reach neither the service manager's protocol nor a terminal")
+def injection():
+    texts = ("x\nSTOPPING=1", "x\r\nWATCHDOG=trigger\nMAINPID=1", "\x1b[31mred\x1b[0m", "\x9b31m", "a\u202eb\u2028c", "tab\there",
+             "x=y\x00z", "\x7f\x07")
+    with Daemon() as daemon, daemon.connect() as connection:
+        connection.call("Post", {"server": "db", "text": "begin"})
+        connection.call("Select", {"server": "db"})
+        for number, text in enumerate(texts):
+            connection.call("Post", {"server": "db", "text": f"{number} {text}"})
+            shown = daemon.text()
+            assert shown.startswith(f"{number} ") and shown.isprintable(), repr(shown)
+            daemon.manager.wait_for(f"STATUS=db: {shown}")
+            for command in ("list", "status"):
+                for character in daemon.ctl(command).out:
+                    assert character == "\n" or character.isprintable(), f"{command} writes {character!r}"
+        lines = daemon.manager.lines()
+        for forbidden in ("STOPPING=1", "WATCHDOG=trigger", "MAINPID=1"):
+            assert forbidden not in lines, lines
+        daemon.assert_alive()

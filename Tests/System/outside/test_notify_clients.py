@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that speak sd_notify(3), unchanged, on the notify socket of a server."""
+
+import array
+import os
+import shutil
+import socket
+
+from harness.daemon import Daemon, environment, run
+from harness.expect import Skip, equal, eventually
+from harness.runner import test
+
+from .test_foreign_clients import python
+
+CONFIGURATION = "servers:\n  web: { notify: true }\n"
+
+
+def send(path, text, descriptors=()):
+    """One datagram, as sd_pid_notify_with_fds would send it."""
+    data = text if isinstance(text, bytes) else text.encode()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+        client.connect(path)
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+        client.sendmsg([data], rights)
+
+
+def systemd_notify(daemon, server, *arguments):
+    """systemd's own client, which returns when its barrier was answered."""
+    if not shutil.which("systemd-notify"):
+        raise Skip("there is no systemd-notify; packaging/setup --test installs it")
+    result = run("systemd-notify", *arguments, env=environment(NOTIFY_SOCKET=daemon.notify_path(server)))
+    equal((result.status, result.err), (0, ""), "systemd-notify")
+
+
+@test("systemd-notify returns when its status is there: what it waits for is answered after what it sent was posted")
+def barrier():
+    with Daemon(CONFIGURATION) as daemon:
+        for number in range(20):
+            systemd_notify(daemon, "web", f"--status=Serving {number} clients")
+            equal(daemon.text("web"), f"Serving {number} clients")
+
+
+@test("READY=1 with a status is ok, STOPPING=1 and ERRNO= are not")
+def levels():
+    with Daemon(CONFIGURATION) as daemon:
+        systemd_notify(daemon, "web", "--ready", "--status=Serving")
+        equal((daemon.text("web"), daemon.describe("web")["status"]["level"]), ("Serving", "ok"))
+        equal(daemon.ctl("status", "web").status, 0)
+        send(daemon.notify_path("web"), "STATUS=Disk gone\nERRNO=5\n")
+        eventually(lambda: daemon.text("web") and "Disk gone" in daemon.text("web"))
+        eventually(lambda: daemon.describe("web")["status"]["level"] == "critical")
+        equal(daemon.ctl("status", "web").status, 3)
+
+
+@test("python's sdnotify reaches its server")
+def python_sdnotify():
+    with Daemon(CONFIGURATION) as daemon:
+        program = "import sdnotify; n = sdnotify.SystemdNotifier(debug=True); n.notify('READY=1'); n.notify('STATUS=From python')"
+        result = run(python(), "-c", program, env=environment(NOTIFY_SOCKET=daemon.notify_path("web")))
+        equal((result.status, result.err), (0, ""))
+        eventually(lambda: daemon.text("web") == "From python")
+
+
+@test("a plain datagram socket is enough, and another user may send too")
+def plain_socket():
+    with Daemon(CONFIGURATION) as daemon:
+        send(daemon.notify_path("web"), "STATUS=Plain")
+        eventually(lambda: daemon.text("web") == "Plain")
+        send(daemon.notify_path("web"), "X_UNKNOWN=1\nSTATUS=With others\nMAINPID=1\n")
+        eventually(lambda: daemon.text("web") == "With others")
+
+
+@test("a server that was added by a post has a notify socket too")
+def added_by_post():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        eventually(lambda: os.path.exists(daemon.notify_path("db")))
+        systemd_notify(daemon, "db", "--status=By its socket")
+        equal(daemon.text("db"), "By its socket")
+
+
+@test("descriptors that are sent along never stay open")
+def descriptors_do_not_leak():
+    with Daemon(CONFIGURATION) as daemon:
+        systemd_notify(daemon, "web", "--status=before")
+        before = daemon.descriptors()
+        reading, writing = os.pipe()
+        try:
+            for number in range(200):
+                send(daemon.notify_path("web"), f"STATUS=with descriptors {number}", [reading] * 40)
+                send(daemon.notify_path("web"), "FDSTORE=1\nFDNAME=x", [reading])
+                send(daemon.notify_path("web"), "BARRIER=1", [writing])
+                send(daemon.notify_path("web"), b"\xff\x00 no assignment at all", [reading] * 253)
+            systemd_notify(daemon, "web", "--status=after")
+            os.close(writing)
+            writing = -1
+            equal(os.read(reading, 1), b"", "our pipe, once no writer is left")
+        finally:
+            os.close(reading)
+            if writing >= 0:
+                os.close(writing)
+        eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+        equal(daemon.text("web"), "after")
+
+
+@test("the notify sockets go with their server and with the daemon")
+def sockets_go():
+    with Daemon(CONFIGURATION) as daemon:
+        assert os.path.exists(daemon.notify_path("web"))
+        daemon.file.write_text("servers:\n  db: { notify: true }\n")
+        daemon.done("reload")
+        assert os.path.exists(daemon.notify_path("db"))
+        assert not os.path.exists(daemon.notify_path("web"))
+        equal(daemon.stop(), 0, "exit status on SIGTERM")
+        assert not os.path.exists(daemon.notify_path("db"))
+
+
+@test("a daemon that stops says STOPPING=1 with a status")
+def stopping():
+    with Daemon(CONFIGURATION) as daemon:
+        equal(daemon.stop(), 0, "exit status on SIGTERM")
+        lines = daemon.manager.lines()
+        equal(lines.count("STOPPING=1"), 1, "times STOPPING=1 was sent")
+        place = lines.index("STOPPING=1")
+        told = [line for line in lines[max(place - 1, 0):] if line.startswith("STATUS=")]
+        assert told and told[-1] != "STATUS=No server selected", lines[-4:]

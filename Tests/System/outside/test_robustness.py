@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invariant 15: the daemon never dies of a client, and nothing a client leaves behind stays."""
+
+import json
+import os
+import socket
+
+from harness.daemon import Daemon
+from harness.expect import equal, eventually
+from harness.runner import test
+from harness.varlink import Connection
+
+from .test_notify_clients import CONFIGURATION, send
+
+JUNK = (
+    b"\0", b"\0" * 1000, b"not json\0", b"[]\0", b"null\0", b'"text"\0', b"{}\0", b'{"method":5}\0', b'{"method":""}\0',
+    b'{"method":"nodots"}\0', b'{"method":"org.statusd.monitor.List","parameters":[]}\0', b'{"method":"a.b.C",}\0',
+    b'{"method":"\xff\xfe"}\0', b'{"method":"\\ud800.x"}\0', b"[" * 60000 + b"\0", b'{"a":' * 10000 + b"\0",
+    b'{"method":"org.statusd.monitor.List","unknown":1}\0', b'{"method":"org.statusd.monitor.List","oneway":"yes"}\0',
+    b'{"method":"org.statusd.monitor.List","more":true,"oneway":true}\0', b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00", bytes(range(1, 256)) * 10 + b"\0",
+)
+
+
+def until_closed(connection):
+    """What the daemon answers until it closes the connection; the connection may be reset, too."""
+    answers = []
+    try:
+        while (reply := connection.receive()) is not None:
+            answers.append(reply)
+    except (ConnectionResetError, BrokenPipeError):
+        pass
+    return answers
+
+
+@test("junk gets an error reply or a closed connection, and only that connection")
+def junk():
+    with Daemon() as daemon, daemon.connect() as other:
+        other.call("List")
+        before = daemon.descriptors()
+        for message in JUNK:
+            with Connection(daemon.socket) as connection:
+                connection.socket.sendall(message)
+                connection.socket.shutdown(socket.SHUT_WR)
+                for answer in until_closed(connection):
+                    assert "error" in answer or message.startswith(b'{"method":"org.statusd'), (message[:40], answer)
+            equal(other.call("List"), {"servers": []}, f"another connection after {message[:40]}")
+        daemon.assert_alive()
+        eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+
+
+@test("half a message holds up nobody, whether its sender stays or goes")
+def half_messages():
+    with Daemon() as daemon, daemon.connect() as staying:
+        staying.call("List")
+        before = daemon.descriptors()
+        message = b'{"method":"org.statusd.monitor.List","parameters":{}}\0'
+        staying.socket.sendall(message[:20])
+        for length in range(1, len(message)):
+            with Connection(daemon.socket) as connection:
+                connection.socket.sendall(message[:length])
+        daemon.assert_alive()
+        staying.socket.sendall(message[20:])
+        equal(staying.receive(), {"parameters": {"servers": []}}, "the message whose second half came late")
+        for byte in message:
+            staying.socket.sendall(bytes([byte]))
+        equal(staying.receive(), {"parameters": {"servers": []}}, "the message that came byte by byte")
+        eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+
+
+@test("a message of a megabyte closes its connection and costs nothing")
+def megabyte():
+    with Daemon() as daemon:
+        before = daemon.resident()
+        for filler in (b"x", b"[", b" "):
+            with Connection(daemon.socket) as connection:
+                try:
+                    connection.socket.sendall(b'{"method":"org.statusd.monitor.List","x":"' + filler * (1 << 20))
+                    until_closed(connection)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass
+        daemon.assert_alive()
+        assert daemon.resident() - before < 8 * 1024, f"grew by {daemon.resident() - before} KiB"
+
+
+@test("a client that asks and never reads costs a bounded amount, and slows nobody down")
+def never_reads():
+    with Daemon() as daemon, daemon.connect() as poster:
+        for number in range(100):
+            poster.call("Post", {"server": f"server{number}", "text": "x" * 1000})
+        before = daemon.resident()
+        with Connection(daemon.socket) as greedy:
+            greedy.socket.settimeout(0.5)
+            call = json.dumps({"method": "org.statusd.monitor.List"}).encode() + b"\0"
+            try:
+                for _ in range(2000):
+                    greedy.socket.sendall(call * 10)
+            except (TimeoutError, BrokenPipeError, ConnectionResetError):
+                pass
+            daemon.assert_alive()
+            assert daemon.resident() - before < 24 * 1024, f"grew by {daemon.resident() - before} KiB"
+        daemon.assert_alive()
+
+
+@test("ten thousand connections, a hundred at a time, leave nothing behind", 120)
+def ten_thousand_connections():
+    with Daemon() as daemon:
+        daemon.assert_alive()
+        before, memory = daemon.descriptors(), 0
+        for batch in range(100):
+            connections = [Connection(daemon.socket) for _ in range(100)]
+            for connection in connections[::2]:
+                connection.send("Watch", {}, more=True)
+            for connection in connections[::2]:
+                equal(connection.receive()["parameters"]["event"]["kind"], "snapshot")
+            for connection in connections:
+                connection.socket.close()
+            eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+            if batch == 9:
+                memory = daemon.resident()
+        assert daemon.resident() - memory < 8 * 1024, f"grew by {daemon.resident() - memory} KiB in 9000 connections"
+        daemon.assert_alive()
+
+
+@test("more connections than a user may have are refused, and accepted again when others have gone")
+def too_many_connections():
+    with Daemon() as daemon:
+        connections = [Connection(daemon.socket) for _ in range(400)]
+        eventually(lambda: daemon.descriptors() < 300, "fewer connections than were asked for")
+        for connection in connections:
+            connection.socket.close()
+
+        def answers():
+            try:
+                with daemon.connect() as connection:
+                    return connection.call("List") == {"servers": []}
+            except ConnectionError:
+                return False
+
+        eventually(answers, "an answer once the others have gone")
+
+
+@test("junk on a notify socket harms nobody")
+def notify_junk():
+    with Daemon(CONFIGURATION) as daemon:
+        path = daemon.notify_path("web")
+        for data in (b"", b"\0", b"\xff" * 4000, b"=" * 4000, b"\n" * 4000, b"STATUS=", b"STATUS=\xff\xfe", b"STATUS=a\nSTATUS=b",
+                     b"STATUS=" + b"x" * 60000, b"ERRNO=x", b"WATCHDOG_USEC=99999999999999999999", b"BARRIER=1", os.urandom(1000)):
+            send(path, data)
+        send(path, "STATUS=well")
+        eventually(lambda: daemon.text("web") == "well")
+        daemon.assert_alive()
+
+
+@test("a text from a notify socket that is too long is cut at a character and ends in an ellipsis")
+def notify_long_text():
+    with Daemon(CONFIGURATION) as daemon:
+        send(daemon.notify_path("web"), "STATUS=" + "é" * 2000)
+        eventually(lambda: daemon.text("web"))
+        text = daemon.text("web")
+        assert len(text.encode()) <= 1024 and text.endswith("é…"), text[-10:]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invariant 2: select is synchronous. Once it has returned, nobody reads the server selected before."""
+
+import itertools
+
+from harness.daemon import Daemon
+from harness.expect import equal
+from harness.runner import test
+
+from .test_switch import posting
+
+
+def select_and_read(rounds):
+    """Selects, then reads the status on another connection and what the service manager was told."""
+    with Daemon() as daemon, posting(daemon), daemon.connect() as control, daemon.connect() as other:
+        for server in itertools.islice(itertools.cycle(("alpha", "bravo")), rounds):
+            control.call("Select", {"server": server})
+            equal(other.call("Describe")["server"]["name"], server, "status on another connection")
+            told = daemon.manager.status()
+            assert told and told.startswith(f"{server}: {server} says "), f"selected {server}, STATUS={told}"
+
+
+@test("a thousand times select, then status elsewhere and STATUS= at the service manager: always the new one", 120)
+def thousand_selects():
+    select_and_read(1000)
+
+
+@test("statusctl select, then statusctl status and STATUS=: always the new one")
+def by_command():
+    with Daemon() as daemon:
+        for server in ("alpha", "bravo"):
+            daemon.done("post", server, f"{server} is well")
+        for server in itertools.islice(itertools.cycle(("alpha", "bravo")), 50):
+            daemon.done("select", server)
+            equal(daemon.manager.status(), f"{server}: {server} is well", "STATUS=")
+            assert f"{server} is well" in daemon.done("status")
+
+
+@test("with none selected the service manager is told No server selected, and status ends with 4")
+def none_selected():
+    with Daemon() as daemon:
+        equal(daemon.manager.status(), "No server selected")
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        equal(daemon.manager.status(), "db: Signed In")
+        daemon.done("select", "--none")
+        equal(daemon.manager.status(), "No server selected")
+        equal(daemon.ctl("status").status, 4)
+
+
+@test("the newest of many quick statuses reaches the service manager, which is told at most ten a second")
+def newest_wins():
+    with Daemon() as daemon, daemon.connect() as control:
+        control.call("Post", {"server": "db", "text": "first"})
+        control.call("Select", {"server": "db"})
+        before = len(daemon.manager.messages())
+        for number in range(5000):
+            control.call("Post", {"server": "db", "text": f"status {number}"})
+        daemon.manager.wait_for("STATUS=db: status 4999")
+        told = [line for message in daemon.manager.messages()[before:] for line in message if line.startswith("STATUS=")]
+        assert len(told) < 200, f"told {len(told)} times of 5000"

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl watch, as scripts and status bars use it."""
+
+import json
+import signal
+import subprocess
+
+from harness.daemon import STATUSCTL, Daemon, environment
+from harness.expect import contains, equal, eventually, one_sentence
+from harness.runner import test
+
+
+@test("watch writes the current state at once, then one line an event, into a pipe")
+def line_by_line():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        with daemon.follow("watch") as lines:
+            contains(lines.next(), "db", "Signed In")
+            for number in range(20):
+                daemon.done("post", "db", f"Step {number}")
+                contains(lines.next(), "db", f"Step {number}")
+
+
+@test("watch NAME keeps to its server whatever is selected; watch --all shows every one")
+def pinned_and_all():
+    with Daemon() as daemon:
+        for server in ("db", "web"):
+            daemon.done("post", server, f"{server} begins")
+        daemon.done("select", "web")
+        with daemon.follow("watch", "db") as pinned, daemon.follow("watch", "--all") as everything:
+            contains(pinned.next(), "db begins")
+            everything.until("web begins")
+            for server in ("web", "db"):
+                daemon.done("post", server, f"{server} goes on")
+            daemon.done("select", "db")
+            daemon.done("post", "db", "the end")
+            pinned.until("the end")
+            everything.until("web goes on")
+            everything.until("db goes on")
+            everything.until("the end")
+            assert not any("web" in line for line in pinned.seen), pinned.seen
+
+
+@test("watch with nothing selected waits for a selection and then follows it")
+def none_then_one():
+    with Daemon() as daemon:
+        with daemon.follow("watch", "--json") as lines:
+            first = json.loads(lines.next())
+            equal((first["kind"], first.get("server")), ("snapshot", None))
+            daemon.done("post", "db", "Signed In")
+            daemon.done("select", "db")
+            event = json.loads(lines.next())
+            equal((event["kind"], event["server"]["status"]["text"]), ("selected", "Signed In"))
+
+
+@test("watch ends quietly with 0 where its reader leaves, as in watch | head -1")
+def closed_pipe():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        script = f'"{STATUSCTL}" watch | {{ head -n 1; echo gone; }}; echo "${{PIPESTATUS[0]}}"'
+        shell = subprocess.Popen(["bash", "-c", script], env=environment(STATUSD_ADDRESS=f"unix:{daemon.socket}"),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        first, gone = shell.stdout.readline(), shell.stdout.readline()
+        contains(first, "Signed In")
+        equal(gone, "gone\n")
+        number = iter(range(1000))
+
+        def ended():
+            daemon.done("post", "db", f"unread {next(number)}")
+            return shell.poll() is not None
+
+        eventually(ended, "the end of watch")
+        out, err = shell.communicate()
+        equal((out, err), ("0\n", ""), "exit status of watch and its complaints")
+
+
+@test("watch ends with 0 and without a word on SIGINT")
+def interrupted():
+    with Daemon() as daemon:
+        with daemon.follow("watch") as lines:
+            lines.next()
+            equal(lines.end(signal.SIGINT), 0)
+            equal(lines.errors, [])
+
+
+@test("watch connects again after a restart, and says so")
+def reconnects():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "before")
+        with daemon.follow("watch", "db") as lines:
+            lines.until("before")
+            daemon.stop()
+            eventually(lambda: "connect" in " ".join(lines.errors).lower(), "a word about the lost connection")
+            daemon.start()
+            daemon.done("post", "db", "after")
+            lines.until("after")
+
+
+@test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
+def no_reconnect():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "before")
+        with daemon.follow("watch", "--no-reconnect", "db") as lines:
+            lines.until("before")
+            daemon.stop()
+            equal(lines.wait(), 69, "exit status")
+            equal(len(lines.errors), 1, f"lines of {lines.errors}")
+
+
+@test("watch of a server there is not ends with 4")
+def no_such_server():
+    with Daemon() as daemon:
+        contains(one_sentence(daemon.ctl("watch", "nosuch"), 4), "nosuch")
+
+
+@test("a reader that does not read costs no memory, gets a gap and a snapshot, and slows nobody down", 120)
+def slow_reader():
+    with Daemon() as daemon, daemon.connect() as slow, daemon.connect() as poster:
+        poster.call("Post", {"server": "db", "text": "status"})
+        slow.send("Watch", {"server": "db"}, more=True)
+        equal(slow.receive()["parameters"]["event"]["kind"], "snapshot")
+        before = daemon.resident()
+        for number in range(20_000):
+            poster.call("Post", {"server": "db", "text": f"status {number} {'x' * 200}"})
+        assert daemon.resident() - before < 24 * 1024, f"grew by {daemon.resident() - before} KiB"
+        kinds, text = [], ""
+        while not text.startswith("status 19999 "):
+            event = slow.receive()["parameters"]["event"]
+            kinds.append(event["kind"])
+            if event.get("server"):
+                text = event["server"]["status"]["text"]
+        contains(kinds, "gap")
+        equal(kinds[kinds.index("gap") + 1], "snapshot", "what follows a gap")
