@@ -112,6 +112,9 @@ public final class VarlinkConnection {
 
     // MARK: Receiving
 
+    /// Whether a reply to a call has been read already.
+    func hasReply(for ticket: Ticket) -> Bool { ticket == answered && transport.input.hasMessage() }
+
     /// Waits for the next reply to a call.
     func receive<Reply: JSONReadable & Sendable>(
         _ type: Reply.Type, for ticket: Ticket

@@ -31,7 +31,8 @@ final class ServerConnection {
         self.service = service
         self.credentials = credentials
         transport = Transport(descriptor)
-        try transport.open { [weak self] in self?.ready($0) }
+        // The service holds the connection until it is closed, and so does the transport's last call.
+        try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
     }
 
@@ -151,15 +152,15 @@ final class ServerConnection {
     private func handle(_ message: UnsafeRawBufferPointer) {
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
-        let route = service.route(envelope.method)
-        let call = VarlinkCall(envelope, method: route.method, message: message, connection: self)
+        let route = service.route(envelope.method, in: message)
+        let call = VarlinkCall(envelope, route: route, message: message, connection: self)
         isBusy = true
         if envelope.wantsUpgrade {
             call.failNotImplemented()
         } else if let interface = route.interface {
             interface.handle(call)
         } else {
-            call.fail(service.notFound(envelope.method))
+            call.fail(service.notFound(route.fullName))
         }
         call.handlerReturned()
         guard transport.isOpen else { return call.abandon() }

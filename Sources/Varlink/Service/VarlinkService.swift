@@ -39,15 +39,10 @@ public final class VarlinkService {
         }
     }
 
-    struct Route {
-        var method: String
-        var interface: (any VarlinkInterface)?
-    }
-
     /// The bounds of what clients may use. Connections that are there stay.
     public var limits: Limits
 
-    private let routes: [String: Route]
+    private let routes: RouteTable
     private let interfaceNames: Set<String>
     private let listeners: [OwnedDescriptor]
     let logger: Logger
@@ -68,14 +63,13 @@ public final class VarlinkService {
         logger: Logger
     ) {
         let all = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
-        var routes: [String: Route] = [:]
-        for interface in all {
-            for method in interface.interfaceDescription.methods {
-                routes["\(interface.interfaceDescription.name).\(method.name)"] = Route(
-                    method: method.name, interface: interface)
-            }
-        }
-        self.routes = routes
+        routes = RouteTable(
+            all.flatMap { interface in
+                let description = interface.interfaceDescription
+                return description.methods.map {
+                    Route(fullName: "\(description.name).\($0.name)", method: $0.name, interface: interface)
+                }
+            })
         interfaceNames = Set(all.map(\.interfaceDescription.name))
         self.listeners = listeners
         self.limits = limits
@@ -137,7 +131,21 @@ public final class VarlinkService {
 
     // MARK: Routing
 
-    func route(_ method: String) -> Route { routes[method] ?? Route(method: method, interface: nil) }
+    /// The way to a method that is named in a message.
+    func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
+        let name: String
+        switch method {
+        case .inPlace(let range):
+            let bytes = UnsafeRawBufferPointer(rebasing: message[range]).assumingMemoryBound(to: UInt8.self)
+            if let route = routes[bytes] { return route }
+            name = String(decoding: bytes, as: UTF8.self)
+        case .decoded(let text):
+            if let route = Array(text.utf8).withUnsafeBufferPointer({ routes[$0] }) { return route }
+            name = text
+        case nil: name = ""
+        }
+        return Route(fullName: name, method: name, interface: nil)
+    }
 
     /// The error for a method that nobody described.
     func notFound(_ method: String) -> VarlinkError {

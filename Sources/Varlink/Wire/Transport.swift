@@ -58,13 +58,11 @@ final class Transport {
     /// (`hangUp`), and, with no events, after output was sent.
     func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
         self.onReady = onReady
-        source = try IOSource(descriptor: descriptor.rawValue, events: []) { [weak self] events in
-            self?.ready(events)
-        }
+        source = try IOSource(descriptor: descriptor.rawValue, events: []) { [unowned self] in ready($0) }
         watch()
     }
 
-    /// Stops everything; what was not sent is dropped.
+    /// Stops everything; what was not sent is dropped. To be called before the transport is let go.
     func close() {
         guard let source else { return }
         source.cancel()
