@@ -114,6 +114,9 @@ public final class VarlinkConnection {
 
     // MARK: Receiving
 
+    /// Whether a reply to a call has been read already.
+    func hasReply(for ticket: Ticket) -> Bool { ticket == answered && transport.input.hasMessage() }
+
     /// Waits for the next reply to a call.
     func receive<Reply: JSONReadable & Sendable>(
         _ type: Reply.Type, for ticket: Ticket
@@ -163,8 +166,10 @@ public final class VarlinkConnection {
         precondition(waiting[ticket] == nil, "the replies of a stream have one consumer")
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                // A task that is cancelled already has closed the connection by now.
+                guard failure == nil else { return continuation.resume() }
                 waiting[ticket] = continuation
-                if Task.isCancelled { close() } else { passOn() }
+                passOn()
             }
         } onCancel: {
             EventLoop.perform { self.close() }
@@ -174,7 +179,7 @@ public final class VarlinkConnection {
     /// Wakes who waits for the next reply if it is there, and else sees to it that the socket is read.
     private func passOn() {
         guard waiting[answered] != nil else { return transport.interest = [] }
-        if failure != nil || transport.input.hasMessage() {
+        if transport.input.hasMessage() {
             waiting.removeValue(forKey: answered)?.resume()
         } else {
             transport.interest = .input

@@ -4,30 +4,50 @@ import Systemd
 
 /// The replies of a call with `more`, one by one.
 ///
-/// The socket is read when the next reply is asked for and not before, so a consumer who is slow holds up the service's stream.
-/// One consumer: iterating a second time goes on where the first stopped.
+/// The socket is read when the next reply is asked for and none is there, and then no more than one buffer: so a consumer who is
+/// slow holds up the service's stream. One consumer: iterating a second time goes on where the first stopped.
 public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sendable {
+    /// What the sequence consists of.
     public typealias Element = Reply
+    /// What it throws: what ``VarlinkConnection/call(_:_:returning:)`` throws.
     public typealias Failure = any Error
 
     let source: RepliesSource
 
+    /// An iterator over the replies that were not taken yet.
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
     /// Takes one reply after another; ends behind the last one.
     public struct Iterator: AsyncIteratorProtocol {
-        let source: RepliesSource
+        private let source: RepliesSource
+        /// What came with one look at the socket, so that a consumer elsewhere goes to the loop once for all of it.
+        private var batch: [Reply].Iterator = [].makeIterator()
+        /// What comes behind the batch.
+        private var failure: (any Error)?
+
+        init(source: RepliesSource) { self.source = source }
 
         /// The next reply; nil behind the last one.
-        ///
-        /// - Throws: what ``VarlinkConnection/call(_:_:returning:)`` throws.
         public mutating func next() async throws -> Reply? {
-            try await source.next(Reply.self)
+            try await next(isolation: #isolation)
         }
 
         /// The next reply; nil behind the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Reply? {
-            try await source.next(Reply.self)
+            if let reply = batch.next() {
+                // A task that is cancelled gets nothing any more, whatever is here already.
+                if Task.isCancelled { await source.abandon() }
+                try Task.checkCancellation()
+                return reply
+            }
+            if let failure {
+                self.failure = nil
+                throw failure
+            }
+            let (replies, failure) = try await source.next(Reply.self)
+            batch = replies.makeIterator()
+            self.failure = failure
+            return batch.next()
         }
     }
 }
@@ -46,19 +66,31 @@ final class RepliesSource {
         self.ticket = ticket
     }
 
-    isolated deinit {
-        if !hasEnded { connection.abandon(ticket) }
+    isolated deinit { abandon() }
+
+    /// Ends the stream where its service has not ended it.
+    func abandon() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        connection.abandon(ticket)
     }
 
-    func next<Reply: JSONReadable & Sendable>(_ type: Reply.Type) async throws -> Reply? {
-        guard !hasEnded else { return nil }
+    /// The next reply, with those that were read together with it, and what failed behind them; none behind the last one.
+    func next<Reply: JSONReadable & Sendable>(
+        _ type: Reply.Type
+    ) async throws -> (replies: [Reply], failure: (any Error)?) {
+        var replies: [Reply] = []
         do {
-            let (reply, continues) = try await connection.receive(Reply.self, for: ticket)
-            hasEnded = !continues
-            return reply
+            while !hasEnded, replies.isEmpty || connection.hasReply(for: ticket) {
+                let (reply, continues) = try await connection.receive(Reply.self, for: ticket)
+                replies.append(reply)
+                hasEnded = !continues
+            }
+            return (replies, nil)
         } catch {
             hasEnded = true
-            throw error
+            if replies.isEmpty { throw error }
+            return (replies, error)
         }
     }
 }

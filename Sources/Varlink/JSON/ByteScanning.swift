@@ -36,35 +36,3 @@ enum ByteScanning {
         return index
     }
 }
-
-/// The names an object has had so far, as hashes, to refuse one that comes twice.
-///
-/// A few are compared one by one without allocating; many go into a set, so that an object of thousands of members costs no more
-/// than its length. Equal hashes are taken for equal names: the seed is random, so nobody can choose two names that collide, and
-/// by accident it happens once in 2⁶⁴ pairs.
-struct MemberNames {
-    private static let seed = UInt64.random(in: .min ... .max)
-    private var few = InlineArray<16, UInt64>(repeating: 0)
-    private var count = 0
-    private var many: Set<UInt64> = []
-
-    /// The hash of a name's bytes (FNV-1a, from a random start).
-    @inline(__always)
-    static func hash(_ name: some Sequence<UInt8>) -> UInt64 {
-        var hash = seed
-        for byte in name { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return hash
-    }
-
-    /// Adds a name's hash; false where it is there already.
-    @inline(__always)
-    mutating func insert(_ hash: UInt64) -> Bool {
-        for index in 0..<count where few[index] == hash { return false }
-        if count < 16 {
-            few[count] = hash
-            count += 1
-            return true
-        }
-        return many.insert(hash).inserted
-    }
-}

@@ -8,6 +8,7 @@ public protocol JSONReadable {
 
 extension JSONReader {
     /// Reads a value of the type that is asked for.
+    @inlinable
     public mutating func value<Value: JSONReadable>(_ type: Value.Type = Value.self) throws(JSONError) -> Value {
         try Value(from: &self)
     }
@@ -15,26 +16,31 @@ extension JSONReader {
 
 extension String: JSONReadable {
     /// Reads a string.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) { self = try reader.string() }
 }
 
 extension Int: JSONReadable {
     /// Reads a whole number.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) { self = try reader.integer() }
 }
 
 extension Bool: JSONReadable {
     /// Reads `true` or `false`.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) { self = try reader.boolean() }
 }
 
 extension Double: JSONReadable {
     /// Reads a number.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) { self = try reader.number() }
 }
 
 extension Optional: JSONReadable where Wrapped: JSONReadable {
     /// Reads `null` or a value.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) {
         self = try reader.isNull() ? nil : Wrapped(from: &reader)
     }
@@ -42,6 +48,7 @@ extension Optional: JSONReadable where Wrapped: JSONReadable {
 
 extension Array: JSONReadable where Element: JSONReadable {
     /// Reads an array.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) {
         var elements: [Element] = []
         try reader.array { reader throws(JSONError) in
@@ -53,6 +60,7 @@ extension Array: JSONReadable where Element: JSONReadable {
 
 extension Dictionary: JSONReadable where Key == String, Value: JSONReadable {
     /// Reads an object as a map from names to values.
+    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) {
         var members: [String: Value] = [:]
         try reader.object { name, reader throws(JSONError) in

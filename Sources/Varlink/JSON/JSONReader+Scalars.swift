@@ -32,9 +32,11 @@ extension JSONReader {
         }
         guard index > first else { throw isNegative ? error(.syntax) : mismatch("integer") }
         guard index == first + 1 || bytes[first] != UInt8(ascii: "0") else { throw error(.syntax) }
-        if index < bytes.count, [UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E")].contains(bytes[index]) {
+        switch index < bytes.count ? bytes[index] : 0 {
+        case UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"):
             _ = try numberText()
             throw error(.type(expected: "integer"))
+        default: break
         }
         guard fits, isNegative || value != .min else { throw error(.number) }
         position = index

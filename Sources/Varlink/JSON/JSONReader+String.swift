@@ -4,21 +4,23 @@ extension JSONReader {
     /// Reads a string.
     public mutating func string() throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
+        guard let plain = plainString() else { return try anyString() }
+        return String(decoding: plain, as: UTF8.self)
+    }
+
+    /// The characters of a string that is ASCII without escapes, in place; nil, and nothing is consumed, where it is not.
+    @inline(__always)
+    mutating func plainString() -> UnsafeBufferPointer<UInt8>? {
         let start = position &+ 1
         let end = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: true)
-        guard end < bytes.count, bytes[end] == UInt8(ascii: "\"") else { return try anyString() }
+        guard end < bytes.count, bytes[end] == UInt8(ascii: "\"") else { return nil }
         position = end &+ 1
-        return String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<end]), as: UTF8.self)
+        return UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 
     /// Goes past a string, checking it.
     mutating func skipString() throws(JSONError) {
-        let end = ByteScanning.endOfPlainRun(bytes, from: position &+ 1, asciiOnly: true)
-        if end < bytes.count, bytes[end] == UInt8(ascii: "\"") {
-            position = end &+ 1
-        } else {
-            _ = try anyString()
-        }
+        if plainString() == nil { _ = try anyString() }
     }
 
     /// Reads a string that has escapes or characters beyond ASCII.

@@ -45,15 +45,9 @@ public struct JSONReader: ~Copyable {
         _ bytes: ArraySlice<UInt8>, maximumDepth: Int = defaultMaximumDepth,
         _ body: (inout JSONReader) throws(JSONError) -> T
     ) throws(JSONError) -> T {
-        // Passes the error through a result, since the standard library's closure does not know its type.
-        let result: Result<T, JSONError> = bytes.withUnsafeBytes { bytes in
-            do throws(JSONError) {
-                return .success(try read(bytes, maximumDepth: maximumDepth, body))
-            } catch {
-                return .failure(error)
-            }
+        try bytes.withUnsafeBufferPointer { bytes throws(JSONError) in
+            try read(UnsafeRawBufferPointer(bytes), maximumDepth: maximumDepth, body)
         }
-        return try result.get()
     }
 
     /// An error at the place the reader has come to, for a value that its type refuses.
@@ -196,8 +190,16 @@ extension JSONReader {
 
     private mutating func memberName(_ names: inout MemberNames) throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
-        let name = try string()
-        guard names.insert(MemberNames.hash(name.utf8)) else { throw error(.duplicateMember(name)) }
+        let name: String
+        let hash: UInt64
+        if let plain = plainString() {
+            name = String(decoding: plain, as: UTF8.self)
+            hash = NameHash.hash(plain)
+        } else {
+            name = try string()
+            hash = Array(name.utf8).withUnsafeBufferPointer { NameHash.hash($0) }
+        }
+        guard names.insert(hash) else { throw error(.duplicateMember(name)) }
         try colon()
         return name
     }
@@ -205,15 +207,11 @@ extension JSONReader {
     /// As `memberName`, without making a string of a name that needs no decoding.
     private mutating func skipMemberName(_ names: inout MemberNames) throws(JSONError) {
         guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
-        let start = position &+ 1
-        let end = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: true)
-        guard end < bytes.count, bytes[end] == UInt8(ascii: "\"") else {
+        guard let name = plainString() else {
             _ = try memberName(&names)
             return
         }
-        let name = UnsafeBufferPointer(rebasing: bytes[start..<end])
-        position = end &+ 1
-        guard names.insert(MemberNames.hash(name)) else {
+        guard names.insert(NameHash.hash(name)) else {
             throw error(.duplicateMember(String(decoding: name, as: UTF8.self)))
         }
         try colon()

@@ -41,19 +41,19 @@ extension Double: JSONWritable {
 
 extension Optional: JSONWritable where Wrapped: JSONWritable {
     /// Writes the value, or `null`.
+    @inlinable
     public func write(to writer: inout JSONWriter) {
         if let self {
             self.write(to: &writer)
         } else {
-            writer.comma()
-            writer.output.append("null")
-            writer.needsComma = true
+            writer.null()
         }
     }
 }
 
 extension Array: JSONWritable where Element: JSONWritable {
     /// Writes an array.
+    @inlinable
     public func write(to writer: inout JSONWriter) {
         writer.array { writer in
             for element in self { element.write(to: &writer) }

@@ -48,17 +48,20 @@ public struct JSONWriter: ~Copyable {
     }
 
     /// Writes a value.
+    @inlinable
     public mutating func value(_ value: some JSONWritable) {
         value.write(to: &self)
     }
 
     /// Writes a member of the object that is being written.
+    @inlinable
     public mutating func member(_ name: StaticString, _ value: some JSONWritable) {
         self.name(name)
         value.write(to: &self)
     }
 
     /// Writes a member of the object that is being written, or nothing where there is no value.
+    @inlinable
     public mutating func member<Value: JSONWritable>(_ name: StaticString, _ value: Value?) {
         guard let value else { return }
         self.name(name)
@@ -72,15 +75,16 @@ public struct JSONWriter: ~Copyable {
     }
 
     /// Writes a member of the object that is being written, `null` where there is no value.
+    @inlinable
     public mutating func memberOrNull(_ name: StaticString, _ value: (some JSONWritable)?) {
         self.name(name)
         value.write(to: &self)
     }
 
     /// Writes a member whose name is known only now.
+    @inlinable
     public mutating func member(named name: String, _ value: some JSONWritable) {
-        string(name)
-        colon()
+        self.name(named: name)
         value.write(to: &self)
     }
 
@@ -120,8 +124,8 @@ extension JSONWriter {
     }
 
     /// Writes a name that needs no escapes, with its comma and colon, at one go.
-    @inline(__always)
-    private mutating func name(_ name: StaticString) {
+    @usableFromInline
+    mutating func name(_ name: StaticString) {
         let count = name.utf8CodeUnitCount
         let room = output.room(count &+ 4)
         var index = 0
@@ -137,29 +141,48 @@ extension JSONWriter {
         needsComma = false
     }
 
-    private mutating func colon() {
+    /// Writes a name that may need escapes, with its comma and colon.
+    @usableFromInline
+    mutating func name(named name: String) {
+        string(name)
         output.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// Writes a string; only what RFC 8259 does not allow as it is gets escaped.
     mutating func string(_ text: String) {
-        comma()
-        output.append(UInt8(ascii: "\""))
-        if text.utf8.withContiguousStorageIfAvailable({ escape($0) }) == nil {
-            Array(text.utf8).withUnsafeBufferPointer { escape($0) }
+        if text.utf8.withContiguousStorageIfAvailable({ string($0) }) == nil {
+            Array(text.utf8).withUnsafeBufferPointer { string($0) }
         }
+    }
+
+    @inline(__always)
+    private mutating func string(_ bytes: UnsafeBufferPointer<UInt8>) {
+        // Most strings have nothing to escape, and go in one piece.
+        let room = output.room(bytes.count &+ 3)
+        var count = 0
+        if needsComma {
+            room[0] = UInt8(ascii: ",")
+            count = 1
+        }
+        room[count] = UInt8(ascii: "\"")
+        count &+= 1
+        let end = ByteScanning.endOfPlainRun(bytes, from: 0, asciiOnly: false)
+        if let source = bytes.baseAddress { (room + count).initialize(from: source, count: end) }
+        output.advance(by: count &+ end)
+        if end < bytes.count { escape(bytes, from: end) }
         output.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
-    private mutating func escape(_ bytes: UnsafeBufferPointer<UInt8>) {
-        var start = 0
-        while true {
+    /// Writes the rest of a string, from the first byte that has to be escaped.
+    @inline(never)
+    private mutating func escape(_ bytes: UnsafeBufferPointer<UInt8>, from first: Int) {
+        var start = first
+        while start < bytes.count {
             let end = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: false)
             output.append(UnsafeBufferPointer(rebasing: bytes[start..<end]))
-            guard end < bytes.count else { return }
-            escape(bytes[end])
+            if end < bytes.count { escape(bytes[end]) }
             start = end &+ 1
         }
     }
@@ -176,6 +199,14 @@ extension JSONWriter {
             output.append(byte >> 4 + UInt8(ascii: "0"))
             output.append(byte & 15 + (byte & 15 < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10))
         }
+    }
+
+    /// Writes `null`.
+    @usableFromInline
+    mutating func null() {
+        comma()
+        output.append("null")
+        needsComma = true
     }
 
     mutating func integer(_ value: Int) {

@@ -33,7 +33,8 @@ final class ServerConnection {
         self.service = service
         self.credentials = credentials
         transport = Transport(descriptor)
-        try transport.open { [weak self] in self?.ready($0) }
+        // The service holds the connection until it is closed, and so does the transport's last call.
+        try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
     }
 
@@ -104,7 +105,9 @@ final class ServerConnection {
     }
 
     private func depart() {
+        guard !hasDeparted else { return }
         hasDeparted = true
+        transport.dropOutput()
         // Nobody waits for a oneway call, so nobody's leaving ends it.
         if isBusy, waitingCall?.isOneway != true { abandonCall() }
     }
@@ -153,15 +156,15 @@ final class ServerConnection {
     private func handle(_ message: UnsafeRawBufferPointer) {
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
-        let route = service.route(envelope.method)
-        let call = VarlinkCall(envelope, method: route.method, message: message, connection: self)
+        let route = service.route(envelope.method, in: message)
+        let call = VarlinkCall(envelope, route: route, message: message, connection: self)
         isBusy = true
         if envelope.wantsUpgrade {
             call.failNotImplemented()
         } else if let interface = route.interface {
             interface.handle(call)
         } else {
-            call.fail(service.notFound(envelope.method))
+            call.fail(service.notFound(route.fullName))
         }
         call.handlerReturned()
         guard transport.isOpen else { return call.abandon() }
@@ -175,6 +178,8 @@ final class ServerConnection {
         service.logger.debug(
             "closing a connection: what came is no call",
             metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
+        // The calls before it have been answered.
+        transport.flush()
         close()
     }
 }

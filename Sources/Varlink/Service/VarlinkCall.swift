@@ -17,16 +17,16 @@ public final class VarlinkCall {
     }
 
     /// The method's name without its interface.
-    public let method: String
+    public var method: String { route.method }
     /// Whether the client wants more than one reply.
     public let wantsMore: Bool
     /// Whether the client wants no reply.
     public let isOneway: Bool
     /// Who calls.
-    public let credentials: PeerCredentials
+    public var credentials: PeerCredentials { connection.credentials }
 
     private let connection: ServerConnection
-    private let fullMethod: String
+    private let route: Route
     /// The call's own text, in memory that is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
     private let parametersRange: Range<Int>?
@@ -34,13 +34,11 @@ public final class VarlinkCall {
     private var onDeparture: CheckedContinuation<Void, Never>?
 
     init(
-        _ envelope: CallEnvelope, method: String, message: UnsafeRawBufferPointer, connection: ServerConnection
+        _ envelope: CallEnvelope, route: Route, message: UnsafeRawBufferPointer, connection: ServerConnection
     ) {
-        self.method = method
-        fullMethod = envelope.method
+        self.route = route
         wantsMore = envelope.wantsMore
         isOneway = envelope.isOneway
-        credentials = connection.credentials
         parametersRange = envelope.parameters
         self.message = message
         self.connection = connection
@@ -49,8 +47,8 @@ public final class VarlinkCall {
     deinit {
         guard state != .ended else { return }
         // Whoever was to answer has let go of it: the client must not wait for ever.
-        EventLoop.perform { [connection, fullMethod, isOneway] in
-            connection.callWasForgotten(fullMethod, isOneway: isOneway)
+        EventLoop.perform { [connection, route, isOneway] in
+            connection.callWasForgotten(route.fullName, isOneway: isOneway)
         }
     }
 
@@ -97,7 +95,7 @@ public final class VarlinkCall {
     }
 
     /// Answers that the service does not have the method.
-    public func failNotImplemented() { fail(.methodNotImplemented(fullMethod)) }
+    public func failNotImplemented() { fail(.methodNotImplemented(route.fullName)) }
 
     /// Answers later: `body` runs on the loop as a child task of the service's.
     ///

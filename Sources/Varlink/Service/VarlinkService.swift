@@ -8,17 +8,13 @@ public import Systemd
 public final class VarlinkService {
     /// The bounds of what clients may use.
     public struct Limits: Sendable, Equatable {
-        /// The longest message of a client, in bytes without its NUL.
-        ///
-        /// A longer one ends the connection.
+        /// The longest message of a client, in bytes without its NUL. A longer one ends the connection.
         public var maximumMessageBytes = 64 * 1024
         /// While more than this many bytes wait for a client, its calls are not handled and not read.
         public var maximumUnsentBytes = 1024 * 1024
         /// While more than this many bytes wait for a client, its stream is not asked for more.
         public var lowWaterBytes = 64 * 1024
-        /// How many connections one user may have.
-        ///
-        /// One too many is closed at once.
+        /// How many connections one user may have. One too many is closed at once.
         public var maximumConnectionsPerUser = 128
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
@@ -43,17 +39,10 @@ public final class VarlinkService {
         }
     }
 
-    struct Route {
-        var method: String
-        var interface: (any VarlinkInterface)?
-    }
-
-    /// The bounds of what clients may use.
-    ///
-    /// Connections that are there stay.
+    /// The bounds of what clients may use. Connections that are there stay.
     public var limits: Limits
 
-    private let routes: [String: Route]
+    private let routes: RouteTable
     private let interfaceNames: Set<String>
     private let listeners: [OwnedDescriptor]
     let logger: Logger
@@ -68,22 +57,19 @@ public final class VarlinkService {
     /// Whether the service is about to end, so that no more calls are handled.
     private(set) var isStopping = false
 
-    /// A service that serves once ``run()`` is called.
-    ///
-    /// Clients may connect before; they wait.
+    /// A service that serves once ``run()`` is called. Clients may connect before; they wait.
     public init(
         info: Info, interfaces: [any VarlinkInterface], listeners: [OwnedDescriptor], limits: Limits = Limits(),
         logger: Logger
     ) {
         let all = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
-        var routes: [String: Route] = [:]
-        for interface in all {
-            for method in interface.interfaceDescription.methods {
-                routes["\(interface.interfaceDescription.name).\(method.name)"] = Route(
-                    method: method.name, interface: interface)
-            }
-        }
-        self.routes = routes
+        routes = RouteTable(
+            all.flatMap { interface in
+                let description = interface.interfaceDescription
+                return description.methods.map {
+                    Route(fullName: "\(description.name).\($0.name)", method: $0.name, interface: interface)
+                }
+            })
         interfaceNames = Set(all.map(\.interfaceDescription.name))
         self.listeners = listeners
         self.limits = limits
@@ -145,7 +131,21 @@ public final class VarlinkService {
 
     // MARK: Routing
 
-    func route(_ method: String) -> Route { routes[method] ?? Route(method: method, interface: nil) }
+    /// The way to a method that is named in a message.
+    func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
+        let name: String
+        switch method {
+        case .inPlace(let range):
+            let bytes = UnsafeRawBufferPointer(rebasing: message[range]).assumingMemoryBound(to: UInt8.self)
+            if let route = routes[bytes] { return route }
+            name = String(decoding: bytes, as: UTF8.self)
+        case .decoded(let text):
+            if let route = Array(text.utf8).withUnsafeBufferPointer({ routes[$0] }) { return route }
+            name = text
+        case nil: name = ""
+        }
+        return Route(fullName: name, method: name, interface: nil)
+    }
 
     /// The error for a method that nobody described.
     func notFound(_ method: String) -> VarlinkError {

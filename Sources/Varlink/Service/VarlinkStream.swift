@@ -11,7 +11,8 @@ public final class VarlinkStream {
     }
 
     private let call: VarlinkCall
-    private weak var connection: ServerConnection?
+    /// Until the stream is closed.
+    private var connection: ServerConnection?
     private var produce: (@EventLoop (inout JSONWriter) -> Bool)?
     private var onClose: (@EventLoop () -> Void)?
     /// What the last reply will be.
@@ -103,6 +104,7 @@ public final class VarlinkStream {
     func close() {
         let onClose = onClose
         produce = nil
+        connection = nil
         isHungry = false
         self.onClose = nil
         onClose?()

@@ -2,7 +2,13 @@
 
 /// A call as it stands on the wire.
 struct CallEnvelope {
-    var method = ""
+    /// The method's full name, in the message, or in memory of its own where it is written with escapes.
+    enum Method {
+        case inPlace(Range<Int>)
+        case decoded(String)
+    }
+
+    var method: Method?
     /// Where its parameters are in the message; nil where there are none.
     var parameters: Range<Int>?
     var wantsMore = false
@@ -14,13 +20,10 @@ struct CallEnvelope {
     /// What a call does not have in it, or not in this way, is an error: then its sender is no Varlink client.
     init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
         var call = CallEnvelope()
-        var hasMethod = false
         try JSONReader.read(message) { reader throws(JSONError) in
             try reader.object { name, reader throws(JSONError) in
                 switch name {
-                case "method":
-                    call.method = try reader.string()
-                    hasMethod = true
+                case "method": call.method = try reader.method()
                 case "parameters": call.parameters = try reader.parametersRange()
                 case "more": call.wantsMore = try Bool?(from: &reader) ?? false
                 case "oneway": call.isOneway = try Bool?(from: &reader) ?? false
@@ -29,7 +32,7 @@ struct CallEnvelope {
                 }
             }
         }
-        guard hasMethod else { throw .missingMember("method") }
+        guard call.method != nil else { throw .missingMember("method") }
         let flags = (call.wantsMore ? 1 : 0) + (call.isOneway ? 1 : 0) + (call.wantsUpgrade ? 1 : 0)
         guard flags <= 1 else { throw JSONError(.invalidMember("more")) }
         self = call
@@ -66,6 +69,12 @@ struct ReplyEnvelope {
 }
 
 extension JSONReader {
+    fileprivate mutating func method() throws(JSONError) -> CallEnvelope.Method {
+        let start = position &+ 1
+        if current == UInt8(ascii: "\""), let name = plainString() { return .inPlace(start..<(start + name.count)) }
+        return .decoded(try string())
+    }
+
     /// Where the parameters are, an object or `null`; they are checked and skipped.
     fileprivate mutating func parametersRange() throws(JSONError) -> Range<Int>? {
         if try isNull() { return nil }

@@ -60,13 +60,11 @@ final class Transport {
     /// no events, after output was sent.
     func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
         self.onReady = onReady
-        source = try IOSource(descriptor: descriptor.rawValue, events: []) { [weak self] events in
-            self?.ready(events)
-        }
+        source = try IOSource(descriptor: descriptor.rawValue, events: []) { [unowned self] in ready($0) }
         watch()
     }
 
-    /// Stops everything; what was not sent is dropped.
+    /// Stops everything; what was not sent is dropped. To be called before the transport is let go.
     func close() {
         guard let source else { return }
         source.cancel()
@@ -137,11 +135,17 @@ final class Transport {
                 break
             } else if errno != EINTR {
                 // The peer has gone, or has shut down its reading side. The loop would call the socket writable for ever.
-                isDeaf = true
-                output.removeFirst(output.count, keeping: 0)
+                dropOutput()
                 EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
             }
         }
+        watch()
+    }
+
+    /// Drops what was not sent, and all that will be written: the peer reads no more.
+    func dropOutput() {
+        isDeaf = true
+        output.removeFirst(output.count, keeping: 0)
         watch()
     }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Systemd
+
+/// A method of a service: its names, and who implements it.
+@EventLoop
+final class Route {
+    /// `interface.Method`.
+    let fullName: String
+    /// The name without its interface.
+    let method: String
+    /// Who implements it; nil for a method that nobody described.
+    let interface: (any VarlinkInterface)?
+
+    init(fullName: String, method: String, interface: (any VarlinkInterface)?) {
+        self.fullName = fullName
+        self.method = method
+        self.interface = interface
+    }
+}
+
+/// The methods of a service, found by the bytes of their names as they stand in a message, without making a string of them.
+@EventLoop
+struct RouteTable {
+    private struct Entry {
+        var hash: UInt64
+        var name: [UInt8]
+        var route: Route
+    }
+
+    /// Open addressing: an entry stands at its hash's place, or behind it with no gap between. Never more than half full.
+    private var slots: [Entry?]
+
+    /// A table of these methods. Of two with the same name the first is meant.
+    init(_ routes: [Route]) {
+        var capacity = 16
+        while capacity < 2 * routes.count { capacity *= 2 }
+        slots = Array(repeating: nil, count: capacity)
+        for route in routes { insert(route) }
+    }
+
+    private mutating func insert(_ route: Route) {
+        let name = Array(route.fullName.utf8)
+        let hash = name.withUnsafeBufferPointer { NameHash.hash($0) }
+        var place = Int(truncatingIfNeeded: hash) & (slots.count - 1)
+        while let entry = slots[place] {
+            if entry.name == name { return }
+            place = (place + 1) & (slots.count - 1)
+        }
+        slots[place] = Entry(hash: hash, name: name, route: route)
+    }
+
+    /// The method of this name.
+    subscript(name: UnsafeBufferPointer<UInt8>) -> Route? {
+        let hash = NameHash.hash(name)
+        var place = Int(truncatingIfNeeded: hash) & (slots.count - 1)
+        while let entry = slots[place] {
+            if entry.hash == hash, entry.name.elementsEqual(name) { return entry.route }
+            place = (place + 1) & (slots.count - 1)
+        }
+        return nil
+    }
+}

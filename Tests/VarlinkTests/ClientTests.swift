@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+import Testing
+
+@testable import Varlink
+
+@Suite("The client", .timeLimit(.minutes(1)))
+struct ClientTests {
+    private func echo(_ connection: VarlinkConnection, _ text: String) async throws -> String? {
+        let reply = try await connection.call(
+            "org.example.test.Echo", { $0.member("text", text) }, returning: [String: String].self)
+        return reply["text"]
+    }
+
+    /// A client whose service is the test itself.
+    private func scripted() async throws -> (VarlinkConnection, RawClient) {
+        let (ours, theirs) = socketPair()
+        return (try await VarlinkConnection(theirs), RawClient(adopting: ours))
+    }
+
+    private func code(_ error: any Error) -> VarlinkClientError.Code? { (error as? VarlinkClientError)?.code }
+
+    @Test("It gets a reply, or the service's error with its parameters")
+    func calls() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            #expect(try await echo(connection, "ä\n\u{1}") == "ä\n\u{1}")
+            let error = await #expect(throws: VarlinkError.self) {
+                try await connection.call("org.example.test.Fail", returning: NoReply.self)
+            }
+            #expect(error?.name == "org.example.test.Failed")
+            #expect(error?.text("reason") == "asked to")
+            #expect(error?.text("other") == nil)
+            #expect(try await echo(connection, "after") == "after")
+        }
+    }
+
+    @Test("Calls side by side on one connection get each its own reply")
+    func overlaps() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for number in 0..<200 {
+                    group.addTask { try await echo(connection, "\(number)") == "\(number)" }
+                }
+                for try await isRight in group { #expect(isRight) }
+            }
+        }
+    }
+
+    @Test("A oneway call is not waited for")
+    func callsOneway() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            try await connection.callOneway("org.example.test.Echo") { $0.member("text", "oneway") }
+            #expect(try await echo(connection, "after") == "after")
+            #expect(await harness.interface.echoed == ["oneway", "after"])
+        }
+    }
+
+    @Test("A stream's replies come one by one, the last one included, and the connection can be used again")
+    func streams() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            let replies = try await connection.stream(
+                "org.example.test.Count", { $0.member("count", 500) }, of: NumberReply.self)
+            var numbers: [Int] = []
+            for try await reply in replies {
+                numbers.append(reply.number)
+                if reply.number == 500 {
+                    await EventLoop.run { harness.interface.stream?.finish { $0.member("number", 501) } }
+                }
+            }
+            #expect(numbers == Array(1...501))
+            #expect(try await echo(connection, "after") == "after")
+        }
+    }
+
+    @Test("An error ends a stream")
+    func streamsFail() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            let replies = try await connection.stream(
+                "org.example.test.Count", { $0.member("count", 1) }, of: NumberReply.self)
+            var iterator = replies.makeAsyncIterator()
+            #expect(try await iterator.next()?.number == 1)
+            await EventLoop.run { harness.interface.stream?.fail(.permissionDenied) }
+            await #expect(throws: VarlinkError.permissionDenied) { _ = try await iterator.next() }
+            #expect(try await iterator.next() == nil)
+        }
+    }
+
+    @Test("A consumer who is slow holds up the service's stream: nothing is read ahead of him beyond one buffer")
+    func isPulled() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            let replies = try await connection.stream(
+                "org.example.test.Count", { $0.member("size", 1_000) }, of: NumberReply.self)
+            var iterator = replies.makeAsyncIterator()
+            _ = try await iterator.next()
+            await harness.settle()
+            let asked = await harness.interface.produced
+            #expect(asked * 1_000 < (64 + 512 + 64) * 1024)
+            await harness.settle()
+            #expect(await harness.interface.produced == asked)
+            for _ in 0..<(2 * asked) { _ = try await iterator.next() }
+            #expect(await harness.interface.produced > asked)
+        }
+    }
+
+    @Test("Whoever stops iterating tells the service so")
+    func abandonsStreams() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            for try await reply in try await connection.stream("org.example.test.Count", of: NumberReply.self)
+            where reply.number > 2 {
+                break
+            }
+            await harness.interface.streamClosed.wait()
+            await #expect { try await echo(connection, "x") } throws: { code($0) == .closed }
+        }
+    }
+
+    @Test("Cancelling a call closes the connection and returns at once")
+    func cancels() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            // Unstructured, to be cancelled by itself.
+            let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }
+            await harness.interface.waiting.wait()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            await harness.interface.cancelled.wait()
+            await #expect { try await echo(connection, "x") } throws: { code($0) == .closed }
+        }
+    }
+
+    @Test("A task that was cancelled before it calls gets no reply")
+    func isCancelledBefore() async throws {
+        let (connection, _) = try await scripted()
+        // Unstructured, to be cancelled by itself.
+        let call = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await connection.call("org.example.test.Wait", returning: NoReply.self)
+        }
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+    }
+
+    @Test("A service that closes in the middle of a call is told from one that answers")
+    func isClosed() async throws {
+        let (connection, service) = try await scripted()
+        let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }
+        _ = await service.receive()
+        await service.send(bytes: Array(#"{"parameters":"#.utf8))
+        service.close()
+        await #expect { try await call.value } throws: { code($0) == .closed }
+    }
+
+    @Test("What the service sent before it closed is still read")
+    func readsWhatIsLeft() async throws {
+        let (connection, service) = try await scripted()
+        let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
+        _ = await service.receive()
+        await service.send(
+            #"{"parameters":{"number":1},"continues":true}"#, #"{"parameters":{"number":2},"continues":true}"#)
+        service.close()
+        var iterator = replies.makeAsyncIterator()
+        #expect(try await iterator.next()?.number == 1)
+        #expect(try await iterator.next()?.number == 2)
+        await #expect { _ = try await iterator.next() } throws: { code($0) == .closed }
+    }
+
+    @Test(
+        "A reply that is none is told from the service's errors, and closes the connection",
+        arguments: [
+            "", "x", "[]", #"{"parameters":[]}"#, #"{"parameters":{"text":1}}"#, #"{"error":1}"#, #"{"other":{}}"#,
+            #"{"parameters":{},"continues":true}"#,
+        ])
+    func refuses(reply: String) async throws {
+        let (connection, service) = try await scripted()
+        let call = Task { try await echo(connection, "x") }
+        _ = await service.receive()
+        await service.send(reply)
+        await #expect { try await call.value } throws: { code($0) == .malformedReply }
+        #expect(await service.seesEnd())
+    }
+
+    @Test("Where nobody listens the error says so")
+    func findsNoService() async throws {
+        try await withTemporaryDirectory { directory in
+            await #expect {
+                try await VarlinkConnection.connect(to: .path("\(directory)/socket"))
+            } throws: {
+                code($0) == .noService
+            }
+            // A socket that a process left behind.
+            _ = try UnixSocket.listen(at: "\(directory)/socket", mode: 0o600)
+            await #expect {
+                try await VarlinkConnection.connect(to: .path("\(directory)/socket"))
+            } throws: {
+                code($0) == .noService
+            }
+        }
+    }
+}

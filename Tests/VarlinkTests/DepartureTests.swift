@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+import Testing
+
+@testable import Varlink
+
+@Suite("Clients that leave", .timeLimit(.minutes(1)))
+struct DepartureTests {
+    @Test("A client that will send no more still gets the answers to what it sent")
+    func answersAfterHalfClose() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Wait"), Call.echo("behind"))
+            client.shutDown(SHUT_WR)
+            await harness.interface.waiting.wait()
+            await harness.settle()
+            await harness.interface.release.fire()
+            #expect(await client.receive(2) == [#"{"parameters":{}}"#, Call.echoReply("behind")])
+            #expect(await client.seesEnd())
+        }
+    }
+
+    @Test("A stream goes on for a client that will send no more, until it leaves")
+    func streamsAfterHalfClose() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"size":1000}"#, "more"))
+            client.shutDown(SHUT_WR)
+            #expect(await client.receive(1_000).count == 1_000)
+            client.close()
+            await harness.interface.streamClosed.wait()
+            while await harness.service.connectionCount > 0 { await EventLoop.run {} }
+        }
+    }
+
+    @Test("A client that leaves cancels what is being performed for it")
+    func cancels() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Wait"))
+            await harness.interface.waiting.wait()
+            client.close()
+            await harness.interface.cancelled.wait()
+        }
+    }
+
+    @Test("A client that leaves closes its stream, once")
+    func closesStreams() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"count":1}"#, "more"))
+            _ = await client.receive()
+            client.close()
+            await harness.interface.streamClosed.wait()
+            await EventLoop.run { harness.interface.stream?.finish() }
+            await EventLoop.run { harness.interface.stream?.fail(.expectedMore) }
+            await harness.settle()
+            #expect(await harness.interface.closed == 1)
+            #expect(await harness.interface.stream?.isClosed == true)
+        }
+    }
+
+    @Test("What a client sent before it left is done")
+    func handlesWhatWasSent() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                Call.call("Echo", #"{"text":"oneway"}"#, "oneway"), Call.call("Wait"), Call.echo("behind"))
+            client.close()
+            while await harness.service.connectionCount > 0 { await harness.settle() }
+            let echoed = await harness.interface.echoed.filter { $0 != "x" }
+            #expect(echoed == ["oneway", "behind"])
+        }
+    }
+
+    @Test("A oneway call that takes its time is not cancelled by its client's leaving")
+    func keepsOneway() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Wait", "{}", "oneway"), Call.call("Echo", #"{"text":"behind"}"#, "oneway"))
+            await harness.interface.waiting.wait()
+            client.close()
+            await harness.settle()
+            #expect(await !harness.interface.echoed.contains("behind"))
+            await harness.interface.release.fire()
+            while await harness.service.connectionCount > 0 { await harness.settle() }
+            #expect(await harness.interface.echoed.contains("behind"))
+        }
+    }
+
+    @Test("A client that will read no more is still heard, and costs no time")
+    func hearsTheDeaf() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            client.shutDown(SHUT_RD)
+            await client.send(
+                Call.echo("unread"), Call.call("Echo", #"{"text":"oneway"}"#, "oneway"),
+                Call.call("Count", "{}", "more"))
+            await harness.interface.streamClosed.wait()
+            await client.send(Call.call("Echo", #"{"text":"later"}"#, "oneway"))
+            while await !harness.interface.echoed.contains("later") { await harness.settle() }
+            #expect(await harness.interface.echoed.prefix(2) == ["unread", "oneway"])
+            client.close()
+            while await harness.service.connectionCount > 0 { await harness.settle() }
+        }
+    }
+
+    @Test("A call that nobody answers any more ends its connection instead of holding it for ever")
+    func noticesForgottenCalls() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Forget"), Call.echo("behind"))
+            #expect(await client.seesEnd())
+        }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+import Testing
+
+@testable import Varlink
+
+@Suite("Limits", .timeLimit(.minutes(1)))
+struct LimitTests {
+    @Test("A message may be as long as the limit says, and one byte more closes the connection")
+    func boundsMessages() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumMessageBytes = 1_000
+        try await Harness.run(limits: limits) { harness in
+            let overhead = Call.echo("").utf8.count
+            let longest = String(repeating: "x", count: 1_000 - overhead)
+            let client = await harness.client()
+            await client.send(Call.echo(longest))
+            #expect(await client.receive() == Call.echoReply(longest))
+            await client.send(Call.echo(longest + "x"))
+            #expect(await client.seesEnd())
+            // One that never ends is cut off as well.
+            let endless = await harness.client()
+            await endless.send(bytes: [UInt8](repeating: UInt8(ascii: " "), count: 1_001))
+            #expect(await endless.seesEnd())
+        }
+    }
+
+    @Test("A slow reader's stream is asked for no more than is under way, goes on where it stopped, and loses nothing")
+    func boundsStreams() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"size":1000}"#, "more"))
+            await harness.settle()
+            let asked = await harness.interface.produced
+            // The low-water mark, and what the kernel holds for a Unix socket (208 KiB, a fraction more by its own count).
+            #expect(asked * 1_000 < (64 + 512) * 1024)
+            await harness.settle()
+            #expect(await harness.interface.produced == asked)
+            for number in 1...(3 * asked) {
+                let reply = try #require(await client.receive())
+                #expect(reply.hasPrefix(#"{"parameters":{"number":\#(number),"#))
+            }
+            #expect(await harness.interface.produced > asked)
+        }
+    }
+
+    @Test("Of a client that does not read its answers no more calls are handled than fit under the limit")
+    func boundsAnswers() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumUnsentBytes = 100_000
+        try await Harness.run(limits: limits) { harness in
+            let client = await harness.client()
+            let text = String(repeating: "x", count: 1_000)
+            let calls: [UInt8] = (0..<3_000).flatMap { _ in Array(Call.echo(text).utf8) + [0] }
+            var sent = 0
+            var before = -1
+            while sent != before {
+                before = sent
+                sent += client.sendWhatFits(calls[sent...])
+                await harness.settle()
+            }
+            #expect(sent < calls.count)
+            let handled = await harness.interface.echoed.count { $0 == text }
+            #expect(handled * 1_000 < 100_000 + 512 * 1024)
+            // Once it reads, all of them are answered.
+            for _ in 0..<3_000 {
+                sent += client.sendWhatFits(calls[sent...])
+                #expect(await client.receive() == Call.echoReply(text))
+            }
+        }
+    }
+
+    @Test("A single answer may be longer than the limit")
+    func sendsLongAnswers() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Fill", #"{"count":5000000}"#), Call.echo("behind"))
+            #expect(await client.receive()?.utf8.count == 5_000_000 + #"{"parameters":{"text":""}}"#.utf8.count)
+            #expect(await client.receive() == Call.echoReply("behind"))
+        }
+    }
+
+    @Test("A client that floods the service does not keep the others waiting until it is done")
+    func isFair() async throws {
+        try await Harness.run { harness in
+            let flooder = await harness.client()
+            let other = await harness.client()
+            let calls: [UInt8] = (0..<3_000).flatMap { _ in
+                Array(Call.call("Echo", #"{"text":"f"}"#, "oneway").utf8) + [0]
+            }
+            // On the loop, so that all is there before it looks.
+            let (flood, single) = (flooder.descriptor, other.descriptor)
+            let sent = await EventLoop.run {
+                let sent = RawClient.sendWhatFits(calls[...], to: flood)
+                _ = RawClient.sendWhatFits((Array(Call.echo("other").utf8) + [0])[...], to: single)
+                return sent
+            }
+            let count = sent / (calls.count / 3_000)
+            #expect(count > 1_000)
+            #expect(await other.receive() == Call.echoReply("other"))
+            let place = try #require(await harness.interface.echoed.firstIndex(of: "other"))
+            #expect(place < count / 2)
+        }
+    }
+
+    @Test("A stream without end does not keep the others waiting")
+    func streamsAreFair() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"size":1000}"#, "more"))
+            let reader = client.readOnThread()
+            await harness.settle()
+            client.shutDown(SHUT_RDWR)
+            pthread_join(reader, nil)
+        }
+    }
+
+    @Test("A user has so many connections and no more, until one of them is closed")
+    func boundsConnections() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumConnectionsPerUser = 2
+        try await Harness.run(limits: limits) { harness in
+            let first = await harness.client()
+            let second = await harness.client()
+            #expect(await harness.client().seesEnd())
+            for client in [first, second] {
+                await client.send(Call.echo("x"))
+                #expect(await client.receive() == Call.echoReply("x"))
+            }
+            first.close()
+            while await harness.service.connectionCount > 1 { await EventLoop.run {} }
+            let third = await harness.client()
+            await third.send(Call.echo("x"))
+            #expect(await third.receive() == Call.echoReply("x"))
+        }
+    }
+
+    @Test("Junk of any kind closes its connections and does the service no harm", arguments: [1, 7, 20_261_121])
+    func survivesJunk(seed: UInt64) async throws {
+        try await Harness.run { harness in
+            var random = SeededRandom(state: seed)
+            let pieces = [
+                Call.echo("x"), "{", "}", "[", "\"", "\\u", "\0", "null", "{\"method\":", "\u{1}", "ä",
+                String(repeating: "[", count: 5_000),
+            ]
+            for _ in 0..<100 {
+                let client = await harness.client()
+                var junk: [UInt8] = []
+                for _ in 0..<20 {
+                    switch Int.random(in: 0..<3, using: &random) {
+                    case 0: junk += (0..<50).map { _ in UInt8.random(in: 0...255, using: &random) }
+                    case 1: junk += Array((pieces.randomElement(using: &random) ?? "").utf8)
+                    default: junk += Array(repeating: 0, count: Int.random(in: 0..<3, using: &random))
+                    }
+                }
+                await client.send(bytes: junk)
+            }
+            await harness.settle()
+            while await harness.service.connectionCount > 0 { await EventLoop.run {} }
+        }
+    }
+
+    @Test("A thousand connections with half a message each leave nothing behind when they go")
+    func survivesCrowds() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumConnectionsPerUser = 2_000
+        try await Harness.run(limits: limits) { harness in
+            var clients: [RawClient] = []
+            for _ in 0..<400 {
+                let client = await harness.client()
+                await client.send(bytes: Array(Call.echo("half").utf8.prefix(20)))
+                clients.append(client)
+            }
+            await harness.settle()
+            #expect(await harness.service.connectionCount >= 400)
+            clients = []
+            while await harness.service.connectionCount > 0 { await EventLoop.run {} }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Systemd
+import Testing
+
+@testable import Varlink
+
+@Suite("The protocol", .timeLimit(.minutes(1)))
+struct ProtocolTests {
+    @Test("A call is answered")
+    func answers() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.echo("hello"))
+            #expect(await client.receive() == Call.echoReply("hello"))
+        }
+    }
+
+    @Test("A call that comes byte by byte is answered like any other")
+    func takesSingleBytes() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            for byte in Array(Call.echo("ä").utf8) + [0] {
+                await client.send(bytes: [byte])
+                await EventLoop.run {}
+            }
+            #expect(await client.receive() == Call.echoReply("ä"))
+        }
+    }
+
+    @Test("Messages are the same wherever what came is cut in two")
+    func cutsAnywhere() {
+        let messages = [Call.echo("one"), "", Call.echo(String(repeating: "long", count: 10_000)), "{}"]
+        let bytes: [UInt8] = messages.flatMap { Array($0.utf8) + [0] }
+        for cut in Set(Array(0...300) + Array(stride(from: 300, to: bytes.count, by: 997))) {
+            var input = MessageInput()
+            var taken: [String] = []
+            for part in [bytes[..<cut], bytes[cut...]] {
+                var rest = part
+                while !rest.isEmpty {
+                    let room = input.room()
+                    let next = rest.prefix(room.count)
+                    room.copyBytes(from: next)
+                    input.add(next.count)
+                    rest = rest.dropFirst(next.count)
+                    while let message = input.takeMessage() { taken.append(String(decoding: message, as: UTF8.self)) }
+                }
+            }
+            #expect(taken == messages)
+            #expect(input.count == 0)
+        }
+    }
+
+    @Test("Calls sent at one go are answered one by one, in their order")
+    func pipelines() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            let texts = (0..<2_000).map { "call \($0)" }
+            await client.send(bytes: texts.flatMap { Array(Call.echo($0).utf8) + [0] })
+            #expect(await client.receive(texts.count) == texts.map(Call.echoReply))
+        }
+    }
+
+    @Test("A call that is answered later holds up the calls behind it, and nobody else's")
+    func keepsOrder() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Wait"), Call.echo("second"), Call.call("Wait"), Call.echo("fourth"))
+            await harness.interface.waiting.wait()
+            await harness.settle()
+            #expect(await !harness.interface.echoed.contains("second"))
+            await harness.interface.release.fire()
+            #expect(await client.receive(2) == [#"{"parameters":{}}"#, Call.echoReply("second")])
+            await harness.interface.waiting.wait()
+            await harness.interface.release.fire()
+            #expect(await client.receive(2) == [#"{"parameters":{}}"#, Call.echoReply("fourth")])
+        }
+    }
+
+    @Test("A oneway call is never answered, not even with an error")
+    func answersNoOneway() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                Call.call("Echo", #"{"text":"unheard"}"#, "oneway"), Call.call("Fail", "{}", "oneway"),
+                Call.call("Unknown", "{}", "oneway"), Call.call("Echo", "{}", "oneway"),
+                Call.call("Forget", "{}", "oneway"), Call.echo("heard"))
+            #expect(await client.receive() == Call.echoReply("heard"))
+            #expect(await harness.interface.echoed == ["unheard", "heard"])
+        }
+    }
+
+    @Test(
+        "Parameters that are absent, null or empty are the same",
+        arguments: ["", #","parameters":null"#, #","parameters":{}"#])
+    func takesNoParameters(member: String) async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                #"{"method":"org.example.test.Fill"\#(member)}"#, #"{"method":"org.example.test.Echo"\#(member)}"#)
+            #expect(await client.receive() == #"{"parameters":{"text":""}}"#)
+            #expect(await client.receive() == Self.error("InvalidParameter", "parameter", "text"))
+        }
+    }
+
+    @Test("A method that streams answers a call without more with ExpectedMore")
+    func expectsMore() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count"))
+            #expect(await client.receive() == #"{"error":"org.varlink.service.ExpectedMore","parameters":{}}"#)
+        }
+    }
+
+    @Test("Each reply of a stream but the last continues")
+    func streams() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"count":3}"#, "more"), Call.echo("after"))
+            #expect(
+                await client.receive(3) == (1...3).map { #"{"parameters":{"number":\#($0)},"continues":true}"# })
+            await EventLoop.run { harness.interface.stream?.finish { $0.member("number", 4) } }
+            #expect(await client.receive() == #"{"parameters":{"number":4}}"#)
+            #expect(await client.receive() == Call.echoReply("after"))
+            #expect(await harness.interface.closed == 1)
+        }
+    }
+
+    @Test("What there is still to be written comes before the last reply")
+    func finishesBehindWhatIsLeft() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"count":400,"size":10000}"#, "more"))
+            _ = await client.receive()
+            await EventLoop.run { harness.interface.stream?.finish { $0.member("number", 0) } }
+            let replies = await client.receive(400)
+            #expect(replies.filter { $0.hasSuffix(#","continues":true}"#) }.count == 399)
+            #expect(replies.last == #"{"parameters":{"number":0}}"#)
+        }
+    }
+
+    @Test("An error ends a stream, and does not continue")
+    func failsStreams() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"count":1}"#, "more"), Call.echo("after"))
+            _ = await client.receive()
+            await EventLoop.run { harness.interface.stream?.fail(VarlinkError("org.example.test.Failed")) }
+            #expect(await client.receive() == #"{"error":"org.example.test.Failed","parameters":{}}"#)
+            #expect(await client.receive() == Call.echoReply("after"))
+            #expect(await harness.interface.closed == 1)
+        }
+    }
+
+    static func error(_ name: String, _ parameter: String, _ value: String) -> String {
+        #"{"error":"org.varlink.service.\#(name)","parameters":{"\#(parameter)":"\#(value)"}}"#
+    }
+
+    @Test(
+        "Each standard error comes with its parameter",
+        arguments: [
+            (Call.call("Nothing"), error("MethodNotFound", "method", "org.example.test.Nothing")),
+            (Call.call("Missing"), error("MethodNotImplemented", "method", "org.example.test.Missing")),
+            (
+                Call.call("Echo", #"{"text":"x"}"#, "upgrade"),
+                error("MethodNotImplemented", "method", "org.example.test.Echo")
+            ),
+            (#"{"method":"org.example.other.Echo"}"#, error("InterfaceNotFound", "interface", "org.example.other")),
+            (#"{"method":"Echo"}"#, error("InterfaceNotFound", "interface", "Echo")),
+            (#"{"method":""}"#, error("InterfaceNotFound", "interface", "")),
+            (Call.call("Echo"), error("InvalidParameter", "parameter", "text")),
+            (Call.call("Echo", #"{"text":1}"#), error("InvalidParameter", "parameter", "text")),
+            (Call.call("Echo", #"{"text":"x","other":1}"#), error("InvalidParameter", "parameter", "other")),
+            (Call.call("Fill", #"{"count":1.5}"#), error("InvalidParameter", "parameter", "count")),
+            (Call.call("Fill", #"{"count":99999999999999999999}"#), error("InvalidParameter", "parameter", "count")),
+            (
+                #"{"method":"org.varlink.service.GetInfo","parameters":{"a":1}}"#,
+                error("InvalidParameter", "parameter", "a")
+            ),
+            (
+                #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.example.other"}}"#,
+                error("InterfaceNotFound", "interface", "org.example.other")
+            ),
+            (
+                #"{"method":"org.varlink.service.GetInterfaceDescription"}"#,
+                error("InvalidParameter", "parameter", "interface")
+            ),
+        ])
+    func answersErrors(call: String, reply: String) async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(call, Call.echo("still there"))
+            #expect(await client.receive(2) == [reply, Call.echoReply("still there")])
+        }
+    }
+
+    @Test(
+        "What is no call closes its connection, and only that one",
+        arguments: [
+            "", "x", "null", "[]", "{}", "{", #"{"method":1}"#, #"{"method":null}"#, #"{"parameters":{}}"#,
+            #"{"method":"org.example.test.Echo","parameters":[]}"#,
+            #"{"method":"org.example.test.Echo","parameters":"x"}"#,
+            #"{"method":"org.example.test.Echo","other":1}"#, #"{"method":"org.example.test.Fill","more":1}"#,
+            #"{"method":"org.example.test.Fill","more":true,"oneway":true}"#,
+            #"{"method":"org.example.test.Fill","oneway":true,"upgrade":true}"#,
+            #"{"method":"org.example.test.Fill","method":"org.example.test.Fill"}"#,
+            #"{"method":"org.example.test.Echo","parameters":{"text":"x","text":"y"}}"#,
+            #"{"method":"org.example.test.Fill"} {}"#, #"{"method":"org.example.test.Fill",}"#,
+            #"{"method":"org.example.test.Echo","parameters":{"text":"\ud800"}}"#,
+            String(repeating: "[", count: 100), String(repeating: #"{"a":"#, count: 100),
+        ])
+    func closesOnOtherThings(message: String) async throws {
+        try await Harness.run { harness in
+            let other = await harness.client()
+            let client = await harness.client()
+            await client.send(Call.echo("before"), message, Call.echo("after"))
+            #expect(await client.receive() == Call.echoReply("before"))
+            #expect(await client.seesEnd())
+            await other.send(Call.echo("other"))
+            #expect(await other.receive() == Call.echoReply("other"))
+        }
+    }
+
+    @Test("A service tells who it is and describes its interfaces word for word")
+    func introspects() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(#"{"method":"org.varlink.service.GetInfo"}"#)
+            #expect(
+                await client.receive()
+                    == #"{"parameters":{"vendor":"Example","product":"test","version":"1","url":"https://example.org/","#
+                    + #""interfaces":["org.example.test","org.varlink.service"]}}"#)
+            let connection = try await harness.connection()
+            for (name, text) in [
+                ("org.example.test", TestInterface.text), ("org.varlink.service", InterfaceDescription.service.text),
+            ] {
+                let reply = try await connection.call(
+                    "org.varlink.service.GetInterfaceDescription", { $0.member("interface", name) },
+                    returning: [String: String].self)
+                #expect(reply == ["description": text])
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+import Testing
+
+@testable import Varlink
+
+@Suite("The life of a service", .timeLimit(.minutes(1)))
+struct ServiceTests {
+    /// Runs a service until `body` returns, and gives `body` the means to end it and to see its end.
+    private func run(
+        drainTime: Duration = .seconds(20), listeners: [OwnedDescriptor] = [],
+        _ body: (Harness, Task<Void, any Error>) async throws -> Void
+    ) async throws {
+        var limits = VarlinkService.Limits()
+        limits.drainTime = drainTime
+        let harness = try await Harness.make(limits: limits, listeners: listeners)
+        // Unstructured, since the test looks at the service before and after its end.
+        let running = Task { try await harness.service.run() }
+        defer { running.cancel() }
+        try await body(harness, running)
+    }
+
+    @Test("It serves those who connect to its listening socket, and nobody once it has ended")
+    func listens() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/socket"
+            let listener = try UnixSocket.listen(at: path, mode: 0o600)
+            try await run(listeners: [listener]) { harness, running in
+                // Connected before the service accepts: it waits.
+                let client = try RawClient(path: path)
+                await client.send(Call.echo("x"))
+                #expect(await client.receive() == Call.echoReply("x"))
+                let connection = try await VarlinkConnection.connect(to: .path(path))
+                let reply = try await connection.call(
+                    "org.example.test.Echo", { $0.member("text", "y") }, returning: [String: String].self)
+                #expect(reply == ["text": "y"])
+                running.cancel()
+                #expect(await client.seesEnd())
+                try await running.value
+                #expect(await harness.service.connectionCount == 0)
+            }
+        }
+    }
+
+    @Test("What was answered before the end is sent, however slowly it is read")
+    func sendsWhatWasAnswered() async throws {
+        try await run { harness, running in
+            let client = await harness.client()
+            await client.send(Call.call("Fill", #"{"count":3000000}"#))
+            await harness.settle()
+            running.cancel()
+            #expect(await client.receive()?.utf8.count == 3_000_000 + #"{"parameters":{"text":""}}"#.utf8.count)
+            #expect(await client.seesEnd())
+            try await running.value
+        }
+    }
+
+    @Test("Streams say what they have to say, and are closed")
+    func endsStreams() async throws {
+        try await run { harness, running in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"count":2000,"size":1000}"#, "more"))
+            await harness.settle()
+            running.cancel()
+            #expect(await client.receive(2_000).count == 2_000)
+            #expect(await client.seesEnd())
+            try await running.value
+            #expect(await harness.interface.closed == 1)
+        }
+    }
+
+    @Test("Calls that are being performed are cancelled, and what they answer then is sent")
+    func cancelsWhatIsPerformed() async throws {
+        try await run { harness, running in
+            let client = await harness.client()
+            await client.send(Call.call("Wait"), Call.echo("too late"))
+            await harness.interface.waiting.wait()
+            running.cancel()
+            await harness.interface.cancelled.wait()
+            #expect(await client.receive() == #"{"parameters":{}}"#)
+            #expect(await client.seesEnd())
+            try await running.value
+            #expect(await harness.interface.echoed == [])
+        }
+    }
+
+    @Test("A client that does not read holds up the end only for the time it is given")
+    func cutsOffSlowReaders() async throws {
+        try await run(drainTime: .milliseconds(1)) { harness, running in
+            let answered = await harness.client()
+            await answered.send(Call.call("Fill", #"{"count":3000000}"#))
+            let streaming = await harness.client()
+            await streaming.send(Call.call("Count", #"{"size":1000}"#, "more"))
+            await harness.settle()
+            running.cancel()
+            try await running.value
+            #expect(await harness.service.connectionCount == 0)
+            #expect(await harness.interface.closed == 1)
+        }
+    }
+
+    @Test("Without clients it ends at once")
+    func endsIdle() async throws {
+        try await run { _, running in
+            running.cancel()
+            try await running.value
+        }
+    }
+}

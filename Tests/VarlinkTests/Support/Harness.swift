@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Logging
+import Systemd
+import Testing
+
+@testable import Varlink
+
+/// A service that is running, and a way in.
+struct Harness: Sendable {
+    let service: VarlinkService
+    let interface: TestInterface
+
+    /// Runs a service for the time of `body`.
+    static func run(
+        limits: VarlinkService.Limits = VarlinkService.Limits(), listeners: [OwnedDescriptor] = [],
+        _ body: @Sendable (Harness) async throws -> Void
+    ) async throws {
+        let harness = try await make(limits: limits, listeners: listeners)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await harness.service.run() }
+            try await body(harness)
+            group.cancelAll()
+            try await group.waitForAll()
+        }
+    }
+
+    /// A service that does not run yet.
+    static func make(
+        limits: VarlinkService.Limits = VarlinkService.Limits(), listeners: [OwnedDescriptor] = []
+    ) async throws -> Harness {
+        let interface = try await TestInterface()
+        let info = VarlinkService.Info(vendor: "Example", product: "test", version: "1", url: "https://example.org/")
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let service = await VarlinkService(
+            info: info, interfaces: [interface], listeners: listeners, limits: limits, logger: logger)
+        return Harness(service: service, interface: interface)
+    }
+
+    /// A client that is connected to the service.
+    func client() async -> RawClient { RawClient(adopting: await connectedDescriptor()) }
+
+    /// A connection of the module's own client.
+    func connection() async throws -> VarlinkConnection {
+        let descriptor = OwnedDescriptor(adopting: await connectedDescriptor())
+        return try await VarlinkConnection(descriptor)
+    }
+
+    private func connectedDescriptor() async -> Int32 {
+        let (ours, theirs) = socketPair()
+        await EventLoop.run { service.add(theirs) }
+        return ours
+    }
+
+    /// Returns when whatever the service could do without anybody's help has been done: other clients' calls were answered many
+    /// times over since.
+    func settle() async {
+        let client = await client()
+        for _ in 0..<50 {
+            await client.send(Call.echo("x"))
+            _ = await client.receive()
+        }
+    }
+}
+
+/// Two sockets that are connected to each other, both non-blocking.
+func socketPair() -> (ours: Int32, theirs: OwnedDescriptor) {
+    var pair: [Int32] = [-1, -1]
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+    let result = socketpair(AF_UNIX, type, 0, &pair)
+    precondition(result == 0, "no sockets")
+    return (pair[0], OwnedDescriptor(adopting: pair[1]))
+}
+
+/// A directory for sockets, removed with everything in it.
+func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
+    var template = Array("/tmp/varlink-XXXXXX".utf8CString)
+    let made = mkdtemp(&template)
+    let path = try #require(made.map { String(cString: $0) })
+    defer {
+        for name in ["socket"] { unlink("\(path)/\(name)") }
+        rmdir(path)
+    }
+    try await body(path)
+}
+
+/// The texts of calls.
+enum Call {
+    static func echo(_ text: String) -> String { call("Echo", #"{"text":"\#(text)"}"#) }
+
+    static func call(_ method: String, _ parameters: String = "{}", _ flag: String? = nil) -> String {
+        let flag = flag.map { ",\"\($0)\":true" } ?? ""
+        return #"{"method":"org.example.test.\#(method)","parameters":\#(parameters)\#(flag)}"#
+    }
+
+    static func echoReply(_ text: String) -> String { #"{"parameters":{"text":"\#(text)"}}"# }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+import Testing
+
+/// A client that knows bytes only, to say what no well-behaved client would.
+///
+/// It never blocks the thread it is on: where it has to wait, it waits for the event loop.
+final class RawClient {
+    private(set) var descriptor: Int32
+    private var received: [UInt8] = []
+
+    /// Takes over a connected, non-blocking socket.
+    init(adopting descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Connects to the socket at a path.
+    convenience init(path: String) throws {
+        let socket = try UnixSocket.connect(to: .path(path))
+        self.init(adopting: dup(socket.rawValue))
+    }
+
+    deinit { close() }
+
+    func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
+        descriptor = -1
+    }
+
+    /// Says that nothing more will be sent, or read.
+    func shutDown(_ direction: Int) { shutdown(descriptor, Int32(direction)) }
+
+    /// Sends messages, each with the NUL that ends it, at one go.
+    func send(_ messages: String...) async {
+        await send(bytes: messages.flatMap { Array($0.utf8) + [0] })
+    }
+
+    /// Sends bytes as they are; waits where the socket is full.
+    func send(bytes: [UInt8]) async {
+        var rest = bytes[...]
+        while true {
+            rest = rest.dropFirst(sendWhatFits(rest))
+            if rest.isEmpty || errno != EAGAIN { return }
+            await Self.wait(descriptor, .writable)
+        }
+    }
+
+    /// Sends as much as the socket takes now; returns how many bytes that were.
+    func sendWhatFits(_ bytes: ArraySlice<UInt8>) -> Int { Self.sendWhatFits(bytes, to: descriptor) }
+
+    /// Sends as much as a socket takes now; returns how many bytes that were.
+    static func sendWhatFits(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            }
+            if count < 0 { break }
+            rest = rest.dropFirst(count)
+        }
+        return bytes.count - rest.count
+    }
+
+    /// The next message; nil where the service has closed the connection.
+    func receive() async -> String? {
+        while true {
+            if let end = received.firstIndex(of: 0) {
+                let message = String(decoding: received[..<end], as: UTF8.self)
+                received.removeFirst(end + 1)
+                return message
+            }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                received += buffer[..<count]
+            } else if count < 0, errno == EAGAIN {
+                await Self.wait(descriptor, .readable)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    /// The next messages, as many as asked for; fewer where the connection is closed before.
+    func receive(_ count: Int) async -> [String] {
+        var messages: [String] = []
+        while messages.count < count, let message = await receive() { messages.append(message) }
+        return messages
+    }
+
+    /// Whether the service closes the connection without another word.
+    func seesEnd() async -> Bool { await receive() == nil }
+
+    @EventLoop private static func wait(_ descriptor: Int32, _ events: IOSource.Events) async {
+        var source: IOSource?
+        await withCheckedContinuation { continuation in
+            var waiting: CheckedContinuation<Void, Never>? = continuation
+            source = try? IOSource(descriptor: descriptor, events: events) { _ in
+                waiting?.resume()
+                waiting = nil
+                source?.cancel()
+            }
+        }
+        source?.cancel()
+    }
+
+    /// Reads and forgets all that comes, on a thread of its own, until the socket is shut down.
+    func readOnThread() -> pthread_t {
+        var thread = pthread_t()
+        let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            var socket = pollfd(fd: Int32(Int(bitPattern: context)), events: Int16(POLLIN), revents: 0)
+            while poll(&socket, 1, -1) > 0, recv(socket.fd, &buffer, buffer.count, 0) > 0 {}
+            return nil
+        }
+        pthread_create(&thread, nil, body, UnsafeMutableRawPointer(bitPattern: Int(descriptor)))
+        return thread
+    }
+
+    /// The next message; nil where the service has closed the connection. Silence for very long is a failure of the test.
+    func receive() -> String? {
+        while true {
+            if let end = received.firstIndex(of: 0) {
+                let message = String(decoding: received[..<end], as: UTF8.self)
+                received.removeFirst(end + 1)
+                return message
+            }
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count < 0, errno == EAGAIN { Issue.record("the service neither answers nor closes the connection") }
+            if count <= 0 { return nil }
+            received += buffer[..<count]
+        }
+    }
+
+    /// The next messages, as many as asked for.
+    func receive(_ count: Int) -> [String] {
+        (0..<count).compactMap { _ in receive() }
+    }
+
+    /// Whether the service closes the connection without another word.
+    func seesEnd() -> Bool { receive() == nil }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Systemd
+import Varlink
+
+/// An interface that does whatever a test needs, and tells what happened.
+@EventLoop
+final class TestInterface: VarlinkInterface {
+    nonisolated let interfaceDescription: InterfaceDescription
+
+    nonisolated static let text = """
+        # An interface for tests.
+        interface org.example.test
+
+        # Answers with what it was given.
+        method Echo(text: string) -> (text: string)
+        # Answers with an error.
+        method Fail() -> ()
+        # Answers when the test says so.
+        method Wait() -> ()
+        # Never answers.
+        method Forget() -> ()
+        # Answers with so many bytes.
+        method Fill(count: int) -> (text: string)
+        # Counts up to count; without count for ever.
+        method Count(count: ?int, size: ?int) -> (number: int)
+        # Is described, and not there.
+        method Missing() -> ()
+
+        error Failed (reason: string)
+
+        """
+
+    /// The texts of the calls of Echo, in their order.
+    private(set) var echoed: [String] = []
+    /// How many replies of streams were written.
+    private(set) var produced = 0
+    /// How many streams were closed.
+    private(set) var closed = 0
+    /// The stream that was opened last.
+    private(set) var stream: VarlinkStream?
+
+    /// Fires each time a body of Wait begins, is released, is cancelled; and when a stream closes.
+    let waiting = Signal()
+    let release = Signal()
+    let cancelled = Signal()
+    let streamClosed = Signal()
+
+    init() throws {
+        interfaceDescription = try InterfaceDescription(parsing: Self.text)
+    }
+
+    func handle(_ call: VarlinkCall) {
+        do throws(VarlinkError) {
+            switch call.method {
+            case "Echo":
+                let text = try call.parameters(EchoParameters.self).text
+                echoed.append(text)
+                call.reply { $0.member("text", text) }
+            case "Fail": call.fail(VarlinkError("org.example.test.Failed") { $0.member("reason", "asked to") })
+            case "Wait": wait(call)
+            case "Forget": break
+            case "Fill":
+                let count = try call.parameters(CountParameters.self).count ?? 0
+                call.reply { $0.member("text", String(repeating: "x", count: count)) }
+            case "Count": try count(call)
+            default: call.failNotImplemented()
+            }
+        } catch {
+            call.fail(error)
+        }
+    }
+
+    private func wait(_ call: VarlinkCall) {
+        call.perform { [self] call in
+            waiting.fire()
+            await withTaskCancellationHandler {
+                await release.wait()
+            } onCancel: {
+                EventLoop.perform {
+                    self.cancelled.fire()
+                    self.release.fire()
+                }
+            }
+            call.reply()
+        }
+    }
+
+    private func count(_ call: VarlinkCall) throws(VarlinkError) {
+        let parameters = try call.parameters(CountParameters.self)
+        guard call.wantsMore else { throw .expectedMore }
+        var number = 0
+        let padding = parameters.size.map { String(repeating: "x", count: $0) }
+        let stream = call.stream { [self] writer in
+            if let count = parameters.count, number >= count { return false }
+            number += 1
+            produced += 1
+            writer.member("number", number)
+            writer.member("padding", padding)
+            return true
+        } onClose: { [self] in
+            closed += 1
+            streamClosed.fire()
+        }
+        self.stream = stream
+        stream.wake()
+    }
+}
+
+/// Something that happens, which a test waits for; what happened before is not forgotten.
+@EventLoop
+final class Signal {
+    private var count = 0
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    nonisolated init() {}
+
+    func fire() {
+        if waiters.isEmpty { count += 1 } else { waiters.removeFirst().resume() }
+    }
+
+    func wait() async {
+        if count > 0 { count -= 1 } else { await withCheckedContinuation { waiters.append($0) } }
+    }
+}
+
+struct EchoParameters: JSONReadable, Sendable {
+    var text: String
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        var text: String?
+        try reader.object { name, reader throws(JSONError) in
+            guard name == "text" else { throw .unknownMember(name) }
+            text = try reader.string()
+        }
+        guard let text else { throw .missingMember("text") }
+        self.text = text
+    }
+}
+
+struct CountParameters: JSONReadable, Sendable {
+    var count: Int?
+    var size: Int?
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        var count: Int?
+        var size: Int?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "count": count = try reader.value()
+            case "size": size = try reader.value()
+            default: throw .unknownMember(name)
+            }
+        }
+        self.count = count
+        self.size = size
+    }
+}
+
+struct NumberReply: JSONReadable, Sendable {
+    var number = 0
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        var number = 0
+        try reader.object { name, reader throws(JSONError) in
+            if name == "number" { number = try reader.integer() }
+        }
+        self.number = number
+    }
+}
+
+struct NoReply: JSONReadable, Sendable {
+    init(from reader: inout JSONReader) throws(JSONError) { try reader.object { _, _ throws(JSONError) in } }
+}
