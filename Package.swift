@@ -74,11 +74,12 @@ let package = Package(
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink"], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
         .testTarget(
-            name: "StatusMonitorTests", dependencies: ["StatusMonitor", "StatusTestSupport"], swiftSettings: settings),
+            name: "StatusMonitorTests", dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor"],
+            swiftSettings: settings),
         .testTarget(
             name: "StatusSourcesTests", dependencies: ["StatusSources", "StatusTestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "StatusInterfaceTests", dependencies: ["StatusInterface", "StatusTestSupport"],
+            name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],
             swiftSettings: settings),
         .testTarget(
             name: "StatusConfigurationTests", dependencies: ["StatusConfiguration"], swiftSettings: settings),

@@ -26,16 +26,21 @@ struct DaemonDirectories: Sendable {
     /// Makes the directories that are missing.
     func make() throws(DaemonError) {
         for directory in [runtime, runtime + "/notify"] {
-            guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
+            // Everyone may reach the sockets, whatever the umask is; what a caller may do is decided by its credentials.
+            if mkdir(directory, 0o755) == 0, chmod(directory, 0o755) == 0 { continue }
+            guard errno == EEXIST else {
                 let reason = String(cString: strerror(errno))
                 throw DaemonError(
-                    .system, "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+                    .system,
+                    "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written"
+                )
             }
         }
         guard access(runtime, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
             throw DaemonError(
-                .system, "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+                .system,
+                "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to one that can be written")
         }
     }
 }

@@ -6,7 +6,7 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// `statusctl watch`
+/// The command `statusctl watch`.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
@@ -33,6 +33,8 @@ struct WatchCommand: AsyncParsableCommand {
 
     func run() async throws {
         for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
+        let reader = await PipeReader()
+        defer { withExtendedLifetime(reader) {} }
         try await options.perform { client, terminal in
             var follower = Follower(
                 parameters: WatchParameters(server: name, all: all ? true : nil, updates: updates ? true : nil),

@@ -32,7 +32,9 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
     }
 }
 
-/// A stream's place on its connection. When nobody holds it any more before the stream has ended, the connection is closed.
+/// A stream's place on its connection.
+///
+/// When nobody holds it any more before the stream has ended, the connection is closed.
 @EventLoop
 final class RepliesSource {
     private let connection: VarlinkConnection

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the tokens of a description, from the front.
+struct DescriptionParser {
+    typealias Field = InterfaceDescription.Field
+    typealias DataType = InterfaceDescription.DataType
+    typealias Member = InterfaceDescription.Member
+
+    private let tokens: [DescriptionToken]
+    private var position = 0
+    /// The types that were named, to be looked up when all are known.
+    private var mentioned: [(name: String, token: DescriptionToken)] = []
+
+    init(_ tokens: [DescriptionToken]) { self.tokens = tokens }
+
+    private var current: DescriptionToken { tokens[position] }
+
+    mutating func interface() throws(InterfaceDescriptionError) -> (
+        name: String, documentation: String, members: [Member]
+    ) {
+        let documentation = current.documentation
+        try keyword("interface")
+        let name = try word("the interface's name", where: Self.isInterfaceName)
+        var members: [Member] = []
+        while current.kind != .end {
+            let token = current
+            let member = try member()
+            guard !members.contains(where: { $0.name == member.name }) else {
+                throw token.error("“\(member.name)” is there already")
+            }
+            members.append(member)
+        }
+        let types = members.compactMap { if case .type = $0.kind { $0.name } else { nil } }
+        for (name, token) in mentioned where !types.contains(name) { throw token.error("there is no type “\(name)”") }
+        return (name, documentation, members)
+    }
+
+    private mutating func member() throws(InterfaceDescriptionError) -> Member {
+        let first = current
+        guard case .word(let keyword) = first.kind, ["type", "method", "error"].contains(keyword) else {
+            throw first.error("“type”, “method” or “error” should stand here")
+        }
+        position += 1
+        let name = try word("a name that begins with a capital letter", where: Self.isMemberName)
+        let kind: Member.Kind
+        switch keyword {
+        case "type":
+            try expect("(")
+            kind = .type(try structureOrEnumeration())
+        case "method":
+            let parameters = try fields()
+            try expect("->")
+            kind = .method(parameters: parameters, reply: try fields())
+        default: kind = .error(try fields())
+        }
+        return Member(name: name, documentation: first.documentation, kind: kind)
+    }
+
+    // MARK: Types
+
+    private mutating func type() throws(InterfaceDescriptionError) -> DataType {
+        if take("?") {
+            guard current.kind != .mark("?") else { throw current.error("nullable twice") }
+            return .nullable(try type())
+        }
+        if take("[") {
+            if take("]") { return .array(try type()) }
+            try keyword("string")
+            try expect("]")
+            return .map(try type())
+        }
+        if take("(") { return try structureOrEnumeration() }
+        let token = current
+        let name = try word("a type") { _ in true }
+        switch name {
+        case "bool": return .bool
+        case "int": return .int
+        case "float": return .float
+        case "string": return .string
+        case "object": return .object
+        default:
+            guard Self.isMemberName(name) else { throw token.error("there is no type “\(name)”") }
+            mentioned.append((name, token))
+            return .named(name)
+        }
+    }
+
+    /// What follows an opening parenthesis: fields with types, or names alone.
+    private mutating func structureOrEnumeration() throws(InterfaceDescriptionError) -> DataType {
+        if case .word = current.kind, [.mark(","), .mark(")")].contains(tokens[position + 1].kind) {
+            var names: [String] = []
+            repeat {
+                let token = current
+                let name = try word("a name", where: Self.isFieldName)
+                guard !names.contains(name) else { throw token.error("“\(name)” is there already") }
+                names.append(name)
+            } while take(",")
+            try expect(")")
+            return .enumeration(names)
+        }
+        return .structure(try fieldsAfterParenthesis())
+    }
+
+    private mutating func fields() throws(InterfaceDescriptionError) -> [Field] {
+        try expect("(")
+        return try fieldsAfterParenthesis()
+    }
+
+    private mutating func fieldsAfterParenthesis() throws(InterfaceDescriptionError) -> [Field] {
+        if take(")") { return [] }
+        var fields: [Field] = []
+        repeat {
+            let token = current
+            let name = try word("a field's name", where: Self.isFieldName)
+            guard !fields.contains(where: { $0.name == name }) else { throw token.error("“\(name)” is there already") }
+            try expect(":")
+            fields.append(Field(name: name, type: try type()))
+        } while take(",")
+        try expect(")")
+        return fields
+    }
+
+    // MARK: Words and marks
+
+    private mutating func keyword(_ text: String) throws(InterfaceDescriptionError) {
+        guard current.kind == .word(text) else { throw current.error("“\(text)” should stand here") }
+        position += 1
+    }
+
+    private mutating func expect(_ mark: String) throws(InterfaceDescriptionError) {
+        guard take(mark) else { throw current.error("“\(mark)” should stand here") }
+    }
+
+    private mutating func take(_ mark: String) -> Bool {
+        guard current.kind == .mark(mark) else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func word(
+        _ expected: String, where isValid: (String) -> Bool
+    ) throws(InterfaceDescriptionError) -> String {
+        guard case .word(let word) = current.kind, isValid(word) else {
+            throw current.error("\(expected) should stand here")
+        }
+        position += 1
+        return word
+    }
+
+    // MARK: Names
+
+    private static func isInterfaceName(_ name: String) -> Bool {
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count >= 2 && parts[0].first?.isLetter == true
+            && parts.allSatisfy { !$0.isEmpty && !$0.contains("_") && $0.first != "-" && $0.last != "-" }
+    }
+
+    private static func isMemberName(_ name: String) -> Bool {
+        name.first.map { $0.isUppercase } == true && name.allSatisfy { $0.isLetter || $0.isNumber }
+    }
+
+    private static func isFieldName(_ name: String) -> Bool {
+        name.first?.isLetter == true && name.last != "_" && !name.contains("__")
+            && name.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+    }
+}

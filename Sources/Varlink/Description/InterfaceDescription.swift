@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// An interface in Varlink's interface definition language (varlink.org/Interface-Definition).
+public struct InterfaceDescription: Sendable, Hashable {
+    /// A type as it stands in a description.
+    public indirect enum DataType: Sendable, Hashable {
+        case bool, int, float, string
+        /// Any JSON value.
+        case object
+        /// A type of this interface, by its name.
+        case named(String)
+        case array(DataType)
+        /// A map from strings.
+        case map(DataType)
+        case nullable(DataType)
+        case structure([Field])
+        case enumeration([String])
+    }
+
+    /// A member of a structure, a parameter of a method or an error.
+    public struct Field: Sendable, Hashable {
+        /// Its name.
+        public let name: String
+        /// Its type.
+        public let type: DataType
+    }
+
+    /// A type, method or error.
+    public struct Member: Sendable, Hashable {
+        /// What a member is.
+        public enum Kind: Sendable, Hashable {
+            case type(DataType)
+            case method(parameters: [Field], reply: [Field])
+            case error([Field])
+        }
+
+        /// Its name.
+        public let name: String
+        /// The comment above it, without its marks.
+        public let documentation: String
+        /// What it is.
+        public let kind: Kind
+    }
+
+    /// The description itself, as it is served.
+    public let text: String
+    /// The interface's name.
+    public let name: String
+    /// The comment above the interface, without its marks.
+    public let documentation: String
+    /// Its types, methods and errors, in their order.
+    public let members: [Member]
+
+    /// Reads a description.
+    ///
+    /// - Throws: what is wrong with it, and where.
+    public init(parsing text: String) throws(InterfaceDescriptionError) {
+        var parser = DescriptionParser(try DescriptionToken.tokens(of: text))
+        let interface = try parser.interface()
+        self.text = text
+        name = interface.name
+        documentation = interface.documentation
+        members = interface.members
+    }
+
+    /// Its methods.
+    public var methods: [Member] {
+        members.filter { if case .method = $0.kind { true } else { false } }
+    }
+}
+
+/// What is wrong with a description, and where.
+public struct InterfaceDescriptionError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The line, counted from 1.
+    public let line: Int
+    /// The column, counted from 1 in bytes.
+    public let column: Int
+    /// What is wrong, as a sentence without its full stop.
+    public let reason: String
+
+    public var description: String { "line \(line), column \(column): \(reason)" }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import StatusModel
+import Systemd
+import Testing
+import Varlink
+
+@Suite("The control interface") struct MonitorInterfaceTests {
+    @Test("its description is whole, and its enumerations are those of the model")
+    func description() throws {
+        let description = try InterfaceDescription(parsing: MonitorInterface.text)
+        #expect(description.name == MonitorInterface.name)
+        #expect(
+            description.methods.map(\.name) == [
+                "List", "Describe", "Select", "Watch", "Post", "Refresh", "Wait", "Reload",
+            ])
+        func names(_ type: String) -> [String] {
+            guard case .type(.enumeration(let names)) = description.members.first(where: { $0.name == type })?.kind
+            else {
+                return []
+            }
+            return names
+        }
+        #expect(names("Level") == Level.allCases.map(\.rawValue))
+        #expect(names("Phase") == Phase.allCases.map(\.rawValue))
+        #expect(names("EventKind") == EventKind.allCases.map(\.rawValue))
+    }
+
+    @Test("an event reads back as it was written")
+    func roundTrip() throws {
+        let name = try #require(ServerName("db"))
+        var state = ServerState(name: name, summary: "Primary", source: "push", phase: .loaded, message: "m")
+        state.status = Status(
+            text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 1),
+            updatedAt: Timestamp(milliseconds: 2))
+        state.isSelected = true
+        state.revision = 7
+        let event = Event(
+            kind: .snapshot, cursor: Cursor(epoch: "e", revision: 9), server: state, servers: [state], missed: 3)
+        var writer = JSONWriter()
+        writer.value(event)
+        let read = try JSONReader.read(writer.bytes) { reader throws(JSONError) in try Event(from: &reader) }
+        #expect(read == event)
+    }
+
+    @Test(
+        "a parameter that is unknown, missing or of another type is named",
+        arguments: [
+            (#"{"server":"db"}"#, "text"), (#"{"text":"x"}"#, "server"), (#"{"server":"db","text":1}"#, "text"),
+            (#"{"server":"a b","text":"x"}"#, "server"), (#"{"server":"db","text":"x","level":"bad"}"#, "level"),
+            (#"{"server":"db","text":"x","colour":"red"}"#, "colour"),
+        ])
+    func faults(_ json: String, _ member: String) {
+        let error = #expect(throws: JSONError.self) {
+            try JSONReader.read(Array(json.utf8)) { reader throws(JSONError) in try PostParameters(from: &reader) }
+        }
+        #expect(error?.member == member)
+    }
+}
+
+@Suite("Where the daemon is") struct MonitorAddressTests {
+    @Test("the variable counts most, then the runtime directory, root's, the user's own, the system's")
+    func standard() throws {
+        func address(_ environment: [String: String], isRoot: Bool = false, exists: [String] = []) throws -> String {
+            try MonitorAddress.standard(environment: environment, isRoot: isRoot) { exists.contains($0) }.description
+        }
+        let system = "/run/statusd/org.statusd.monitor"
+        #expect(try address(["STATUSD_ADDRESS": "unix:/x", "RUNTIME_DIRECTORY": "/r"]) == "unix:/x")
+        #expect(try address(["RUNTIME_DIRECTORY": "/r"], isRoot: true) == "unix:/r/org.statusd.monitor")
+        #expect(try address(["XDG_RUNTIME_DIR": "/u"], isRoot: true) == "unix:" + system)
+        #expect(try address(["XDG_RUNTIME_DIR": "/u"]) == "unix:/u/statusd/org.statusd.monitor")
+        #expect(try address(["XDG_RUNTIME_DIR": "/u"], exists: [system]) == "unix:" + system)
+        #expect(try address([:]) == "unix:" + system)
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Varlink
+
+@Suite("Interface descriptions") struct InterfaceDescriptionTests {
+    @Test("a description has its types, methods and errors, with the comments above them")
+    func reads() throws {
+        let text = """
+            # Says things.
+            # To whoever asks.
+            interface org.example.say
+
+            type Mood (good, bad)
+
+            # Says one thing.
+            method Say(what: string, to: ?[]Person, moods: [string]Mood) -> (said: int, more: (a: bool, b: object))
+            type Person (name: string, age: float)
+            error Mute ()
+            """
+        let description = try InterfaceDescription(parsing: text)
+        #expect(description.name == "org.example.say")
+        #expect(description.documentation == "Says things.\nTo whoever asks.")
+        #expect(description.text == text)
+        #expect(description.members.map(\.name) == ["Mood", "Say", "Person", "Mute"])
+        #expect(description.methods.map(\.documentation) == ["Says one thing."])
+        #expect(description.members[0].kind == .type(.enumeration(["good", "bad"])))
+        guard case .method(let parameters, let reply) = description.members[1].kind else {
+            Issue.record("Say is a method")
+            return
+        }
+        #expect(parameters.map(\.name) == ["what", "to", "moods"])
+        #expect(parameters.map(\.type) == [.string, .nullable(.array(.named("Person"))), .map(.named("Mood"))])
+        #expect(reply.map(\.name) == ["said", "more"])
+    }
+
+    @Test(
+        "what is wrong is told with its place",
+        arguments: [
+            ("", 1, 1), ("interface one", 1, 11), ("interface a.b\nmethod foo() -> ()", 2, 8),
+            ("interface a.b\nmethod Foo()", 2, 12), ("interface a.b\nmethod Foo(a: Nope) -> ()", 2, 15),
+            ("interface a.b\ntype A (x: int)\ntype A (y: int)", 3, 1),
+            ("interface a.b\ntype A (x: int, x: int)", 2, 17),
+            ("interface a.b\ntype A (x: ??int)", 2, 13), ("interface a.b\ntype A (x: int;)", 2, 15),
+            ("interface a.b\ntype A (a, a)", 2, 12), ("interface a.b\nstruct A ()", 2, 1),
+        ] as [(String, Int, Int)])
+    func refuses(_ text: String, _ line: Int, _ column: Int) {
+        let error = #expect(throws: InterfaceDescriptionError.self) { try InterfaceDescription(parsing: text) }
+        #expect(error?.line == line)
+        #expect(error?.column == column)
+    }
+}
