@@ -61,7 +61,7 @@ def python_sdnotify():
         eventually(lambda: daemon.text("web") == "From python")
 
 
-@test("a plain datagram socket is enough, and another user may send too")
+@test("a plain datagram socket is enough, and assignments that nobody knows are passed over")
 def plain_socket():
     with Daemon(CONFIGURATION) as daemon:
         send(daemon.notify_path("web"), "STATUS=Plain")

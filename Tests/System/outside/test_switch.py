@@ -99,6 +99,8 @@ def human_lines():
             for server in itertools.islice(itertools.cycle(("bravo", "alpha")), 100):
                 control.call("Select", {"server": server})
                 lines.until(f"{server} says ")
+                for line in (lines.next(), lines.next(), lines.next()):
+                    assert server in line or not any(each in line for each in SERVERS), f"{line!r} after {server} was selected"
             equal(lines.end(), 0, "exit status after SIGINT")
             equal(lines.errors, [])
     switches, current = 0, "alpha"
