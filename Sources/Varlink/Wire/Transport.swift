@@ -64,7 +64,9 @@ final class Transport {
         watch()
     }
 
-    /// Stops everything; what was not sent is dropped. To be called before the transport is let go.
+    /// Stops everything; what was not sent is dropped.
+    ///
+    /// To be called before the transport is let go.
     func close() {
         guard let source else { return }
         source.cancel()

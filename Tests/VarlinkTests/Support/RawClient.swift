@@ -117,7 +117,9 @@ final class RawClient {
         return thread
     }
 
-    /// The next message; nil where the service has closed the connection. Silence for very long is a failure of the test.
+    /// The next message; nil where the service has closed the connection.
+    ///
+    /// Silence for very long is a failure of the test.
     func receive() -> String? {
         while true {
             if let end = received.firstIndex(of: 0) {
