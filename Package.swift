@@ -70,23 +70,21 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(name: "NotificationStreamsTests", dependencies: ["NotificationStreams"], swiftSettings: settings),
-        .testTarget(name: "SystemdTests", dependencies: ["Systemd"], swiftSettings: settings),
-        .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink"], swiftSettings: settings),
+        .testTarget(name: "SystemdTests", dependencies: ["Systemd", logging], swiftSettings: settings),
+        .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
         .testTarget(
             name: "StatusMonitorTests", dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor"],
             swiftSettings: settings),
         .testTarget(
-            name: "StatusSourcesTests", dependencies: ["StatusSources", "StatusTestSupport"], swiftSettings: settings),
+            name: "StatusSourcesTests", dependencies: ["StatusModel", "StatusSources"], swiftSettings: settings),
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],
             swiftSettings: settings),
         .testTarget(
-            name: "StatusConfigurationTests", dependencies: ["StatusConfiguration"], swiftSettings: settings),
-        .testTarget(
-            name: "StatusDaemonTests", dependencies: ["StatusDaemon", "StatusTestSupport"], swiftSettings: settings),
-        .testTarget(
-            name: "StatusCommandsTests", dependencies: ["StatusCommands", "StatusTestSupport"],
+            name: "StatusConfigurationTests", dependencies: ["StatusModel", "StatusConfiguration"],
             swiftSettings: settings),
+        .testTarget(
+            name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands"], swiftSettings: settings),
     ]
 )

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@testable import StatusCommands
+
+@Suite("Output") struct OutputTests {
+    private let plain = Style(isTerminal: false, environment: [:])
+
+    private func server(_ name: String, _ text: String? = nil, level: Level = .ok) throws -> ServerState {
+        var state = ServerState(
+            name: try #require(ServerName(name)), source: "push", phase: text == nil ? .empty : .loaded,
+            message: text == nil ? "no status yet" : nil)
+        if let text {
+            state.status = Status(
+                text: try StatusText(text), level: level, changedAt: Timestamp(milliseconds: 0),
+                updatedAt: Timestamp(milliseconds: 0))
+        }
+        return state
+    }
+
+    @Test("the selected server is marked, columns line up, and nothing is cut in a pipe")
+    func table() throws {
+        var db = try server("db", String(repeating: "x", count: 200))
+        db.isSelected = true
+        let lines = ServerText.table([db, try server("login")], style: plain, width: nil, legend: true)
+        #expect(lines[0].hasPrefix("  SERVER  STATUS "))
+        #expect(lines[1].hasPrefix("* db      " + String(repeating: "x", count: 200) + "  ok "))
+        #expect(lines[2].hasPrefix("  login   (no status yet) "))
+        let narrow = ServerText.table([db], style: plain, width: 80, legend: false)
+        #expect(narrow[0].count <= 80)
+        #expect(narrow[0].contains("x…  ok"))
+    }
+
+    @Test("an event is a line; a keep-alive is none")
+    func events() throws {
+        let cursor = Cursor(epoch: "e", revision: 1)
+        func lines(_ kind: EventKind, _ server: ServerState? = nil, missed: Int? = nil) -> [String] {
+            ServerText.lines(for: Event(kind: kind, cursor: cursor, server: server, missed: missed), style: plain)
+        }
+        let db = try server("db", "Signed In")
+        #expect(lines(.changed, db).map { String($0.dropFirst(8)) } == [" db: Signed In [ok]"])
+        #expect(lines(.selected, db)[0].hasPrefix("-- selected "))
+        #expect(lines(.selected) == ["-- no server selected"])
+        #expect(lines(.gap, missed: 7) == ["-- 7 events missed"])
+        #expect(lines(.alive) == [])
+    }
+
+    @Test(
+        "colour is for terminals only, and for those who want it",
+        arguments: [
+            ([:], true, true), ([:], false, false), (["NO_COLOR": "1"], true, false), (["NO_COLOR": ""], true, true),
+            (["SYSTEMD_COLORS": "0"], true, false), (["SYSTEMD_COLORS": "1", "NO_COLOR": "1"], true, true),
+            (["TERM": "dumb"], true, false),
+        ] as [([String: String], Bool, Bool)])
+    func colour(_ environment: [String: String], _ isTerminal: Bool, _ isColoured: Bool) {
+        #expect(Style(isTerminal: isTerminal, environment: environment).isColoured == isColoured)
+    }
+
+    @Test(
+        "each error has its exit status",
+        arguments: [
+            ("org.statusd.monitor.NoSuchServer", 4), ("org.statusd.monitor.NothingSelected", 4),
+            ("org.statusd.monitor.NotRefreshable", 5), ("org.statusd.monitor.WaitTimedOut", 75),
+            ("org.statusd.monitor.ReloadFailed", 78), ("org.varlink.service.PermissionDenied", 77),
+            ("org.statusd.monitor.InvalidStatus", 1), ("anything.Else", 1),
+        ] as [(String, Int32)])
+    func statuses(_ name: String, _ status: Int32) { #expect(ExitStatus(errorName: name).rawValue == status) }
+}

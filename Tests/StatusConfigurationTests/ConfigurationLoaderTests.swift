@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StatusConfiguration
+import StatusModel
+import Testing
+
+/// A directory for configuration files, removed with the test.
+final class ConfigurationFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path + "/conf.d", withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func write(_ text: String, to file: String = "statusd.yaml") throws {
+        try text.write(toFile: path + "/" + file, atomically: true, encoding: .utf8)
+    }
+
+    func load() throws -> LoadedConfiguration {
+        try ConfigurationLoader(location: ConfigurationLocation(path: path)).load()
+    }
+}
+
+@Suite("Configuration") struct ConfigurationLoaderTests {
+    private let folder: ConfigurationFolder
+
+    init() throws { folder = try ConfigurationFolder() }
+
+    private func name(_ text: String) throws -> ServerName { try #require(ServerName(text)) }
+
+    @Test("without any file whoever posts is accepted; with one, only who is configured")
+    func embedded() throws {
+        #expect(try folder.load().configuration.acceptsAny)
+        try folder.write("servers: {}")
+        #expect(try !folder.load().configuration.acceptsAny)
+    }
+
+    @Test("all that can be said is read")
+    func reads() throws {
+        try folder.write(
+            """
+            select: db
+            accept: any
+            defaults: { placeholder: nothing yet }
+            limits: { message: 128K, connections: 7 }
+            servers:
+              db: { description: Primary, push: true }
+              web: { notify: { users: [www-data, 33] }, placeholder: Starting }
+            """)
+        let loaded = try folder.load()
+        #expect(loaded.problems == [])
+        let configuration = loaded.configuration
+        #expect(configuration.select == (try name("db")))
+        #expect(configuration.acceptsAny)
+        #expect(configuration.limits.message == 131_072)
+        #expect(configuration.limits.connections == 7)
+        let db = try #require(configuration.servers[try name("db")])
+        #expect(db.summary == "Primary")
+        #expect(db.placeholder == "nothing yet")
+        #expect(db.source == .push)
+        let web = try #require(configuration.servers[try name("web")])
+        #expect(web.source == .notify(users: ["www-data", "33"]))
+        #expect(web.placeholder == "Starting")
+    }
+
+    @Test("a mistake in a server disables that one and is told with file and line")
+    func badServer() throws {
+        try folder.write("servers:\n  db: { push: true }\n  web:\n    push: maybe\n  c: {}\n")
+        let loaded = try folder.load()
+        #expect(loaded.errors.map(\.origin.line) == [5, 4])
+        #expect(loaded.errors.map(\.server?.rawValue) == ["c", "web"])
+        #expect(loaded.configuration.servers[try name("db")]?.failure == nil)
+        #expect(loaded.configuration.servers[try name("web")]?.failure?.contains("statusd.yaml:4: ") == true)
+    }
+
+    @Test(
+        "a main file that cannot be used is refused, with the line",
+        arguments: [
+            ("servers: [\n", 2), ("a\n", 1), ("accept: some\n", 1), ("\nselect: a b\n", 2),
+            ("servers: {a: 1, a: 2}\n", 1),
+            ("limits: { message: -1 }\n", 1), ("servers: { a/b: { push: true } }\n", 1),
+        ])
+    func badFile(_ text: String, _ line: Int) throws {
+        try folder.write(text)
+        let problem = #expect(throws: Problem.self) { try folder.load() }
+        #expect(problem?.origin.line == line)
+        #expect(problem?.origin.file.hasSuffix("/statusd.yaml") == true)
+    }
+
+    @Test("a drop-in that cannot be used disables what it says, and nothing else")
+    func badDropIn() throws {
+        try folder.write("servers: { db: { push: true } }")
+        try folder.write("servers: { web: { push: true }", to: "conf.d/web.yaml")
+        try folder.write("servers: { app: { push: true } }", to: "conf.d/app.yaml")
+        let loaded = try folder.load()
+        #expect(loaded.configuration.servers.keys.map(\.rawValue).sorted() == ["app", "db"])
+        #expect(loaded.failedFiles.count == 1)
+    }
+
+    @Test("a drop-in hides one of the same name in a less important directory; a link to /dev/null hides it altogether")
+    func masks() throws {
+        let vendor = try ConfigurationFolder()
+        try vendor.write("servers: { one: { push: true } }", to: "conf.d/1.yaml")
+        try vendor.write("servers: { two: { push: true } }", to: "conf.d/2.yaml")
+        try vendor.write("servers: { three: { push: true } }", to: "conf.d/3.yaml")
+        try folder.write("servers: { mine: { push: true } }", to: "conf.d/1.yaml")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.path + "/conf.d/2.yaml", withDestinationPath: "/dev/null")
+        let loaded = try ConfigurationLoader(location: .directories([folder.path, vendor.path])).load()
+        #expect(loaded.configuration.servers.keys.map(\.rawValue).sorted() == ["mine", "three"])
+    }
+
+    @Test("what is unknown is a warning with its line, and is ignored")
+    func unknown() throws {
+        try folder.write("servers:\n  db:\n    push: true\n    colour: red\n")
+        let loaded = try folder.load()
+        #expect(loaded.problems.map(\.severity) == [.warning])
+        #expect(loaded.problems.map(\.origin.line) == [4])
+        #expect(loaded.configuration.servers[try name("db")]?.failure == nil)
+    }
+}

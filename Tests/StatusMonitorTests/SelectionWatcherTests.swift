@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NotificationStreams
+import StatusModel
+import StatusMonitor
+import Synchronization
+import Testing
+
+/// Remembers what it was told, and lets a test wait for it.
+final class RecordingReporter: Reporter {
+    private let state = Mutex<(lines: [String], waiters: [(String, CheckedContinuation<Void, Never>)])>(([], []))
+
+    var lines: [String] { state.withLock { $0.lines } }
+
+    func report(_ report: Report) {
+        let line = report.server.map { "\($0.name): \($0.headline)" } ?? "none"
+        let due = state.withLock { state in
+            state.lines.append(line)
+            let due = state.waiters.filter { $0.0 == line }
+            state.waiters.removeAll { $0.0 == line }
+            return due
+        }
+        for (_, continuation) in due { continuation.resume() }
+    }
+
+    /// Returns once this line has been reported.
+    func wait(for line: String) async {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.lines.contains(line) { return true }
+                state.waiters.append((line, continuation))
+                return false
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+}
+
+@Suite("The watcher of the selected server", .timeLimit(.minutes(1))) struct SelectionWatcherTests {
+    private let fixture = MonitorFixture()
+    private let reporter = RecordingReporter()
+
+    private func watching(_ body: (SelectionWatcher) async throws -> Void) async throws {
+        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
+        let task = Task { await watcher.run() }
+        defer { task.cancel() }
+        try await body(watcher)
+        task.cancel()
+        await task.value
+    }
+
+    @Test("invariant 2: once a selection is reported, the reporters were told of the new server")
+    func synchronousSelect() async throws {
+        try await watching { watcher in
+            for round in 0..<200 {
+                let server = round.isMultiple(of: 2) ? "a" : "b"
+                let change = try fixture.monitor.select(name(server))
+                await watcher.reported(change.selection)
+                #expect(reporter.lines.last?.hasPrefix("\(server): ") == true)
+            }
+        }
+    }
+
+    @Test("invariant 3: a status posted while the selection moves is reported")
+    func nothingIsMissed() async throws {
+        try await watching { watcher in
+            for round in 0..<200 {
+                try fixture.monitor.select(name("a"))
+                try fixture.post("\(round)", to: "a")
+                await reporter.wait(for: "a: \(round)")
+                let change = try fixture.monitor.select(nil)
+                await watcher.reported(change.selection)
+                #expect(reporter.lines.last == "none")
+            }
+        }
+    }
+
+    @Test("what another server says is not reported")
+    func othersAreQuiet() async throws {
+        try await watching { watcher in
+            await watcher.reported(try fixture.monitor.select(name("a")).selection)
+            try fixture.post("x", to: "b")
+            try fixture.post("y", to: "a")
+            await reporter.wait(for: "a: y")
+            #expect(!reporter.lines.contains { $0.hasPrefix("b: ") })
+        }
+    }
+
+    @Test("who waits for a watcher that has ended does not wait for ever")
+    func ended() async throws {
+        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [])
+        let task = Task { await watcher.run() }
+        task.cancel()
+        await task.value
+        await watcher.reported(try fixture.monitor.select(name("a")).selection)
+    }
+
+    @Test("invariant 14: a probe comes through, and no reader of statuses ever sees it")
+    func probe() async throws {
+        let watch = try fixture.watch(.all)
+        _ = watch.next()
+        let probe = try ProgressProbe(monitor: fixture.monitor)
+        for _ in 0..<100 { #expect(await probe.travel()) }
+        #expect(watch.next() == nil)
+        #expect(fixture.monitor.states.count == 2)
+    }
+
+    @Test("a server that posts is the object of its notifications, with its text in userInfo")
+    func notification() async throws {
+        let server = try #require(try fixture.monitor.select(name("a")).selection.server)
+        var texts =
+            fixture.center.notifications(named: .didUpdateStatus, object: server)
+            .compactMap { $0.userInfo?["status"] as? String }.makeAsyncIterator()
+        try fixture.post("Signed In", to: "a")
+        #expect(await texts.next() == "Signed In")
+    }
+
+    @Test("the selection becomes none when the selected server is removed, and its followers are told")
+    func removal() async throws {
+        try fixture.monitor.select(name("a"))
+        let follower = try fixture.watch()
+        let pinned = try fixture.watch(.server(name("a")))
+        _ = (follower.lines(), pinned.lines())
+        try fixture.monitor.remove(name("a"))
+        #expect(follower.lines() == ["selected -"])
+        #expect(pinned.lines() == ["removed a no status yet"])
+        #expect(throws: MonitorError.nothingSelected) { try fixture.monitor.selectedState() }
+    }
+}

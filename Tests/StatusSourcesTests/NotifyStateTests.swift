@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@testable import StatusSources
+
+@Suite("sd_notify as a status") struct NotifyStateTests {
+    /// What a program that sends these datagrams shows, one after another.
+    private func reactions(_ datagrams: String...) -> [String] {
+        var state = NotifyState()
+        return datagrams.map { datagram in
+            let message = Array(datagram.utf8).withUnsafeBytes { NotifyMessage($0) }
+            return switch state.take(message) {
+            case .post(let text, let level): "\(text) [\(level)]"
+            case .touch: "touch"
+            case .nothing: "nothing"
+            }
+        }
+    }
+
+    @Test("a service's life shows in text and level")
+    func life() {
+        #expect(
+            reactions(
+                "STATUS=Loading", "READY=1", "STATUS=Serving 12 clients", "RELOADING=1\nMONOTONIC_USEC=1", "READY=1",
+                "WATCHDOG=1", "STOPPING=1")
+                == [
+                    "Loading [ok]", "Loading [ok]", "Serving 12 clients [ok]", "reloading [ok]",
+                    "Serving 12 clients [ok]",
+                    "touch", "stopping [warning]",
+                ])
+    }
+
+    @Test("failures are critical, and the error number says what it was where the program does not")
+    func failures() {
+        #expect(reactions("ERRNO=2") == ["No such file or directory [critical]"])
+        #expect(reactions("STATUS=Disk gone\nERRNO=5") == ["Disk gone [critical]"])
+        #expect(reactions("WATCHDOG=trigger") == ["the watchdog was triggered [critical]"])
+        #expect(reactions("ERRNO=0", "ERRNO=x") == ["nothing", "nothing"])
+    }
+
+    @Test("what is unknown, junk or not about a status changes nothing")
+    func junk() {
+        #expect(
+            reactions("", "\n\n", "=", "FDSTORE=1", "BARRIER=1", "READY=0", "\0\0")
+                == Array(repeating: "nothing", count: 7))
+    }
+
+    @Test("invariant 11: a text stays one visible line, cut where it is too long")
+    func texts() {
+        #expect(reactions("STATUS=\u{1b}[2Jx", "STATUS= \t ") == [#"\u{1b}[2Jx [ok]"#, "running [ok]"])
+        let cut = reactions("STATUS=" + String(repeating: "x", count: 2000))[0]
+        #expect(cut.hasSuffix("x… [ok]"))
+        #expect(cut.utf8.count == 1024 + " [ok]".utf8.count)
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Testing
+
+@testable import Systemd
+
+@Suite("Journal fields") struct JournalTests {
+    private let names = JournalFieldNames(prefix: "STATUSD_", exact: ["server"])
+
+    @Test(
+        "metadata keys become fields of the names that users filter by",
+        arguments: [
+            ("server", "SERVER"), ("message-id", "MESSAGE_ID"), ("old-text", "STATUSD_OLD_TEXT"),
+            ("a.b c", "STATUSD_A_B_C"),
+        ])
+    func names(_ key: String, _ name: String) { #expect(names.name(for: key) == name) }
+
+    @Test(
+        "a name is valid whatever the key is",
+        arguments: ["", "_x", "1", "ü", "a\nb=c", "\0", String(repeating: "k", count: 99)])
+    func valid(_ key: String) {
+        for names in [names, JournalFieldNames(prefix: "", exact: [])] {
+            guard let name = names.name(for: key) else { continue }
+            #expect(name.wholeMatch(of: /[A-Z][A-Z0-9_]{0,63}/) != nil, "\(name)")
+        }
+    }
+
+    @Test("invariant 11: a newline in a status starts no assignment for the service manager")
+    func oneLine() {
+        #expect(ServiceManager.Notification.status("a\nREADY=1\u{1b}").assignments == #"STATUS=a\nREADY=1\u{1B}"#)
+        #expect(ServiceManager.Notification.reloading.assignments.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
+    }
+}

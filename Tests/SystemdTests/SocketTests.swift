@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import Systemd
+import Testing
+
+@Suite("Unix sockets", .timeLimit(.minutes(1))) struct SocketTests {
+    private func temporaryPath() -> String { "/tmp/statusd-test-\(UUID().uuidString.prefix(8))" }
+
+    @Test("a socket that a living process listens on is refused, one that nobody listens on is replaced")
+    func livingAndDead() throws {
+        let path = temporaryPath()
+        defer { unlink(path) }
+        var living: OwnedDescriptor? = try UnixSocket.listen(at: path, mode: 0o600)
+        let refusal = #expect(throws: SystemdError.self) { try UnixSocket.listen(at: path, mode: 0o600) }
+        #expect(refusal?.code == .addressInUse)
+        #expect(living != nil)
+        living = nil
+        _ = try UnixSocket.listen(at: path, mode: 0o600)
+    }
+
+    @Test("what is no socket is refused and never removed")
+    func foreignFile() throws {
+        let path = temporaryPath()
+        defer { unlink(path) }
+        try "precious".write(toFile: path, atomically: true, encoding: .utf8)
+        let refusal = #expect(throws: SystemdError.self) { try UnixSocket.listen(at: path, mode: 0o600) }
+        #expect(refusal?.code == .notASocket)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+    }
+
+    @Test("a path that is too long and an address that is none are told so")
+    func addresses() throws {
+        let long = #expect(throws: SystemdError.self) {
+            try UnixAddress(parsing: "/" + String(repeating: "x", count: 108))
+        }
+        #expect(long?.code == .pathTooLong)
+        for text in ["", "unix:", "relative", "@", "tcp:1"] {
+            let error = #expect(throws: SystemdError.self) { try UnixAddress(parsing: text) }
+            #expect(error?.code == .invalidAddress)
+        }
+        #expect(try UnixAddress(parsing: "unix:@x") == .abstract("x"))
+        #expect(try UnixAddress(parsing: "/x") == .path("/x"))
+    }
+
+    @Test("a connecting client's credentials are its own")
+    func credentials() throws {
+        let path = temporaryPath()
+        defer { unlink(path) }
+        let listener = try UnixSocket.listen(at: path, mode: 0o600)
+        let client = try UnixSocket.connect(to: .path(path))
+        let accepted = try #require(try UnixSocket.accept(listener.rawValue))
+        let credentials = try UnixSocket.peerCredentials(of: accepted.rawValue)
+        #expect(credentials.processID == getpid())
+        #expect(credentials.userID == geteuid())
+        withExtendedLifetime(client) {}
+    }
+}
+
+@Suite("The event loop", .timeLimit(.minutes(1))) struct EventLoopTests {
+    @Test("work from another thread runs on the loop, all of it and in order")
+    func order() async {
+        let seen = Seen<Int>()
+        for number in 0..<10_000 {
+            EventLoop.perform { seen.append(number) }
+        }
+        await EventLoop.run {}
+        #expect(seen.all == Array(0..<10_000))
+    }
+
+    @Test("no wake-up is lost between threads that hand work to one another")
+    func wakeUps() async {
+        for _ in 0..<20_000 { await EventLoop.run {} }
+    }
+
+    @Test("what is put off to the end of the turn runs once the jobs before it have run")
+    func endOfTurn() async {
+        let seen = Seen<String>()
+        await withCheckedContinuation { continuation in
+            EventLoop.perform {
+                EventLoop.atEndOfTurn {
+                    seen.append("end")
+                    continuation.resume()
+                }
+                seen.append("first")
+            }
+        }
+        #expect(seen.all == ["first", "end"])
+    }
+
+    @Test("timers fire in the order of their times, and a time can be moved")
+    func timers() async throws {
+        let fired = Seen<String>()
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            EventLoop.perform {
+                do {
+                    let late = try TimerSource {
+                        fired.append("late")
+                        continuation.resume()
+                    }
+                    let early = try TimerSource { fired.append("early") }
+                    late.schedule(after: .zero)
+                    late.schedule(after: .milliseconds(20))
+                    early.schedule(after: .milliseconds(1))
+                    EventLoopTests.keep.withLock { $0 += [late, early] }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+        #expect(fired.all == ["early", "late"])
+    }
+
+    /// Timers of tests, which have to live until they fire.
+    private static let keep = Mutex<[TimerSource]>([])
+}
+
+/// What happened, in order, from whatever thread.
+private final class Seen<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+    var all: [Element] { elements.withLock { $0 } }
+    func append(_ element: Element) { elements.withLock { $0.append(element) } }
+}
