@@ -79,7 +79,7 @@ let package = Package(
         .testTarget(
             name: "StatusSourcesTests", dependencies: ["StatusSources", "StatusTestSupport"], swiftSettings: settings),
         .testTarget(
-            name: "StatusInterfaceTests", dependencies: ["Varlink", "StatusModel", "StatusInterface"],
+            name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],
             swiftSettings: settings),
         .testTarget(
             name: "StatusConfigurationTests", dependencies: ["StatusConfiguration"], swiftSettings: settings),

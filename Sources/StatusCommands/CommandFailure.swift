@@ -8,7 +8,9 @@ import Varlink
 /// What a user is told when a command fails: one sentence for people, the error itself for programs, and the exit status.
 struct CommandFailure: Error {
     var status: ExitStatus
-    /// One sentence that says what to do. Lines after the first are details.
+    /// One sentence that says what to do.
+    ///
+    /// Lines after the first are details.
     var sentence: String
     /// What `--json` writes.
     var error: VarlinkError
@@ -43,8 +45,10 @@ struct CommandFailure: Error {
         case .noService:
             self.init(
                 .noDaemon, "Unavailable",
-                "no daemon listens at \(place); start it with “systemctl start statusd”, or say where it is with --address")
-        case .closed: self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
+                "no daemon listens at \(place); start it with “systemctl start statusd”, or say where it is with --address"
+            )
+        case .closed:
+            self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
     }

@@ -41,7 +41,8 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     init(errorName name: String) {
         self =
             switch name {
-            case MonitorInterface.qualified("NoSuchServer"), MonitorInterface.qualified("NothingSelected"): .noSuchServer
+            case MonitorInterface.qualified("NoSuchServer"), MonitorInterface.qualified("NothingSelected"):
+                .noSuchServer
             case MonitorInterface.qualified("NotRefreshable"): .nothingToRefresh
             case MonitorInterface.qualified("WaitTimedOut"): .timeIsOver
             case MonitorInterface.qualified("ReloadFailed"): .configurationWrong

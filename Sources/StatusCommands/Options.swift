@@ -34,7 +34,10 @@ struct Options: ParsableArguments {
 struct ClientOptions: ParsableArguments {
     @OptionGroup var common: Options
 
-    @Option(help: ArgumentHelp("Ask the daemon at this address (default: $STATUSD_ADDRESS, else the usual place).", valueName: "unix:/path"))
+    @Option(
+        help: ArgumentHelp(
+            "Ask the daemon at this address (default: $STATUSD_ADDRESS, else the usual place).", valueName: "unix:/path"
+        ))
     var address: String?
 
     /// Runs a command's work with a client.

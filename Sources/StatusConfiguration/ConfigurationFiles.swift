@@ -13,7 +13,8 @@ public enum ConfigurationLocation: Sendable, Equatable {
     ///
     /// `CONFIGURATION_DIRECTORY`, as systemd sets it, stands for the directory in `/etc`.
     public static func standard(environment: [String: String], isRoot: Bool) -> ConfigurationLocation {
-        if let directories = environment["CONFIGURATION_DIRECTORY"], let first = directories.split(separator: ":").first {
+        if let directories = environment["CONFIGURATION_DIRECTORY"], let first = directories.split(separator: ":").first
+        {
             return .directories([String(first), "/run/statusd", "/usr/lib/statusd"])
         }
         if isRoot { return .directories(["/etc/statusd", "/run/statusd", "/usr/lib/statusd"]) }

@@ -155,7 +155,9 @@ struct ConfigurationReader {
         }
         guard sources.count == 1 else {
             let advice = "“push: true” or “notify: true”"
-            throw problem(at: node, sources.isEmpty ? "has no source; add \(advice)" : "has several sources; keep one of \(advice)")
+            throw problem(
+                at: node,
+                sources.isEmpty ? "has no source; add \(advice)" : "has several sources; keep one of \(advice)")
         }
         draft.source = sources[0]
     }

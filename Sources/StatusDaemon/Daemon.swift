@@ -35,7 +35,9 @@ public struct Daemon: Sendable {
     /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them.
     public static func prepare() { SignalSource.block(SignalService.signals) }
 
-    /// Runs until SIGTERM or SIGINT; returns the exit status. What went wrong has been logged.
+    /// Runs until SIGTERM or SIGINT; returns the exit status.
+    ///
+    /// What went wrong has been logged.
     public func run() async -> Int32 {
         do {
             try await start()

@@ -31,13 +31,16 @@ struct DaemonDirectories: Sendable {
             guard errno == EEXIST else {
                 let reason = String(cString: strerror(errno))
                 throw DaemonError(
-                    .system, "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+                    .system,
+                    "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written"
+                )
             }
         }
         guard access(runtime, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
             throw DaemonError(
-                .system, "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+                .system,
+                "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to one that can be written")
         }
     }
 }

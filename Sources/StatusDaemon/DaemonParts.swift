@@ -61,7 +61,9 @@ final class DaemonParts {
         let termination = Termination()
         var services: [any Service] = [
             ControlService(service: service), WatcherService(watcher: watcher),
-            SignalService(reloader: reloader) { await self.announceEnd(); termination.request() },
+            SignalService(reloader: reloader) {
+                await self.announceEnd(); termination.request()
+            },
         ]
         if let interval = ServiceManager.watchdogInterval {
             services.append(

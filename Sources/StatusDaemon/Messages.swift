@@ -5,7 +5,9 @@ import StatusConfiguration
 import StatusModel
 import Systemd
 
-/// The kinds of messages that users read in the journal. Each has its id for good: journal filters and the catalog depend on it.
+/// The kinds of messages that users read in the journal.
+///
+/// Each has its id for good: journal filters and the catalog depend on it.
 enum MessageID: String {
     case started = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a01"
     case stopping = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a02"

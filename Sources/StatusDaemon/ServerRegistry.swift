@@ -32,7 +32,9 @@ final class ServerRegistry {
 
     // MARK: Configuration
 
-    /// Follows a new configuration. Servers whose configuration is the same are not touched.
+    /// Follows a new configuration.
+    ///
+    /// Servers whose configuration is the same are not touched.
     func apply(_ loaded: LoadedConfiguration) -> ReloadReply {
         var new = loaded.configuration
         keepServers(ofFailed: loaded, in: &new)

@@ -53,7 +53,9 @@ public final class MonitorClient {
         try await connection.call(MonitorInterface.qualified("Reload"), returning: ReloadReply.self)
     }
 
-    /// Follows servers. The stream takes the connection for itself.
+    /// Follows servers.
+    ///
+    /// The stream takes the connection for itself.
     public func watch(_ parameters: WatchParameters) throws -> VarlinkReplies<EventReply> {
         try connection.stream(
             MonitorInterface.qualified("Watch"), { parameters.writeMembers(to: &$0) }, of: EventReply.self)

@@ -8,7 +8,8 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
     public static let maximumLength = 64
 
     /// What a name has to look like, for people.
-    public static let rule = "a letter or digit, then at most 63 letters, digits, dots, underscores, colons, @ or hyphens"
+    public static let rule =
+        "a letter or digit, then at most 63 letters, digits, dots, underscores, colons, @ or hyphens"
 
     /// The name's text.
     public let rawValue: String

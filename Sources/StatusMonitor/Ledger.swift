@@ -113,7 +113,9 @@ struct Ledger {
 
     // MARK: Statuses
 
-    /// Takes a status. It is a change where text, level or phase become another, else an update.
+    /// Takes a status.
+    ///
+    /// It is a change where text, level or phase become another, else an update.
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, at now: Timestamp
     ) throws(MonitorError) -> Consequences {
@@ -197,7 +199,9 @@ struct Ledger {
 // MARK: - Readers
 
 extension Ledger {
-    /// Adds a reader. It begins with a snapshot, or behind `since` where that is possible.
+    /// Adds a reader.
+    ///
+    /// It begins with a snapshot, or behind `since` where that is possible.
     mutating func watch(
         _ target: WatchTarget, updates: Bool, since: Cursor?, wake: @escaping @Sendable () -> Void
     ) throws(MonitorError) -> Int {
@@ -220,7 +224,8 @@ extension Ledger {
         if let gap = takeGap(&position) { return gap }
         if position.snapshot != nil {
             position.snapshot = nil
-            position.skip(to: log.latest)
+            position.skipPending()
+            position.revision = log.latest
             return snapshot(for: position.target)
         }
         guard position.pending > 0 else { return nil }
@@ -243,9 +248,10 @@ extension Ledger {
             && (position.isSuperseded || position.snapshot == .afterGap || isOverrun(position))
         guard position.isLost || isBroken else { return nil }
         let missed = position.isLost ? nil : position.pending
-        position.skip(to: log.latest)
+        position.skipPending()
         position.snapshot = .afterGap
-        return Event(kind: .gap, cursor: cursor, missed: missed)
+        // The cursor stays where it was: who loses the connection before the snapshot has to be told of the gap again.
+        return Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: position.revision), missed: missed)
     }
 
     /// Whether the log no longer has all that is pending.
@@ -273,14 +279,15 @@ extension Ledger {
     private func resume(_ position: inout WatchPosition, behind since: Cursor) {
         guard since.epoch == epoch, since.revision >= 0, since.revision <= log.latest else {
             position.isLost = true
+            position.revision = 0
             return
         }
+        position.revision = since.revision
         guard since.revision < lastRevisionOfInterest(to: position) else { return }
         guard since.revision + 1 >= log.oldest else {
             position.isLost = true
             return
         }
-        position.revision = since.revision
         position.pending = countOfInterest(to: position, after: since.revision)
         position.isSuperseded =
             position.target == .selected && since.revision < selectionRevision

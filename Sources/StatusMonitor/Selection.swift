@@ -5,7 +5,9 @@ import NotificationStreams
 public import StatusModel
 
 extension Notification.Name {
-    /// The selection moved. The object is the ``StatusMonitor``, whose ``StatusMonitor/selection`` is the new one.
+    /// The selection moved.
+    ///
+    /// The object is the ``StatusMonitor``, whose ``StatusMonitor/selection`` is the new one.
     public static let didSelectServer = Notification.Name("didSelectServer")
 }
 
@@ -74,6 +76,8 @@ public struct Selections: AsyncSequence, Sendable {
 }
 
 extension StatusMonitor {
-    /// The selections, the current one first. Ends when its task is cancelled.
+    /// The selections, the current one first.
+    ///
+    /// Ends when its task is cancelled.
     public var selections: Selections { Selections(monitor: self) }
 }

@@ -4,8 +4,10 @@ public import Foundation
 public import StatusModel
 
 extension Notification.Name {
-    /// A server's status became another. The object is the ``Server``; `userInfo` has the text under `"status"` and the
-    /// whole ``StatusUpdate`` under ``StatusUpdate/userInfoKey``.
+    /// A server's status became another.
+    ///
+    /// The object is the ``Server``; `userInfo` has the text under `"status"` and the whole ``StatusUpdate`` under
+    /// ``StatusUpdate/userInfoKey``.
     public static let didUpdateStatus = Notification.Name("didUpdateStatus")
 }
 

@@ -62,14 +62,18 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     public func add(_ definition: ServerDefinition) -> Bool { follow(ledger.withLock { $0.add(definition) }) != nil }
 
-    /// Removes a server. Where it is the selected one, none is selected then.
+    /// Removes a server.
+    ///
+    /// Where it is the selected one, none is selected then.
     public func remove(_ name: ServerName) throws(MonitorError) {
         let wasSelected = selection.server?.name == name
         follow(try withLedger { ledger throws(MonitorError) in try ledger.remove(name) })
         if wasSelected { postSelection() }
     }
 
-    /// Takes over a server's new definition. What it said last stays.
+    /// Takes over a server's new definition.
+    ///
+    /// What it said last stays.
     public func redefine(_ definition: ServerDefinition) throws(MonitorError) {
         follow(try withLedger { ledger throws(MonitorError) in try ledger.redefine(definition) })
     }
@@ -86,7 +90,9 @@ public final class StatusMonitor: Sendable {
             })
     }
 
-    /// Notes a sign of life of a server that says nothing new. One that has no status yet stays without.
+    /// Notes a sign of life of a server that says nothing new.
+    ///
+    /// One that has no status yet stays without.
     public func touch(_ name: ServerName) throws(MonitorError) {
         let now = now()
         follow(try withLedger { ledger throws(MonitorError) in try ledger.touch(name, at: now) })
@@ -94,7 +100,9 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Selecting
 
-    /// Selects a server, or none. Selecting the selected one changes nothing.
+    /// Selects a server, or none.
+    ///
+    /// Selecting the selected one changes nothing.
     ///
     /// Every reader sees the new server from the return on. What follows the selection by itself, as ``SelectionWatcher`` does,
     /// is still on its way.
@@ -138,7 +146,9 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Probing
 
-    /// Sends a probe the way of a status: into the log, and as a notification of `server`. Returns its revision.
+    /// Sends a probe the way of a status: into the log, and as a notification of `server`.
+    ///
+    /// Returns its revision.
     func postProbe(as server: Server) -> Int {
         var consequences = ledger.withLock { $0.appendProbe() }
         var state = ServerState(name: server.name, source: "probe", phase: .loaded)

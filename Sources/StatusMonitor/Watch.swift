@@ -18,6 +18,8 @@ public final class Watch: Sendable {
 
     deinit { monitor.unwatch(id) }
 
-    /// The next event; nil where there is nothing to say now. Then `onEvents` is called when there is again.
+    /// The next event; nil where there is nothing to say now.
+    ///
+    /// Then `onEvents` is called when there is again.
     public func next() -> Event? { monitor.next(id) }
 }

@@ -29,7 +29,9 @@ struct WatchPosition {
 
     /// Everything of interest up to this revision has been read.
     var revision: Int
-    /// How many events of interest came since. Those that are still in the log will be read; where some are not, there is a gap.
+    /// How many events of interest came since.
+    ///
+    /// Those that are still in the log will be read; where some are not, there is a gap.
     var pending = 0
     /// Whether what is pending must not be written any more, because the selection has moved on.
     var isSuperseded = false
@@ -61,9 +63,8 @@ struct WatchPosition {
         return wasCaughtUp
     }
 
-    /// Skips what is pending: the reader has been told all there is to know up to `revision`, or how much it missed.
-    mutating func skip(to revision: Int) {
-        self.revision = revision
+    /// Forgets what is pending: the reader is told how much it missed, or is given all there is to know.
+    mutating func skipPending() {
         pending = 0
         isSuperseded = false
         isLost = false

@@ -17,7 +17,9 @@ struct NotifyMessage: Equatable {
     /// Whether it says that it is alive (`WATCHDOG=1`).
     var isAlive = false
 
-    /// Reads a datagram. What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
+    /// Reads a datagram.
+    ///
+    /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
     init(_ bytes: UnsafeRawBufferPointer) {
         for line in bytes.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == 0 }) {
             guard let equals = line.firstIndex(of: UInt8(ascii: "=")) else { continue }

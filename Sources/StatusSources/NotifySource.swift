@@ -23,7 +23,9 @@ public final class NotifySource {
     /// Users who were refused and told so in the log, once each.
     private var refused: Set<UInt32> = []
 
-    /// Opens the socket. Everybody can reach it; who may send is told by the kernel's credentials.
+    /// Opens the socket.
+    ///
+    /// Everybody can reach it; who may send is told by the kernel's credentials.
     public init(
         server: ServerName, at path: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
     ) throws(SystemdError) {

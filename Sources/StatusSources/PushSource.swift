@@ -3,7 +3,9 @@
 public import StatusModel
 public import StatusMonitor
 
-/// `push: true`: whoever may post, posts. Nothing runs for it.
+/// `push: true`: whoever may post, posts.
+///
+/// Nothing runs for it.
 public struct PushSource: Sendable {
     private let monitor: StatusMonitor
 

@@ -2,6 +2,7 @@
 
 import StatusInterface
 import StatusModel
+import Systemd
 import Testing
 import Varlink
 
@@ -15,7 +16,8 @@ import Varlink
                 "List", "Describe", "Select", "Watch", "Post", "Refresh", "Wait", "Reload",
             ])
         func names(_ type: String) -> [String] {
-            guard case .type(.enumeration(let names)) = description.members.first(where: { $0.name == type })?.kind else {
+            guard case .type(.enumeration(let names)) = description.members.first(where: { $0.name == type })?.kind
+            else {
                 return []
             }
             return names

@@ -48,7 +48,9 @@ extension Watch {
     func lines() -> [String] {
         var lines: [String] = []
         while let event = next() {
-            if let missed = event.missed { lines.append("\(event.kind) \(missed)") } else {
+            if let missed = event.missed {
+                lines.append("\(event.kind) \(missed)")
+            } else {
                 lines.append("\(event.kind) \(event.server.map { "\($0.name) \($0.headline)" } ?? "-")")
             }
         }

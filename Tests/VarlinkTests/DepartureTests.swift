@@ -66,7 +66,8 @@ struct DepartureTests {
     func handlesWhatWasSent() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
-            await client.send(Call.call("Echo", #"{"text":"oneway"}"#, "oneway"), Call.call("Wait"), Call.echo("behind"))
+            await client.send(
+                Call.call("Echo", #"{"text":"oneway"}"#, "oneway"), Call.call("Wait"), Call.echo("behind"))
             client.close()
             while await harness.service.connectionCount > 0 { await harness.settle() }
             let echoed = await harness.interface.echoed.filter { $0 != "x" }
@@ -94,7 +95,9 @@ struct DepartureTests {
         try await Harness.run { harness in
             let client = await harness.client()
             client.shutDown(SHUT_RD)
-            await client.send(Call.echo("unread"), Call.call("Echo", #"{"text":"oneway"}"#, "oneway"), Call.call("Count", "{}", "more"))
+            await client.send(
+                Call.echo("unread"), Call.call("Echo", #"{"text":"oneway"}"#, "oneway"),
+                Call.call("Count", "{}", "more"))
             await harness.interface.streamClosed.wait()
             await client.send(Call.call("Echo", #"{"text":"later"}"#, "oneway"))
             while await !harness.interface.echoed.contains("later") { await harness.settle() }

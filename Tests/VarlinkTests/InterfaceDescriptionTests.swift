@@ -39,7 +39,8 @@ import Varlink
         arguments: [
             ("", 1, 1), ("interface one", 1, 11), ("interface a.b\nmethod foo() -> ()", 2, 8),
             ("interface a.b\nmethod Foo()", 2, 12), ("interface a.b\nmethod Foo(a: Nope) -> ()", 2, 15),
-            ("interface a.b\ntype A (x: int)\ntype A (y: int)", 3, 1), ("interface a.b\ntype A (x: int, x: int)", 2, 17),
+            ("interface a.b\ntype A (x: int)\ntype A (y: int)", 3, 1),
+            ("interface a.b\ntype A (x: int, x: int)", 2, 17),
             ("interface a.b\ntype A (x: ??int)", 2, 13), ("interface a.b\ntype A (x: int;)", 2, 15),
             ("interface a.b\ntype A (a, a)", 2, 12), ("interface a.b\nstruct A ()", 2, 1),
         ] as [(String, Int, Int)])

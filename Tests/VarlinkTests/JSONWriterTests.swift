@@ -47,7 +47,9 @@ struct JSONWriterTests {
 
     @Test("Strings are escaped where they have to be, and only there")
     func escapes() {
-        #expect(written { $0.value("a\"b\\c\nd\re\tf\u{1}g\u{1f}h\u{7f}/ä€😀") } == "\"a\\\"b\\\\c\\nd\\re\\tf\\u0001g\\u001fh\u{7f}/ä€😀\"")
+        #expect(
+            written { $0.value("a\"b\\c\nd\re\tf\u{1}g\u{1f}h\u{7f}/ä€😀") }
+                == "\"a\\\"b\\\\c\\nd\\re\\tf\\u0001g\\u001fh\u{7f}/ä€😀\"")
         #expect(written { $0.value("\u{0}") } == "\"\\u0000\"")
         #expect(written { $0.value("") } == "\"\"")
     }

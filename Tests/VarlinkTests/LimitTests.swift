@@ -87,7 +87,9 @@ struct LimitTests {
         try await Harness.run { harness in
             let flooder = await harness.client()
             let other = await harness.client()
-            let calls: [UInt8] = (0..<3_000).flatMap { _ in Array(Call.call("Echo", #"{"text":"f"}"#, "oneway").utf8) + [0] }
+            let calls: [UInt8] = (0..<3_000).flatMap { _ in
+                Array(Call.call("Echo", #"{"text":"f"}"#, "oneway").utf8) + [0]
+            }
             // On the loop, so that all is there before it looks.
             let (flood, single) = (flooder.descriptor, other.descriptor)
             let sent = await EventLoop.run {

@@ -16,6 +16,15 @@ struct ProtocolTests {
         }
     }
 
+    @Test("A method's name may be written with escapes")
+    func decodesNames() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(#"{"\u006dethod":"\u006frg.example.test.\u0045cho","parameters":{"te\u0078t":"x"}}"#)
+            #expect(await client.receive() == Call.echoReply("x"))
+        }
+    }
+
     @Test("A call that comes byte by byte is answered like any other")
     func takesSingleBytes() async throws {
         try await Harness.run { harness in
@@ -90,11 +99,14 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Parameters that are absent, null or empty are the same", arguments: ["", #","parameters":null"#, #","parameters":{}"#])
+    @Test(
+        "Parameters that are absent, null or empty are the same",
+        arguments: ["", #","parameters":null"#, #","parameters":{}"#])
     func takesNoParameters(member: String) async throws {
         try await Harness.run { harness in
             let client = await harness.client()
-            await client.send(#"{"method":"org.example.test.Fill"\#(member)}"#, #"{"method":"org.example.test.Echo"\#(member)}"#)
+            await client.send(
+                #"{"method":"org.example.test.Fill"\#(member)}"#, #"{"method":"org.example.test.Echo"\#(member)}"#)
             #expect(await client.receive() == #"{"parameters":{"text":""}}"#)
             #expect(await client.receive() == Self.error("InvalidParameter", "parameter", "text"))
         }
@@ -158,7 +170,10 @@ struct ProtocolTests {
         arguments: [
             (Call.call("Nothing"), error("MethodNotFound", "method", "org.example.test.Nothing")),
             (Call.call("Missing"), error("MethodNotImplemented", "method", "org.example.test.Missing")),
-            (Call.call("Echo", #"{"text":"x"}"#, "upgrade"), error("MethodNotImplemented", "method", "org.example.test.Echo")),
+            (
+                Call.call("Echo", #"{"text":"x"}"#, "upgrade"),
+                error("MethodNotImplemented", "method", "org.example.test.Echo")
+            ),
             (#"{"method":"org.example.other.Echo"}"#, error("InterfaceNotFound", "interface", "org.example.other")),
             (#"{"method":"Echo"}"#, error("InterfaceNotFound", "interface", "Echo")),
             (#"{"method":""}"#, error("InterfaceNotFound", "interface", "")),
@@ -167,7 +182,10 @@ struct ProtocolTests {
             (Call.call("Echo", #"{"text":"x","other":1}"#), error("InvalidParameter", "parameter", "other")),
             (Call.call("Fill", #"{"count":1.5}"#), error("InvalidParameter", "parameter", "count")),
             (Call.call("Fill", #"{"count":99999999999999999999}"#), error("InvalidParameter", "parameter", "count")),
-            (#"{"method":"org.varlink.service.GetInfo","parameters":{"a":1}}"#, error("InvalidParameter", "parameter", "a")),
+            (
+                #"{"method":"org.varlink.service.GetInfo","parameters":{"a":1}}"#,
+                error("InvalidParameter", "parameter", "a")
+            ),
             (
                 #"{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"org.example.other"}}"#,
                 error("InterfaceNotFound", "interface", "org.example.other")
@@ -189,7 +207,8 @@ struct ProtocolTests {
         "What is no call closes its connection, and only that one",
         arguments: [
             "", "x", "null", "[]", "{}", "{", #"{"method":1}"#, #"{"method":null}"#, #"{"parameters":{}}"#,
-            #"{"method":"org.example.test.Echo","parameters":[]}"#, #"{"method":"org.example.test.Echo","parameters":"x"}"#,
+            #"{"method":"org.example.test.Echo","parameters":[]}"#,
+            #"{"method":"org.example.test.Echo","parameters":"x"}"#,
             #"{"method":"org.example.test.Echo","other":1}"#, #"{"method":"org.example.test.Fill","more":1}"#,
             #"{"method":"org.example.test.Fill","more":true,"oneway":true}"#,
             #"{"method":"org.example.test.Fill","oneway":true,"upgrade":true}"#,

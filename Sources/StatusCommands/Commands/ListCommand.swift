@@ -4,10 +4,11 @@ import ArgumentParser
 import StatusInterface
 import Varlink
 
-/// `statusctl list`
+/// The command `statusctl list`.
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List all servers, the selected one marked with *.", discussion: ExitStatus.table)
+        commandName: "list", abstract: "List all servers, the selected one marked with *.", discussion: ExitStatus.table
+    )
 
     @OptionGroup var options: ClientOptions
 

@@ -5,7 +5,7 @@ import StatusInterface
 public import StatusModel
 import Varlink
 
-/// `statusctl post`
+/// The command `statusctl post`.
 struct PostCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "post", abstract: "Post a status of a server.", discussion: ExitStatus.table)

@@ -3,7 +3,7 @@
 import ArgumentParser
 import StatusInterface
 
-/// `statusctl reload`
+/// The command `statusctl reload`.
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload", abstract: "Have the daemon read its configuration again; returns when it has.",

@@ -3,7 +3,7 @@
 import ArgumentParser
 import StatusInterface
 
-/// `statusctl select`
+/// The command `statusctl select`.
 struct SelectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "select", abstract: "Select a server, or none; returns when the daemon follows it.",

@@ -4,7 +4,7 @@ import ArgumentParser
 import StatusInterface
 import StatusModel
 
-/// `statusctl status`
+/// The command `statusctl status`.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show one server; without a name the selected one.",

@@ -6,7 +6,7 @@ import Glibc
 import StatusConfiguration
 import Varlink
 
-/// `statusctl verify`
+/// The command `statusctl verify`.
 struct VerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Check configuration files without a daemon.",

@@ -6,7 +6,7 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// `statusctl watch`
+/// The command `statusctl watch`.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",

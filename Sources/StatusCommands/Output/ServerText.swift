@@ -57,7 +57,9 @@ enum ServerText {
         return lines
     }
 
-    /// The line that `watch` shows for an event; nil for those that are not for people. A snapshot of all has several.
+    /// The line that `watch` shows for an event; nil for those that are not for people.
+    ///
+    /// A snapshot of all has several.
     static func lines(for event: Event, style: Style) -> [String] {
         switch event.kind {
         case .alive: return []
@@ -76,7 +78,8 @@ enum ServerText {
 
     private static func line(_ server: ServerState, _ style: Style) -> String {
         let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
-        return "\(style.faint(time)) \(server.name): \(headline(server)) [\(style.level(levelWord(server), of: server))]"
+        return
+            "\(style.faint(time)) \(server.name): \(headline(server)) [\(style.level(levelWord(server), of: server))]"
     }
 
     /// The status's text, or in brackets why there is none.

@@ -18,7 +18,8 @@ struct Terminal: Sendable {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         style = Style(isTerminal: isTerminal, environment: environment)
         var size = winsize()
-        width = isTerminal && ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+        width =
+            isTerminal && ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
     /// Writes one line to standard output, at once, whatever that is.

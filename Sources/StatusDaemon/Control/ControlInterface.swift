@@ -99,7 +99,8 @@ final class ControlInterface: VarlinkInterface {
             await watcher.reported(change.selection)
             await ServiceManager.settle()
             let reply = SelectReply(
-                server: change.state, previous: change.previous?.rawValue, changed: change.isChange, cursor: change.cursor)
+                server: change.state, previous: change.previous?.rawValue, changed: change.isChange,
+                cursor: change.cursor)
             call.reply { reply.writeMembers(to: &$0) }
         }
     }

@@ -19,7 +19,8 @@ final class EventStream {
 
     /// Begins the stream, or throws where there is nothing to follow.
     func begin(
-        _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?, onClose: @escaping @EventLoop () -> Void
+        _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
+        onClose: @escaping @EventLoop () -> Void
     ) throws(MonitorError) {
         watch = try monitor.watch(target, updates: updates, since: since) { [weak self] in
             EventLoop.perform { self?.stream?.wake() }

@@ -43,7 +43,8 @@ final class Reloader {
             onReload(loaded.configuration)
             logger.log(
                 .reloaded, level: .info,
-                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed")
+                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed"
+            )
             return .success(reply)
         }
     }

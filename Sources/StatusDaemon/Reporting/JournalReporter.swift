@@ -80,7 +80,8 @@ final class JournalReporter {
             write(.removed, server, "\(server.name) removed")
             accounts[server.name] = nil
         case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
-        case .snapshot: for server in event.servers ?? [] { accounts[server.name, default: Account()].lastText = server.headline }
+        case .snapshot:
+            for server in event.servers ?? [] { accounts[server.name, default: Account()].lastText = server.headline }
         case .updated, .refreshing, .refreshed, .alive: break
         }
     }

@@ -37,7 +37,9 @@ public final class IOSource {
     private var source: OpaquePointer?
     private var handler: (@EventLoop (Events) -> Void)?
 
-    /// What is waited for. With none, not even a hang-up is reported.
+    /// What is waited for.
+    ///
+    /// With none, not even a hang-up is reported.
     public var events: Events {
         didSet {
             guard let source, events != oldValue else { return }
@@ -63,7 +65,9 @@ public final class IOSource {
 
     isolated deinit { cancel() }
 
-    /// Stops watching and lets the handler go. The descriptor stays open.
+    /// Stops watching and lets the handler go.
+    ///
+    /// The descriptor stays open.
     public func cancel() {
         source = sd_event_source_disable_unref(source)
         handler = nil

@@ -46,7 +46,9 @@ public final class TimerSource {
 
     isolated deinit { cancel() }
 
-    /// Calls the handler once, `delay` from now. Scheduling again moves the time.
+    /// Calls the handler once, `delay` from now.
+    ///
+    /// Scheduling again moves the time.
     public func schedule(after delay: Duration) {
         guard let source else { return }
         sd_event_source_set_time_relative(source, delay.microseconds)

@@ -8,7 +8,9 @@ import Synchronization
 public enum ListeningSockets {
     private static let inherited = Mutex<[(name: String, descriptor: Int32)]?>(nil)
 
-    /// Takes the sockets of this name, the `FileDescriptorName=` of the socket unit. Each is handed out once.
+    /// Takes the sockets of this name, the `FileDescriptorName=` of the socket unit.
+    ///
+    /// Each is handed out once.
     ///
     /// The environment that tells of them is unset at the first call, so that no child takes them for its own.
     public static func take(named name: String) -> [OwnedDescriptor] {

@@ -82,13 +82,20 @@ public enum ServiceManager {
     /// - Returns: whether it did.
     @EventLoop @discardableResult
     public static func settle(timeout: Duration = .seconds(5)) async -> Bool {
+        guard let barrier = sendBarrier() else { return false }
+        return await Barrier(barrier).passed(within: timeout)
+    }
+
+    /// Sends the manager one end of a pipe and returns the other.
+    ///
+    /// On return nobody but the manager has the first one.
+    private static func sendBarrier() -> OwnedDescriptor? {
         var ends: [Int32] = [-1, -1]
-        guard isPresent, pipe2(&ends, O_CLOEXEC) == 0 else { return false }
-        let (mine, theirs) = (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
-        let sent = withExtendedLifetime(theirs) {
-            sd_pid_notify_with_fds(0, 0, "BARRIER=1", [theirs.rawValue], 1) > 0
-        }
-        return sent ? await Barrier(mine).passed(within: timeout) : false
+        guard isPresent, pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
+        let mine = OwnedDescriptor(adopting: ends[0])
+        let sent = sd_pid_notify_with_fds(0, 0, "BARRIER=1", [ends[1]], 1) > 0
+        close(ends[1])
+        return sent ? mine : nil
     }
 }
 

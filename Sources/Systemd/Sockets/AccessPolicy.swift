@@ -10,7 +10,9 @@ public struct AccessPolicy: Sendable, Equatable {
     /// A policy that allows root and the user of this process.
     public init() { users = [0, geteuid()] }
 
-    /// Allows the members of a group, by its name. Without such a group it does nothing.
+    /// Allows the members of a group, by its name.
+    ///
+    /// Without such a group it does nothing.
     public mutating func allow(group name: String) {
         guard let group = getgrnam(name)?.pointee else { return }
         groups.insert(group.gr_gid)

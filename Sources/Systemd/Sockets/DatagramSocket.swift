@@ -9,7 +9,9 @@ public struct Datagram: ~Copyable {
     public let bytes: UnsafeRawBufferPointer
     /// Who sent it; nil where the kernel does not say.
     public let credentials: PeerCredentials?
-    /// The descriptors that came along. Each is closed when the last reference to it goes.
+    /// The descriptors that came along.
+    ///
+    /// Each is closed when the last reference to it goes.
     public let descriptors: [OwnedDescriptor]
     /// Whether it was longer than 64 KiB, so that its end is missing.
     public let isTruncated: Bool
@@ -39,7 +41,9 @@ public final class DatagramSocket {
 
     isolated deinit { source?.cancel() }
 
-    /// Stops reading and lets the handler go. The path stays until somebody removes it.
+    /// Stops reading and lets the handler go.
+    ///
+    /// The path stays until somebody removes it.
     public func cancel() {
         source?.cancel()
         source = nil

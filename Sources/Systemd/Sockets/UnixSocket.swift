@@ -18,7 +18,9 @@ public enum UnixSocket {
     ///   - backlog: how many connections may wait to be accepted.
     /// - Throws: ``SystemdError/Code/addressInUse`` where a living process listens, ``SystemdError/Code/notASocket`` where
     ///   something else stands there, and whatever the directory does not allow.
-    public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(SystemdError) -> OwnedDescriptor {
+    public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(SystemdError)
+        -> OwnedDescriptor
+    {
         let lock = try lockDirectory(of: path)
         defer { withExtendedLifetime(lock) {} }
         try removeDead(path, type: stream)
@@ -93,8 +95,12 @@ public enum UnixSocket {
     private static func bind(_ path: String, type: Int32, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {
         let socket = try make(type)
         // For a socket the mode of the descriptor, less the umask, becomes that of the path (Linux): it is never wider for a moment.
-        guard fchmod(socket.rawValue, mode) == 0 else { throw SystemdError(errno: errno, "cannot set the mode of \(path)") }
-        let failure = try UnixAddress.path(path).withSocketAddress { Glibc.bind(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+        guard fchmod(socket.rawValue, mode) == 0 else {
+            throw SystemdError(errno: errno, "cannot set the mode of \(path)")
+        }
+        let failure = try UnixAddress.path(path).withSocketAddress {
+            Glibc.bind(socket.rawValue, $0, $1) == 0 ? 0 : errno
+        }
         guard failure == 0 else { throw SystemdError(errno: failure, "cannot make the socket \(path)") }
         guard chmod(path, mode) == 0 else { throw SystemdError(errno: errno, "cannot set the mode of \(path)") }
         return socket

@@ -2,7 +2,9 @@
 
 public import Systemd
 
-/// Why a service could not be asked, or its answer not be read. What a service answers is a ``VarlinkError``.
+/// Why a service could not be asked, or its answer not be read.
+///
+/// What a service answers is a ``VarlinkError``.
 public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is.
     public enum Code: Sendable, Hashable {

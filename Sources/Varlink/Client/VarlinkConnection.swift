@@ -12,7 +12,9 @@ public final class VarlinkConnection {
     typealias Ticket = Int
 
     private let transport: Transport
-    /// The call that the next reply is for. Those from here to `nextTicket` have not been answered to their end.
+    /// The call that the next reply is for.
+    ///
+    /// Those from here to `nextTicket` have not been answered to their end.
     private var answered: Ticket = 0
     private var nextTicket: Ticket = 0
     private var waiting: [Ticket: CheckedContinuation<Void, Never>] = [:]
@@ -195,7 +197,9 @@ public final class VarlinkConnection {
 
     private func ready(_ events: IOSource.Events) {
         // That the service has gone is noticed when the next reply is asked for: what it sent before is still to be read.
-        guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else { return }
+        guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else {
+            return
+        }
         let result = transport.read()
         if transport.input.hasMessage() {
             transport.interest = []

@@ -18,7 +18,9 @@ final class ServerConnection {
 
     /// Whether a call is being answered; the next one waits.
     private var isBusy = false
-    /// That call, once its handler has returned. Not held, so that one that everybody has forgotten is noticed.
+    /// That call, once its handler has returned.
+    ///
+    /// Not held, so that one that everybody has forgotten is noticed.
     private weak var waitingCall: VarlinkCall?
     /// Whether the loop over the messages is on the stack.
     private var isHandling = false
@@ -36,7 +38,9 @@ final class ServerConnection {
         transport.interest = .input
     }
 
-    /// Ends the connection. The call that is being answered is cancelled, its stream is closed.
+    /// Ends the connection.
+    ///
+    /// The call that is being answered is cancelled, its stream is closed.
     func close() {
         guard transport.isOpen else { return }
         transport.close()

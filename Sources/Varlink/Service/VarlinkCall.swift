@@ -2,7 +2,9 @@
 
 public import Systemd
 
-/// One call of a client. It is answered exactly once, or streams, or is oneway and not answered at all.
+/// One call of a client.
+///
+/// It is answered exactly once, or streams, or is oneway and not answered at all.
 @EventLoop
 public final class VarlinkCall {
     private enum State {
@@ -53,7 +55,9 @@ public final class VarlinkCall {
     /// Whether the call has been answered to its end, or its client is gone.
     public var isEnded: Bool { state == .ended }
 
-    /// Reads the parameters; absent, `null` and `{}` are the same. Only while ``VarlinkInterface/handle(_:)`` runs.
+    /// Reads the parameters; absent, `null` and `{}` are the same.
+    ///
+    /// Only while ``VarlinkInterface/handle(_:)`` runs.
     ///
     /// - Throws: `InvalidParameter` with the name of the one that is unknown, missing or of another type.
     public func parameters<Parameters: JSONReadable>(
@@ -69,7 +73,9 @@ public final class VarlinkCall {
 
     // MARK: Answering
 
-    /// Answers; `body` writes the members of the reply's parameters. Where the client is gone it is not called.
+    /// Answers; `body` writes the members of the reply's parameters.
+    ///
+    /// Where the client is gone it is not called.
     public func reply(_ body: (inout JSONWriter) -> Void = { _ in }) {
         guard end() else { return }
         if !isOneway { connection.transport.write { $0.member("parameters", body) } }
@@ -91,8 +97,10 @@ public final class VarlinkCall {
     /// Answers that the service does not have the method.
     public func failNotImplemented() { fail(.methodNotImplemented(route.fullName)) }
 
-    /// Answers later: `body` runs on the loop as a child task of the service's. It is cancelled when the client leaves (unless the
-    /// call is oneway: then nobody waits for it) and when the service ends.
+    /// Answers later: `body` runs on the loop as a child task of the service's.
+    ///
+    /// It is cancelled when the client leaves (unless the call is oneway: then nobody waits for it) and when the
+    /// service ends.
     ///
     /// The connection's next call waits until this one is answered. A body that ends without an answer ends the connection.
     public func perform(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) {
@@ -128,7 +136,9 @@ public final class VarlinkCall {
         }
     }
 
-    /// Makes the call a stream, as the answer to `more`. Where the client is gone already, the stream is closed from the beginning.
+    /// Makes the call a stream, as the answer to `more`.
+    ///
+    /// Where the client is gone already, the stream is closed from the beginning.
     ///
     /// - Parameters:
     ///   - produce: writes the members of one reply's parameters and returns true, or returns false where there is nothing to say now. It is

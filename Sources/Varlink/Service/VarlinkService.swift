@@ -8,13 +8,17 @@ public import Systemd
 public final class VarlinkService {
     /// The bounds of what clients may use.
     public struct Limits: Sendable, Equatable {
-        /// The longest message of a client, in bytes without its NUL. A longer one ends the connection.
+        /// The longest message of a client, in bytes without its NUL.
+        ///
+        /// A longer one ends the connection.
         public var maximumMessageBytes = 64 * 1024
         /// While more than this many bytes wait for a client, its calls are not handled and not read.
         public var maximumUnsentBytes = 1024 * 1024
         /// While more than this many bytes wait for a client, its stream is not asked for more.
         public var lowWaterBytes = 64 * 1024
-        /// How many connections one user may have. One too many is closed at once.
+        /// How many connections one user may have.
+        ///
+        /// One too many is closed at once.
         public var maximumConnectionsPerUser = 128
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
@@ -39,7 +43,9 @@ public final class VarlinkService {
         }
     }
 
-    /// The bounds of what clients may use. Connections that are there stay.
+    /// The bounds of what clients may use.
+    ///
+    /// Connections that are there stay.
     public var limits: Limits
 
     private let routes: RouteTable
@@ -57,7 +63,9 @@ public final class VarlinkService {
     /// Whether the service is about to end, so that no more calls are handled.
     private(set) var isStopping = false
 
-    /// A service that serves once ``run()`` is called. Clients may connect before; they wait.
+    /// A service that serves once ``run()`` is called.
+    ///
+    /// Clients may connect before; they wait.
     public init(
         info: Info, interfaces: [any VarlinkInterface], listeners: [OwnedDescriptor], limits: Limits = Limits(),
         logger: Logger

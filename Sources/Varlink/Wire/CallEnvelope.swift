@@ -15,7 +15,9 @@ struct CallEnvelope {
     var isOneway = false
     var wantsUpgrade = false
 
-    /// Reads a call. What a call does not have in it, or not in this way, is an error: then its sender is no Varlink client.
+    /// Reads a call.
+    ///
+    /// What a call does not have in it, or not in this way, is an error: then its sender is no Varlink client.
     init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
         var call = CallEnvelope()
         try JSONReader.read(message) { reader throws(JSONError) in

@@ -26,7 +26,9 @@ struct MessageInput: ~Copyable {
 
     deinit { base?.deallocate() }
 
-    /// Memory to read into. It ends the validity of the messages taken before.
+    /// Memory to read into.
+    ///
+    /// It ends the validity of the messages taken before.
     mutating func room() -> UnsafeMutableRawBufferPointer {
         if capacity - end < Self.leastRoom { makeRoom() }
         return UnsafeMutableRawBufferPointer(start: base.map { $0 + end }, count: capacity - end)

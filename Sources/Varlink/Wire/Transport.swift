@@ -54,15 +54,19 @@ final class Transport {
         self.descriptor = descriptor
     }
 
-    /// Begins to watch the socket. `onReady` is called for what is of interest, for a peer that has gone or takes no more
-    /// (`hangUp`), and, with no events, after output was sent.
+    /// Begins to watch the socket.
+    ///
+    /// `onReady` is called for what is of interest, for a peer that has gone or takes no more (`hangUp`), and, with
+    /// no events, after output was sent.
     func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
         self.onReady = onReady
         source = try IOSource(descriptor: descriptor.rawValue, events: []) { [unowned self] in ready($0) }
         watch()
     }
 
-    /// Stops everything; what was not sent is dropped. To be called before the transport is let go.
+    /// Stops everything; what was not sent is dropped.
+    ///
+    /// To be called before the transport is let go.
     func close() {
         guard let source else { return }
         source.cancel()
@@ -87,8 +91,9 @@ final class Transport {
         }
     }
 
-    /// Appends one message, a JSON object whose members `body` writes, and the NUL that ends it. It is sent at the end of the
-    /// loop's turn, with all others of that turn.
+    /// Appends one message, a JSON object whose members `body` writes, and the NUL that ends it.
+    ///
+    /// It is sent at the end of the loop's turn, with all others of that turn.
     func write(_ body: (inout JSONWriter) -> Void) {
         let isWritten = writeIfAny { writer in
             body(&writer)

@@ -201,6 +201,11 @@ class Daemon:
         """How many descriptors the daemon has open."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def assert_no_leak(self, before):
+        """Waits until no more descriptors are open than before, but for the few that an event loop makes once, when it first
+        needs a clock. What leaks, leaks with each of the many clients of a test."""
+        eventually(lambda: self.descriptors() <= before + 3, f"about {before} descriptors, as before")
+
     def resident(self):
         """The daemon's resident memory in KiB."""
         for line in open(f"/proc/{self.process.pid}/status", encoding="ascii"):

@@ -20,8 +20,8 @@ class Connection:
 
     def __init__(self, path, timeout=30):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect(path)  # before the timeout, so that a full backlog is waited for
         self.socket.settimeout(timeout)
-        self.socket.connect(path)
         self._buffer = b""
         self._lines = []
 

@@ -9,7 +9,8 @@ from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .unit import CONFIGURATION, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl
+from .unit import (CONFIGURATION, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
+                   systemd_version)
 
 TWO = "servers: { db: { push: true }, web: { push: true } }\n"
 
@@ -85,7 +86,7 @@ def reload_fails():
         systemctl("reload", "statusd")
 
 
-@test("Type=notify-reload in a drop-in works where systemd knows it", when="257" in os.environ.get("STATUSD_TEST_PREFIX", ""))
+@test("Type=notify-reload in a drop-in works where systemd knows it", when=systemd_version() >= 253)
 def notify_reload():
     drop_in = "[Service]\nType=notify-reload\nExecReload=\n"
     with service(configuration=TWO, drop_in=drop_in):

@@ -45,6 +45,11 @@ def show(name, unit="statusd.service"):
     return systemctl("show", "-P", name, unit).strip()
 
 
+def systemd_version():
+    """The number of the running systemd, such as 252."""
+    return int(done("systemctl", "--version").split()[1])
+
+
 def log():
     """The last lines of the service in the journal, for messages of failed tests."""
     return "\n" + run("journalctl", "--no-pager", "-n", "15", "-o", "cat", "-u", "statusd").out

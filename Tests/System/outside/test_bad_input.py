@@ -84,11 +84,11 @@ def no_daemon():
 @test("a wrong address ends with 64, one where nobody listens with 69")
 def wrong_address():
     for address in ("nonsense", "tcp:127.0.0.1:5", "unix:", "unix:relative;mode=0666;x", ""):
-        result = run(STATUSCTL, "--address", address, "list")
+        result = run(STATUSCTL, "list", "--address", address)
         assert result.status in (64, 69) and result.err.strip(), (address, result)
-    equal(run(STATUSCTL, "--address", "tcp:127.0.0.1:5", "list").status, 64)
-    one_sentence(run(STATUSCTL, "--address", "unix:/nonexistent/socket", "list"), 69)
-    one_sentence(run(STATUSCTL, "--address", f"unix:{__file__}", "list"), 69)
+    equal(run(STATUSCTL, "list", "--address", "tcp:127.0.0.1:5").status, 64)
+    one_sentence(run(STATUSCTL, "list", "--address", "unix:/nonexistent/socket"), 69)
+    one_sentence(run(STATUSCTL, "list", "--address", f"unix:{__file__}"), 69)
     one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="unix:/nonexistent/socket")), 69)
 
 

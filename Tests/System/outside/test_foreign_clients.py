@@ -83,7 +83,8 @@ def standard_errors():
             return reply["error"], reply.get("parameters") or {}
 
         service = "org.varlink.service"
-        equal(error("Nothing"), (f"{service}.MethodNotFound", {"method": "org.statusd.monitor.Nothing"}))
+        name, parameters = error("Nothing")
+        equal((name, parameters["method"].rpartition(".")[2]), (f"{service}.MethodNotFound", "Nothing"))
         equal(error("org.example.none.Do"), (f"{service}.InterfaceNotFound", {"interface": "org.example.none"}))
         equal(error("Describe", {"sever": "db"}), (f"{service}.InvalidParameter", {"parameter": "sever"}))
         equal(error("Describe", {"server": 5}), (f"{service}.InvalidParameter", {"parameter": "server"}))

@@ -99,7 +99,7 @@ def descriptors_do_not_leak():
             os.close(reading)
             if writing >= 0:
                 os.close(writing)
-        eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+        daemon.assert_no_leak(before)
         equal(daemon.text("web"), "after")
 
 

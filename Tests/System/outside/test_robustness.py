@@ -46,7 +46,7 @@ def junk():
                     assert "error" in answer or message.startswith(b'{"method":"org.statusd'), (message[:40], answer)
             equal(other.call("List"), {"servers": []}, f"another connection after {message[:40]}")
         daemon.assert_alive()
-        eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+        daemon.assert_no_leak(before)
 
 
 @test("half a message holds up nobody, whether its sender stays or goes")
@@ -65,7 +65,7 @@ def half_messages():
         for byte in message:
             staying.socket.sendall(bytes([byte]))
         equal(staying.receive(), {"parameters": {"servers": []}}, "the message that came byte by byte")
-        eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+        daemon.assert_no_leak(before)
 
 
 @test("a message of a megabyte closes its connection and costs nothing")
@@ -115,7 +115,7 @@ def ten_thousand_connections():
                 equal(connection.receive()["parameters"]["event"]["kind"], "snapshot")
             for connection in connections:
                 connection.socket.close()
-            eventually(lambda: daemon.descriptors() <= before, "as many descriptors as before")
+            daemon.assert_no_leak(before)
             if batch == 9:
                 memory = daemon.resident()
         assert daemon.resident() - memory < 8 * 1024, f"grew by {daemon.resident() - memory} KiB in 9000 connections"

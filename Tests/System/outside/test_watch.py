@@ -92,10 +92,11 @@ def reconnects():
         with daemon.follow("watch", "db") as lines:
             lines.until("before")
             daemon.stop()
-            eventually(lambda: "connect" in " ".join(lines.errors).lower(), "a word about the lost connection")
+            eventually(lambda: len(lines.errors) == 1, "a sentence about the daemon that went away")
             daemon.start()
             daemon.done("post", "db", "after")
             lines.until("after")
+            eventually(lambda: len(lines.errors) == 2, "a sentence about the daemon that is back")
 
 
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
