@@ -149,6 +149,30 @@ struct ClientTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
+    @Test("A consumer that is cancelled gets nothing more, though it is here already")
+    func forgetsWhatIsBuffered() async throws {
+        let (connection, service) = try await scripted()
+        let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
+        _ = await service.receive()
+        await service.send(
+            #"{"parameters":{"number":1},"continues":true}"#, #"{"parameters":{"number":2},"continues":true}"#)
+        let took = Signal()
+        let mayGoOn = Signal()
+        // Unstructured, to be cancelled by itself.
+        let consumer = Task {
+            var iterator = replies.makeAsyncIterator()
+            _ = try await iterator.next()
+            await took.fire()
+            await mayGoOn.wait()
+            return try await iterator.next()
+        }
+        await took.wait()
+        consumer.cancel()
+        await mayGoOn.fire()
+        await #expect(throws: CancellationError.self) { try await consumer.value }
+        #expect(await service.seesEnd())
+    }
+
     @Test("A service that closes in the middle of a call is told from one that answers")
     func isClosed() async throws {
         let (connection, service) = try await scripted()

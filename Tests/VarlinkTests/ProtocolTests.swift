@@ -16,6 +16,15 @@ struct ProtocolTests {
         }
     }
 
+    @Test("A method's name may be written with escapes")
+    func decodesNames() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(#"{"\u006dethod":"\u006frg.example.test.\u0045cho","parameters":{"te\u0078t":"x"}}"#)
+            #expect(await client.receive() == Call.echoReply("x"))
+        }
+    }
+
     @Test("A call that comes byte by byte is answered like any other")
     func takesSingleBytes() async throws {
         try await Harness.run { harness in

@@ -47,7 +47,6 @@ struct WatchCommand: AsyncParsableCommand {
                     follower.disconnected()
                 }
                 next = reconnect ? try await waitForDaemon() : nil
-                if next != nil { follower.reconnected() }
             }
             throw VarlinkClientError(.closed, "the daemon has ended the stream")
         }
@@ -73,21 +72,34 @@ struct WatchCommand: AsyncParsableCommand {
 private struct Follower {
     var parameters: WatchParameters
     let terminal: Terminal
+    /// Whether the user was told that the daemon went away, and not yet that it is back.
+    private var isAway = false
+
+    init(parameters: WatchParameters, terminal: Terminal) {
+        self.parameters = parameters
+        self.terminal = terminal
+    }
 
     mutating func follow(_ client: MonitorClient) async throws {
         for try await reply in try await client.watch(parameters) {
+            // Said with the first event only: a daemon that is on its way down may still accept a connection.
+            reconnected()
             // Where the next stream goes on, if this one breaks.
             parameters.since = reply.event.cursor
             show(reply.event)
         }
     }
 
-    func disconnected() {
+    mutating func disconnected() {
+        guard !isAway else { return }
+        isAway = true
         terminal.remark("the daemon went away; waiting for it to come back")
         if terminal.isJSON { terminal.json { $0.member("kind", "disconnected") } }
     }
 
-    func reconnected() {
+    private mutating func reconnected() {
+        guard isAway else { return }
+        isAway = false
         terminal.remark("the daemon is back")
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
     }

@@ -8,6 +8,9 @@ struct DescriptionParser {
 
     private let tokens: [DescriptionToken]
     private var position = 0
+    /// How deeply the type that is being read is nested; bounded, since a description may come from anywhere.
+    private var depth = 0
+    private static let maximumDepth = 32
     /// The types that were named, to be looked up when all are known.
     private var mentioned: [(name: String, token: DescriptionToken)] = []
 
@@ -59,6 +62,9 @@ struct DescriptionParser {
     // MARK: Types
 
     private mutating func type() throws(InterfaceDescriptionError) -> DataType {
+        depth += 1
+        defer { depth -= 1 }
+        guard depth <= Self.maximumDepth else { throw current.error("types are nested too deeply") }
         if take("?") {
             guard current.kind != .mark("?") else { throw current.error("nullable twice") }
             return .nullable(try type())

@@ -28,14 +28,12 @@ struct RouteTable {
         var route: Route
     }
 
-    /// Open addressing: an entry stands at its hash's place, or behind it with no gap between.
+    /// The entries by open addressing, never more than half full.
     ///
-    /// Never more than half full.
+    /// An entry stands at its hash's place, or behind it with no gap between.
     private var slots: [Entry?]
 
-    /// A table of these methods.
-    ///
-    /// Of two with the same name the first is meant.
+    /// A table of these methods; of two with the same name the first is meant.
     init(_ routes: [Route]) {
         var capacity = 16
         while capacity < 2 * routes.count { capacity *= 2 }

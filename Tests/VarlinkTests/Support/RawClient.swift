@@ -116,30 +116,4 @@ final class RawClient {
         pthread_create(&thread, nil, body, UnsafeMutableRawPointer(bitPattern: Int(descriptor)))
         return thread
     }
-
-    /// The next message; nil where the service has closed the connection.
-    ///
-    /// Silence for very long is a failure of the test.
-    func receive() -> String? {
-        while true {
-            if let end = received.firstIndex(of: 0) {
-                let message = String(decoding: received[..<end], as: UTF8.self)
-                received.removeFirst(end + 1)
-                return message
-            }
-            var buffer = [UInt8](repeating: 0, count: 65_536)
-            let count = recv(descriptor, &buffer, buffer.count, 0)
-            if count < 0, errno == EAGAIN { Issue.record("the service neither answers nor closes the connection") }
-            if count <= 0 { return nil }
-            received += buffer[..<count]
-        }
-    }
-
-    /// The next messages, as many as asked for.
-    func receive(_ count: Int) -> [String] {
-        (0..<count).compactMap { _ in receive() }
-    }
-
-    /// Whether the service closes the connection without another word.
-    func seesEnd() -> Bool { receive() == nil }
 }
