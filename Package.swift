@@ -64,17 +64,14 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
         .target(
-            name: "StatusTestSupport",
-            dependencies: [
-                "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusInterface", "StatusDaemon", logging,
-            ],
-            swiftSettings: settings),
+            name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], swiftSettings: settings),
         .testTarget(name: "NotificationStreamsTests", dependencies: ["NotificationStreams"], swiftSettings: settings),
         .testTarget(name: "SystemdTests", dependencies: ["Systemd", logging], swiftSettings: settings),
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
         .testTarget(
-            name: "StatusMonitorTests", dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor"],
+            name: "StatusMonitorTests",
+            dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor", "StatusTestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "StatusSourcesTests", dependencies: ["StatusModel", "StatusSources"], swiftSettings: settings),
@@ -83,6 +80,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "StatusConfigurationTests", dependencies: ["StatusModel", "StatusConfiguration"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "StatusDaemonTests",
+            dependencies: ["Systemd", "StatusModel", "StatusMonitor", "StatusDaemon", "StatusTestSupport", logging],
             swiftSettings: settings),
         .testTarget(
             name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands"], swiftSettings: settings),

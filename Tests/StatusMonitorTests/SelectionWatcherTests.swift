@@ -4,38 +4,8 @@ import Foundation
 import NotificationStreams
 import StatusModel
 import StatusMonitor
-import Synchronization
+import StatusTestSupport
 import Testing
-
-/// Remembers what it was told, and lets a test wait for it.
-final class RecordingReporter: Reporter {
-    private let state = Mutex<(lines: [String], waiters: [(String, CheckedContinuation<Void, Never>)])>(([], []))
-
-    var lines: [String] { state.withLock { $0.lines } }
-
-    func report(_ report: Report) {
-        let line = report.server.map { "\($0.name): \($0.headline)" } ?? "none"
-        let due = state.withLock { state in
-            state.lines.append(line)
-            let due = state.waiters.filter { $0.0 == line }
-            state.waiters.removeAll { $0.0 == line }
-            return due
-        }
-        for (_, continuation) in due { continuation.resume() }
-    }
-
-    /// Returns once this line has been reported.
-    func wait(for line: String) async {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.lines.contains(line) { return true }
-                state.waiters.append((line, continuation))
-                return false
-            }
-            if isThere { continuation.resume() }
-        }
-    }
-}
 
 @Suite("The watcher of the selected server", .timeLimit(.minutes(1))) struct SelectionWatcherTests {
     private let fixture = MonitorFixture()

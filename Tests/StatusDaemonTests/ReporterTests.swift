@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusModel
+import StatusMonitor
+import StatusTestSupport
+import Systemd
+import Testing
+
+@testable import StatusDaemon
+
+@Suite("Reporters", .timeLimit(.minutes(1))) struct ReporterTests {
+    private let monitor = StatusMonitor()
+    private let recorder = LogRecorder()
+    private let name: ServerName
+
+    init() throws {
+        name = try #require(ServerName("db"))
+        monitor.add(ServerDefinition(name: name, source: "push"))
+    }
+
+    private func post(_ text: String) throws { try monitor.post(try StatusText(text), to: name) }
+
+    @Test("each change is an entry with its fields, and a kind that users can filter by")
+    func fields() async throws {
+        let journal = try await journalReporter()
+        try post("Signed Out")
+        try post("Signed In")
+        await journal.close()
+        let entry = try #require(recorder.entries.last)
+        #expect(entry.message == "db: Signed In")
+        #expect(entry.metadata["server"] == "db")
+        #expect(entry.metadata["text"] == "Signed In")
+        #expect(entry.metadata["old-text"] == "Signed Out")
+        #expect(entry.metadata["level"] == "ok")
+        #expect(entry.metadata["message-id"] == MessageID.changed.rawValue)
+    }
+
+    @Test("a flapping server is limited; the last entry is what holds, and says how many were left out")
+    func limited() async throws {
+        let journal = try await journalReporter()
+        try await EventLoop.run { for round in 1...500 { try post("\(round)") } }
+        await journal.close()
+        let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
+        #expect(entries.count < 50)
+        #expect(entries.last?.metadata["text"] == "500")
+        let omitted = entries.compactMap { $0.metadata["omitted"].flatMap { Int($0) } }.reduce(0, +)
+        #expect(entries.count + omitted == 500)
+    }
+
+    @Test("a switch is shown at once, and of quick statuses the newest is shown last")
+    func serviceManager() async throws {
+        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
+        let state = try monitor.state(of: name)
+        let reporter = try await EventLoop.run {
+            let reporter = try ServiceManagerReporter { continuation.yield($0) }
+            reporter.show(Report(server: nil, isSwitch: true))
+            reporter.show(Report(server: state, isSwitch: true))
+            for round in 1...100 {
+                var state = state
+                state.message = "\(round)"
+                reporter.show(Report(server: state, isSwitch: false))
+            }
+            return reporter
+        }
+        var seen: [String] = []
+        for await line in lines {
+            seen.append(line)
+            if line == "db: 100" { break }
+        }
+        #expect(seen == ["No server selected", "db: no status yet", "db: 100"])
+        await reporter.mute(after: "Stopping")
+    }
+
+    private func journalReporter() async throws -> JournalReporter {
+        let (monitor, logger) = (monitor, recorder.logger)
+        return try await EventLoop.run { try JournalReporter(monitor: monitor, logger: logger) }
+    }
+}
