@@ -43,7 +43,7 @@ final class DaemonParts {
         reporter = try ServiceManagerReporter()
         registry = ServerRegistry(monitor: monitor, directories: directories, logger: logger)
         reloader = Reloader(loader: loader, registry: registry, logger: logger)
-        watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], executor: EventLoop.executor)
+        watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
             monitor: monitor, watcher: watcher, registry: registry, reloader: reloader)
         service = VarlinkService(

@@ -6,7 +6,7 @@ public import StatusModel
 public protocol Reporter: Sendable {
     /// Takes what is to be shown now.
     ///
-    /// Called in order, on the watcher's executor, and only while `report` is current; it must not wait.
+    /// Called in order, on the watcher's actor, and only while `report` is current; it must not wait.
     func report(_ report: Report)
 }
 

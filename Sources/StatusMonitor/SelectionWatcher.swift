@@ -12,7 +12,7 @@ import Synchronization
 public final class SelectionWatcher: Sendable {
     private let monitor: StatusMonitor
     private let reporters: [any Reporter]
-    private let executor: (any TaskExecutor)?
+    private let actor: (any Actor)?
     private let progress = Mutex(WatcherProgress())
 
     /// A watcher of the monitor's selection.
@@ -20,17 +20,17 @@ public final class SelectionWatcher: Sendable {
     /// - Parameters:
     ///   - monitor: whose selection.
     ///   - reporters: whom to tell, in this order.
-    ///   - executor: where the watcher runs; the reporters are called there.
-    public init(monitor: StatusMonitor, reporters: [any Reporter], executor: (any TaskExecutor)? = nil) {
+    ///   - actor: where the watcher runs; the reporters are called there.
+    public init(monitor: StatusMonitor, reporters: [any Reporter], isolatedTo actor: (any Actor)? = nil) {
         self.monitor = monitor
         self.reporters = reporters
-        self.executor = executor
+        self.actor = actor
     }
 
     /// Watches until the task is cancelled.
     public func run() async {
-        await forLatest(of: monitor.selections, name: "watcher of the selected server", executorPreference: executor) {
-            selection in await self.follow(selection)
+        await forLatest(of: monitor.selections, name: "watcher of the selected server") { selection in
+            await self.follow(selection, isolation: self.actor)
         }
         progress.withLock { $0.end() }.forEach { $0.resume() }
     }
@@ -44,7 +44,7 @@ public final class SelectionWatcher: Sendable {
         }
     }
 
-    private func follow(_ selection: Selection) async {
+    private func follow(_ selection: Selection, isolation actor: isolated (any Actor)?) async {
         guard let server = selection.server else {
             return report(Report(server: nil, isSwitch: true), of: selection)
         }
@@ -55,7 +55,7 @@ public final class SelectionWatcher: Sendable {
         guard let state = try? monitor.state(of: server.name) else { return }
         var seen = state.revision
         report(Report(server: state, isSwitch: true), of: selection)
-        while let notification = await updates.next(isolation: nil) {
+        while let notification = await updates.next(isolation: actor) {
             // Notifications may overtake one another: what is not newer than what was seen is dropped.
             guard let update = StatusUpdate(notification), update.revision > seen else { continue }
             seen = update.revision

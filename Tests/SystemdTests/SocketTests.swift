@@ -74,6 +74,26 @@ import Testing
         for _ in 0..<20_000 { await EventLoop.run {} }
     }
 
+    @Test("nothing comes between a task on the loop and the functions of the loop that it calls")
+    @EventLoop func staysOnTheLoop() async {
+        let seen = Seen<String>()
+        // Unstructured: a job that waits for the loop while this one runs.
+        let other = Task { @EventLoop in seen.append("other") }
+        await continuation(of: seen)
+        await other.value
+        #expect(seen.all == ["continuation", "after", "other"])
+    }
+
+    @EventLoop private func continuation(of seen: Seen<String>) async {
+        if seen.all.isEmpty {
+            await withCheckedContinuation { continuation in
+                seen.append("continuation")
+                continuation.resume()
+            }
+        }
+        seen.append("after")
+    }
+
     @Test("what is put off to the end of the turn runs once the jobs before it have run")
     func endOfTurn() async {
         let seen = Seen<String>()

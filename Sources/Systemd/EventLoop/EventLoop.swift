@@ -9,8 +9,8 @@ public actor EventLoop {
     /// The one loop of the process.
     public static let shared = EventLoop()
 
-    /// The loop's thread as an executor, for `executorPreference:`.
-    public static let executor = EventLoopExecutor()
+    /// The loop's thread.
+    static let executor = EventLoopExecutor()
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { Self.executor.asUnownedSerialExecutor() }
 

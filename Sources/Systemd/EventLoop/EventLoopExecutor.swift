@@ -6,8 +6,11 @@ import Synchronization
 
 /// The thread that runs sd-event's loop and, between two events, the jobs of Swift's concurrency.
 ///
+/// No `TaskExecutor`: an actor's job that is run as one of a task that prefers the executor is put back behind all others by each
+/// asynchronous function it enters, even by `withCheckedContinuation` (<https://github.com/swiftlang/swift/issues/85668>).
+///
 /// Unchecked: `event` and `endOfTurn` are used on the thread alone; the rest never changes or is behind a lock.
-public final class EventLoopExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
+public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// A job of Swift's, or a closure of `EventLoop.perform`.
     private enum Job {
         case swift(UnownedJob)
@@ -98,7 +101,7 @@ public final class EventLoopExecutor: SerialExecutor, TaskExecutor, @unchecked S
     private func run(_ job: Job) {
         switch job {
         case .swift(let job):
-            job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            job.runSynchronously(on: asUnownedSerialExecutor())
         case .closure(let body): EventLoop.assumeIsolated(body)
         }
     }
