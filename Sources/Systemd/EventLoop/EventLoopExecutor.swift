@@ -30,6 +30,8 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     private let wakeUp: Int32
     /// The sd-event loop, to add sources to; on the thread only.
     let event: OpaquePointer
+    /// What `IOSource`s watch; on the thread only.
+    let pollSet = PollSet()
     /// What `EventLoop.atEndOfTurn` collected; on the thread only.
     var endOfTurn: [() -> Void] = []
 
@@ -41,7 +43,11 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             preconditionFailure("no event loop: out of descriptors or memory")
         }
         self.event = event
-        let added = sd_event_add_io(event, nil, wakeUp, EPOLLIN.rawValue, drainWakeUp, nil)
+        let added = min(
+            sd_event_add_io(event, nil, wakeUp, EPOLLIN.rawValue, drainWakeUp, nil),
+            sd_event_add_io(
+                event, nil, pollSet.descriptor, EPOLLIN.rawValue, pollSetCallback,
+                Unmanaged.passUnretained(pollSet).toOpaque()))
         var thread = pthread_t()
         let started = pthread_create(&thread, nil, runEventLoop, Unmanaged.passRetained(self).toOpaque())
         precondition(added >= 0 && started == 0, "no event loop: the thread does not start")

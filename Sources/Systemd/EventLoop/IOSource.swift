@@ -34,7 +34,9 @@ public final class IOSource {
         }
     }
 
-    private var source: OpaquePointer?
+    private let descriptor: Int32
+    /// Where the loop finds this source, until it is cancelled.
+    private var place: UInt64?
     private var handler: (@EventLoop (Events) -> Void)?
 
     /// What is waited for.
@@ -42,11 +44,12 @@ public final class IOSource {
     /// With none, not even a hang-up is reported.
     public var events: Events {
         didSet {
-            guard let source, events != oldValue else { return }
-            if events.isEmpty != oldValue.isEmpty {
-                sd_event_source_set_enabled(source, events.isEmpty ? Int32(SD_EVENT_OFF) : Int32(SD_EVENT_ON))
+            guard let place, events != oldValue else { return }
+            if events.isEmpty {
+                _ = control(EPOLL_CTL_DEL, place)
+            } else {
+                _ = control(oldValue.isEmpty ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, place)
             }
-            if !events.isEmpty { sd_event_source_set_io_events(source, events.epoll) }
         }
     }
 
@@ -54,13 +57,17 @@ public final class IOSource {
     public init(
         descriptor: Int32, events: Events, handler: @escaping @EventLoop (Events) -> Void
     ) throws(SystemdError) {
+        self.descriptor = descriptor
         self.events = events
         self.handler = handler
-        let result = sd_event_add_io(
-            EventLoop.executor.event, &source, descriptor, events.epoll, ioCallback,
-            Unmanaged.passUnretained(self).toOpaque())
-        guard result >= 0 else { throw SystemdError(errno: -result, "cannot watch a descriptor") }
-        if events.isEmpty { sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF)) }
+        let place = EventLoop.executor.pollSet.add(self)
+        self.place = place
+        let failure = events.isEmpty ? 0 : control(EPOLL_CTL_ADD, place)
+        guard failure == 0 else {
+            EventLoop.executor.pollSet.remove(place)
+            self.place = nil
+            throw SystemdError(errno: failure, "cannot watch a descriptor")
+        }
     }
 
     isolated deinit { cancel() }
@@ -69,8 +76,15 @@ public final class IOSource {
     ///
     /// The descriptor stays open.
     public func cancel() {
-        source = sd_event_source_disable_unref(source)
+        guard let place else { return }
+        if !events.isEmpty { _ = control(EPOLL_CTL_DEL, place) }
+        EventLoop.executor.pollSet.remove(place)
+        self.place = nil
         handler = nil
+    }
+
+    private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
+        EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, place: place)
     }
 
     func fire(_ events: Events) {

@@ -28,12 +28,11 @@ func drainWakeUp(
     return 0
 }
 
-func ioCallback(
+func pollSetCallback(
     _ source: OpaquePointer?, _ descriptor: Int32, _ events: UInt32, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let context else { return 0 }
-    let source = Unmanaged<IOSource>.fromOpaque(context).takeUnretainedValue()
-    EventLoop.assumeIsolated { source.fire(IOSource.Events(epoll: events)) }
+    Unmanaged<PollSet>.fromOpaque(context).takeUnretainedValue().dispatch()
     return 0
 }
 
