@@ -74,6 +74,25 @@ struct IOSourceTests {
         #expect(handled == 1)
     }
 
+    @Test("A handler that ends another source's interest is the last to hear of it, though that was ready too")
+    func silencesOthers() async throws {
+        let pipes = (0..<10).map { _ in Pipe() }
+        for pipe in pipes { pipe.fill() }
+        var sources: [IOSource] = []
+        var handled = 0
+        await withCheckedContinuation { continuation in
+            sources = pipes.compactMap { pipe in
+                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                    handled += 1
+                    for source in sources { source.events = [] }
+                    EventLoop.atEndOfTurn { continuation.resume() }
+                }
+            }
+        }
+        #expect(handled == 1)
+        for source in sources { source.cancel() }
+    }
+
     @Test("A source without interest is silent, even when its peer has gone, and hears of it when asked again")
     func pauses() async throws {
         let pipe = Pipe()

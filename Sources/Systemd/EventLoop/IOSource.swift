@@ -87,7 +87,10 @@ public final class IOSource {
         EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, place: place)
     }
 
-    func fire(_ events: Events) {
+    func fire(_ ready: Events) {
+        // A handler that ran after the kernel was asked may have changed what is waited for.
+        let events = ready.intersection(self.events.isEmpty ? [] : self.events.union([.hangUp, .error]))
+        guard !events.isEmpty else { return }
         // A local reference: the handler may cancel the source, and with it release itself.
         let handler = handler
         handler?(events)
