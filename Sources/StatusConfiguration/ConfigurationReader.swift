@@ -209,5 +209,8 @@ struct ConfigurationReader {
 
 extension Node {
     /// Whether it is YAML's null: `~`, `null` or nothing.
-    fileprivate var isNull: Bool { null != nil }
+    fileprivate var isNull: Bool {
+        guard let scalar, scalar.style == .any || scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
 }

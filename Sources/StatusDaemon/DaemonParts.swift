@@ -86,9 +86,10 @@ final class DaemonParts {
     private func announceStart() {
         ServiceManager.notify(
             .ready, .status(ServiceManagerReporter.line(for: try? monitor.selectedState())))
+        let count = monitor.states.count
         logger.log(
             .started, level: .notice,
-            "statusd \(MonitorVersion.current) follows \(monitor.states.count) servers")
+            "statusd \(MonitorVersion.current) follows \(count) \(count == 1 ? "server" : "servers")")
     }
 
     private func announceEnd() {

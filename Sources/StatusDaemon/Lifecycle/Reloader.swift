@@ -25,13 +25,11 @@ final class Reloader {
     /// Reloads, and returns what became another; or why nothing did.
     func reload() async -> Result<ReloadReply, Problem> {
         // Each caller's reload begins after its call, so that it sees what the caller has written.
-        if isRunning { await withCheckedContinuation { waiting.append($0) } }
-        isRunning = true
+        await begin()
         ServiceManager.notify(.reloading)
         defer {
             ServiceManager.notify(.ready)
-            isRunning = false
-            if !waiting.isEmpty { waiting.removeFirst().resume() }
+            end()
         }
         switch await read() {
         case .failure(let problem):
@@ -47,6 +45,16 @@ final class Reloader {
             )
             return .success(reply)
         }
+    }
+
+    private func begin() async {
+        if isRunning { return await withCheckedContinuation { waiting.append($0) } }
+        isRunning = true
+    }
+
+    /// Hands over to whoever has waited longest; nobody can come in between.
+    private func end() {
+        if waiting.isEmpty { isRunning = false } else { waiting.removeFirst().resume() }
     }
 
     /// Reads the files off the loop, which never waits for a disk.
