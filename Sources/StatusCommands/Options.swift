@@ -11,6 +11,18 @@ struct Options: ParsableArguments {
     @Flag(help: "Write JSON: one object, or one object a line for streams; errors, too.")
     var json = false
 
+    /// Puts options that all commands have, and that stand before the command, behind it, where they are read.
+    static func behindCommand(_ arguments: [String]) -> [String] {
+        var rest = arguments[...]
+        var options: [String] = []
+        while let option = rest.first, option == "--json" || option == "--address" || option.hasPrefix("--address=") {
+            let length = option == "--address" ? 2 : 1
+            options += rest.prefix(length)
+            rest = rest.dropFirst(length)
+        }
+        return rest.prefix(1) + options + rest.dropFirst()
+    }
+
     var terminal: Terminal { Terminal(isJSON: json, environment: ProcessInfo.processInfo.environment) }
 
     /// Runs a command's work; what it throws is told, and becomes the exit status.

@@ -20,6 +20,7 @@ public struct StatusCtl: AsyncParsableCommand {
 
     /// Parses the arguments, runs the command and ends the process with its exit status.
     public static func start(_ arguments: [String]) async {
+        let arguments = Options.behindCommand(arguments)
         do {
             var command = try parseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {

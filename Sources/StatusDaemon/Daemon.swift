@@ -35,10 +35,19 @@ public struct Daemon: Sendable {
     /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them.
     public static func prepare() { SignalSource.block(SignalService.signals) }
 
+    /// Runs until SIGTERM or SIGINT, and ends the process with its exit status.
+    ///
+    /// Not for an asynchronous `main`: that one, and `dispatchMain()`, let the main thread take signals that are blocked.
+    public func runAndExit() -> Never {
+        // There is nothing this task could be a child of; the process ends with it.
+        Task.detached { exit(await run()) }
+        while true { pause() }
+    }
+
     /// Runs until SIGTERM or SIGINT; returns the exit status.
     ///
     /// What went wrong has been logged.
-    public func run() async -> Int32 {
+    private func run() async -> Int32 {
         do {
             try await start()
             return 0

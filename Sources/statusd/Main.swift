@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
+import ArgumentParser
 import Foundation
-public import Logging
+import Logging
 import StatusDaemon
 import StatusInterface
 
@@ -27,12 +27,6 @@ struct Main: ParsableCommand {
 
     func run() throws {
         let environment = ProcessInfo.processInfo.environment
-        let daemon = Daemon(configuration: config, environment: environment, logLevel: logLevel)
-        // Not an asynchronous main, nor dispatchMain(): both let the main thread take signals that are blocked. So there is nothing
-        // this task could be a child of; the process ends with it.
-        Task.detached { Foundation.exit(await daemon.run()) }
-        while true { pause() }
+        Daemon(configuration: config, environment: environment, logLevel: logLevel).runAndExit()
     }
 }
-
-extension Logger.Level: @retroactive ExpressibleByArgument {}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import StatusModel
+import StatusMonitor
+import Synchronization
+
+/// A monitor with servers, whose clock stands still until it is told to go on.
+struct MonitorFixture {
+    let monitor: StatusMonitor
+    let center = NotificationCenter()
+    private let clock = Clock()
+
+    init(servers: [String] = ["a", "b"], capacity: Int = 64) {
+        let clock = clock
+        monitor = StatusMonitor(epoch: "test", capacity: capacity, center: center) {
+            Timestamp(milliseconds: clock.milliseconds.withLock { $0 })
+        }
+        for server in servers { monitor.add(ServerDefinition(name: name(server), source: "push")) }
+    }
+
+    private final class Clock: Sendable { let milliseconds = Mutex<Int64>(0) }
+
+    func advance(by milliseconds: Int64) { clock.milliseconds.withLock { $0 += milliseconds } }
+
+    func post(_ text: String, to server: String, level: Level = .ok) throws {
+        try monitor.post(try StatusText(text), level: level, to: name(server))
+    }
+
+    func watch(
+        _ target: WatchTarget = .selected, updates: Bool = false, since: Int? = nil, epoch: String = "test",
+        onEvents: @escaping @Sendable () -> Void = {}
+    ) throws -> Watch {
+        try monitor.watch(
+            target, updates: updates, since: since.map { Cursor(epoch: epoch, revision: $0) }, onEvents: onEvents)
+    }
+}
+
+/// A name that is known to be one.
+func name(_ text: String) -> ServerName {
+    guard let name = ServerName(text) else { preconditionFailure("\(text) is no name") }
+    return name
+}
+
+extension Watch {
+    /// All that there is to read now, as `kind server text`.
+    func lines() -> [String] {
+        var lines: [String] = []
+        while let event = next() {
+            if let missed = event.missed {
+                lines.append("\(event.kind) \(missed)")
+            } else {
+                lines.append("\(event.kind) \(event.server.map { "\($0.name) \($0.headline)" } ?? "-")")
+            }
+        }
+        return lines
+    }
+}
