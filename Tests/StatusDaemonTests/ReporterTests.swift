@@ -48,6 +48,22 @@ import Testing
         #expect(entries.count + omitted == 500)
     }
 
+    @Test("many servers at once do not write more than journald takes; what was left out last is written in the end")
+    func limitedTogether() async throws {
+        let names = (0..<2 * JournalReporter.burstOfAll).compactMap { ServerName("server-\($0)") }
+        for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
+        let journal = try await journalReporter()
+        // Fewer at a time than the monitor's log holds.
+        for part in stride(from: 0, to: names.count, by: 100) {
+            try await EventLoop.run {
+                for name in names[part..<part + 100] { try monitor.post(try StatusText("Signed In"), to: name) }
+            }
+        }
+        #expect(recorder.entries.count == JournalReporter.burstOfAll)
+        await journal.close()
+        #expect(Set(recorder.entries.compactMap { $0.metadata["server"] }) == Set(names.map(\.rawValue)))
+    }
+
     @Test("a switch is shown at once, and of quick statuses the newest is shown last")
     func serviceManager() async throws {
         let (lines, continuation) = AsyncStream.makeStream(of: String.self)

@@ -8,13 +8,18 @@ import Systemd
 /// Writes every event to the journal (or to standard error), one entry each: the journal is the history.
 ///
 /// A server that changes all the time is limited: after ``burst`` entries it gets one an interval, which says how many were left out.
-/// What is left out last is written when the interval is over, so that the newest entry is always what holds.
+/// What is left out last is written later, so that the newest entry is always what holds. All servers together stay below what journald
+/// takes from a service by default, 10000 entries in 30 s: what it refuses would be lost, be it the newest or not.
 @EventLoop
 final class JournalReporter {
     /// How many entries a server may have at once.
     private nonisolated static let burst = 20
     /// How long it takes until it may have one more.
     private static let interval = Duration.seconds(1)
+    /// How many changes all servers together may write at once.
+    nonisolated static let burstOfAll = 2000
+    /// How many more they may write after each interval.
+    private static let entriesPerInterval = 200
 
     /// What a server may still write, and what was left out.
     private struct Account {
@@ -23,16 +28,7 @@ final class JournalReporter {
         var omitted = 0
         var newest: ServerState?
 
-        /// Whether a change may be written now; else it is left out.
-        mutating func spend(on server: ServerState) -> Bool {
-            if credit > 0 {
-                credit -= 1
-                return true
-            }
-            omitted += 1
-            newest = server
-            return false
-        }
+        mutating func earn() { credit = min(burst, credit + 1) }
     }
 
     private let logger: Logger
@@ -41,6 +37,10 @@ final class JournalReporter {
     private var isTimerRunning = false
     private var isReadScheduled = false
     private var accounts: [ServerName: Account] = [:]
+    /// What all servers together may still write.
+    private var credit = burstOfAll
+    /// The servers that have something left out, who has waited longest first.
+    private var waiting: [ServerName] = []
 
     init(monitor: StatusMonitor, logger: Logger) throws {
         self.logger = logger
@@ -52,7 +52,7 @@ final class JournalReporter {
     /// Writes what is to be written, and no more.
     func close() {
         read()
-        for name in accounts.keys { writeOmitted(name) }
+        writeOmitted(waiting.count)
         watch = nil
         timer?.cancel()
     }
@@ -89,41 +89,56 @@ final class JournalReporter {
     // MARK: Changes
 
     private func writeChange(_ server: ServerState) {
-        if accounts[server.name, default: Account()].spend(on: server) {
-            write(change: server)
-            startTimer()
+        startTimer()
+        var account = accounts[server.name] ?? Account()
+        defer { accounts[server.name] = account }
+        if account.newest == nil, account.credit > 0, credit > 0 {
+            account.credit -= 1
+            credit -= 1
+            write(change: server, &account)
+        } else {
+            if account.newest == nil { waiting.append(server.name) }
+            account.omitted += 1
+            account.newest = server
         }
     }
 
-    private func write(change server: ServerState) {
-        let account = accounts[server.name] ?? Account()
+    private func write(change server: ServerState, _ account: inout Account) {
         // The newest that was left out is the one that is being written.
         let omitted = account.newest == nil ? account.omitted : account.omitted - 1
-        accounts[server.name]?.omitted = 0
-        accounts[server.name]?.newest = nil
-        accounts[server.name]?.lastText = server.headline
         var metadata: Logger.Metadata = [:]
         if let old = account.lastText { metadata["old-text"] = .string(old) }
         if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
+        account.omitted = 0
+        account.newest = nil
+        account.lastText = server.headline
         let note = omitted > 0 ? " (\(omitted) changes before it left out)" : ""
         write(.changed, server, "\(server.name): \(server.headline)\(note)", metadata: metadata)
     }
 
-    private func writeOmitted(_ name: ServerName) {
-        if let newest = accounts[name]?.newest { write(change: newest) }
+    /// Writes what was left out last of the servers that have waited longest.
+    private func writeOmitted(_ count: Int) {
+        let due = waiting.prefix(count)
+        waiting.removeFirst(due.count)
+        for name in due {
+            if var account = accounts[name], let newest = account.newest {
+                write(change: newest, &account)
+                accounts[name] = account
+            }
+        }
     }
 
-    /// One more entry for each server that has not its full credit.
+    /// One more entry for each server that has not its full credit, and what may be written of all.
     private func earn() {
         isTimerRunning = false
-        for name in accounts.keys where accounts[name]?.credit ?? Self.burst < Self.burst {
-            if accounts[name]?.newest != nil {
-                writeOmitted(name)
-            } else {
-                accounts[name]?.credit += 1
-            }
-            startTimer()
+        for name in accounts.keys where accounts[name]?.newest == nil {
+            accounts[name]?.earn()
         }
+        credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
+        let due = min(credit, waiting.count)
+        credit -= due
+        writeOmitted(due)
+        if credit < Self.burstOfAll || accounts.values.contains(where: { $0.credit < Self.burst }) { startTimer() }
     }
 
     private func startTimer() {
