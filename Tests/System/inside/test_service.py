@@ -61,6 +61,16 @@ def journal_fields():
         contains(done("journalctl", "-F", "SERVER"), "db", "web")
 
 
+@test("the journal holds what the daemon says, and nothing that a library complains of")
+def clean_journal():
+    with service():
+        for number in range(20):
+            statusctl("post", "db", str(number))
+        entries = [entry for entry in journal() if entry["_PID"] == str(main_process())]
+        assert entries
+        equal([entry["MESSAGE"] for entry in entries if entry["_TRANSPORT"] != "journal"], [])
+
+
 @test("systemctl reload returns when the new configuration is in force")
 def reload_waits():
     with service(configuration=TWO):
