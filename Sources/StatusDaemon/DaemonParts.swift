@@ -84,8 +84,8 @@ final class DaemonParts {
     }
 
     private func announceStart() {
-        ServiceManager.notify(
-            .ready, .status(ServiceManagerReporter.line(for: try? monitor.selectedState())))
+        reporter.show(Report(server: try? monitor.selectedState(), isSwitch: true))
+        ServiceManager.notify(.ready)
         let count = monitor.states.count
         logger.log(
             .started, level: .notice,

@@ -42,7 +42,8 @@ def none_selected():
         equal(daemon.manager.status(), "No server selected")
         daemon.done("post", "db", "Signed In")
         daemon.done("select", "db")
-        equal(daemon.manager.status(), "db: Signed In")
+        equal([line for line in daemon.manager.lines() if line.startswith("STATUS=")],
+              ["STATUS=No server selected", "STATUS=db: Signed In"])
         daemon.done("select", "--none")
         equal(daemon.manager.status(), "No server selected")
         equal(daemon.ctl("status").status, 4)
