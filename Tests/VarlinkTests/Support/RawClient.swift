@@ -10,6 +10,8 @@ import Testing
 final class RawClient {
     private(set) var descriptor: Int32
     private var received: [UInt8] = []
+    /// How much of that holds no end of a message.
+    private var searched = 0
 
     /// Takes over a connected, non-blocking socket.
     init(adopting descriptor: Int32) { self.descriptor = descriptor }
@@ -64,11 +66,13 @@ final class RawClient {
     /// The next message; nil where the service has closed the connection.
     func receive() async -> String? {
         while true {
-            if let end = received.firstIndex(of: 0) {
+            if let end = received[searched...].firstIndex(of: 0) {
                 let message = String(decoding: received[..<end], as: UTF8.self)
                 received.removeFirst(end + 1)
+                searched = 0
                 return message
             }
+            searched = received.count
             var buffer = [UInt8](repeating: 0, count: 65_536)
             let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
             if count > 0 {
