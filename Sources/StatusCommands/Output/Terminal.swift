@@ -25,7 +25,15 @@ struct Terminal: Sendable {
     /// Writes one line to standard output, at once, whatever that is.
     ///
     /// Where nobody reads any more there is nothing left to do: the process ends, without a word and with status 0.
-    func line(_ text: String) { Self.write(text + "\n", to: STDOUT_FILENO) }
+    /// Any other failure is told, and ends the process with a status of its own.
+    func line(_ text: String) {
+        let failure = Self.write(text + "\n", to: STDOUT_FILENO)
+        if failure == 0 { return }
+        if failure == EPIPE { exit(ExitStatus.done.rawValue) }
+        Self.write(
+            "statusctl: the output cannot be written: \(String(cString: strerror(failure)))\n", to: STDERR_FILENO)
+        exit(ExitStatus.failed.rawValue)
+    }
 
     /// Writes one JSON value as a line.
     func json(_ value: some JSONWritable) {
@@ -55,13 +63,16 @@ struct Terminal: Sendable {
         }
     }
 
-    private static func write(_ text: String, to descriptor: Int32) {
+    /// Writes all of it; returns 0, or the error number of what went wrong.
+    @discardableResult
+    private static func write(_ text: String, to descriptor: Int32) -> Int32 {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { exit(errno == EPIPE ? ExitStatus.done.rawValue : ExitStatus.failed.rawValue) }
+            guard count >= 0 else { return errno }
             bytes = bytes.dropFirst(count)
         }
+        return 0
     }
 }

@@ -168,6 +168,10 @@ class Daemon:
         options.setdefault("env", environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
         return run(STATUSCTL, *arguments, **options)
 
+    def ctl_in_shell(self, command):
+        """Runs statusctl with what a shell makes of the arguments and redirections in `command`."""
+        return run("sh", "-c", f"exec '{STATUSCTL}' {command}", env=environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
+
     def done(self, *arguments):
         """Runs statusctl, which must succeed; returns its output."""
         result = self.ctl(*arguments)

@@ -69,6 +69,18 @@ def usage():
         equal(run(STATUSD, "--nonsense").status, 64, "exit status of statusd --nonsense")
 
 
+@test("output that cannot be written ends with 1 and one sentence; where errors cannot be written the exit status stays")
+def no_output():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        for arguments in ("list", "status", "watch", "list --json"):
+            result = daemon.ctl_in_shell(f"{arguments} >/dev/full")
+            contains(one_sentence(result, 1), "No space left on device")
+        one_sentence(daemon.ctl_in_shell("list >&-"), 1)
+        equal(daemon.ctl_in_shell("status nosuch 2>&-").status, 4)
+
+
 @test("no daemon: each command ends with 69 and one sentence that has the address")
 def no_daemon():
     with Daemon(start=False) as daemon:
