@@ -77,9 +77,9 @@ extension NotificationCenter {
 
             /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
             ///
-            /// Where that actor has an executor of its own, the caller's task should prefer it (`executorPreference:`): a task
-            /// that waited is woken on the executor it prefers, else on the concurrent one, and only from there goes to the
-            /// actor's. Two calls at the same time are a programming error, and end the program with a message that says so.
+            /// Where that actor has an executor of its own, a task that waited is woken on the executor the task prefers, else on
+            /// the concurrent one, and only from there goes to the actor's. Two calls at the same time are a programming error,
+            /// and end the program with a message that says so.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
                 await subscription.next(isolation: actor)?.notification
             }
