@@ -56,11 +56,12 @@ private struct ConfigurationMerger {
     private var drafts: [ServerName: ServerDraft] = [:]
     private var problems: [Problem] = []
     private var failedFiles: Set<String> = []
+    private var selectOrigin: Origin?
 
     private static let defaultPlaceholder = "no status yet"
 
     mutating func add(_ fragment: ConfigurationFragment) {
-        if let select = fragment.select { configuration.select = select }
+        if let select = fragment.select { (configuration.select, selectOrigin) = (select.server, select.origin) }
         if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
         if let placeholder = fragment.placeholder { self.placeholder = placeholder }
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
@@ -82,6 +83,18 @@ private struct ConfigurationMerger {
                 problems.append(Problem(.error, at: draft.origin, server: name, reason: failure))
             }
         }
+        checkSelection()
         return LoadedConfiguration(configuration: configuration, problems: problems, failedFiles: failedFiles)
+    }
+
+    /// Where all files are known, a first selection that nobody can ever post to is a mistake.
+    private mutating func checkSelection() {
+        guard let name = configuration.select, let selectOrigin, configuration.servers[name] == nil,
+            !configuration.acceptsAny, failedFiles.isEmpty
+        else { return }
+        problems.append(
+            Problem(
+                .warning, at: selectOrigin,
+                reason: "“select: \(name)” names a server that is not configured; add it under “servers”"))
     }
 }

@@ -5,7 +5,7 @@ import Yams
 
 /// What one file says.
 struct ConfigurationFragment {
-    var select: ServerName??
+    var select: (server: ServerName?, origin: Origin)?
     var acceptsAny: Bool?
     var placeholder: String?
     var limits: [WritableKeyPath<LimitsConfiguration, Int>: Int] = [:]
@@ -45,7 +45,7 @@ struct ConfigurationReader {
         }
         for (key, value) in mapping {
             switch key.string {
-            case "select": fragment.select = try readName(value, of: "select")
+            case "select": fragment.select = (try readName(value, of: "select"), origin(of: value))
             case "accept": fragment.acceptsAny = try readAccept(value)
             case "defaults": try readDefaults(value)
             case "limits": try readLimits(value)

@@ -75,14 +75,10 @@ final class ServerRegistry {
         }
     }
 
+    /// Selects as configured, once there is such a server: where whoever posts is accepted, it may come later.
     private func selectFirst() {
         guard !hasSelected, let name = configuration.select else { return }
-        do throws(MonitorError) {
-            try monitor.select(name)
-            hasSelected = true
-        } catch {
-            logger.warning("cannot select \(name) as configured: \(error)", metadata: ["server": "\(name)"])
-        }
+        hasSelected = (try? monitor.select(name)) != nil
     }
 
     /// A user has selected: the configuration's choice counts no more.
@@ -150,6 +146,7 @@ final class ServerRegistry {
             logger.warning("no notify socket for \(name): \(failure)", metadata: ["server": "\(name)"])
         }
         monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
+        selectFirst()
     }
 
     /// Closes and removes all notify sockets.

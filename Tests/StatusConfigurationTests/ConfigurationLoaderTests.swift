@@ -67,6 +67,19 @@ final class ConfigurationFolder: Sendable {
         #expect(web.placeholder == "Starting")
     }
 
+    @Test("a first selection that nobody configured is told by its line, unless whoever posts is accepted")
+    func selectsNobody() throws {
+        try folder.write("servers: { db: { push: true } }\nselect: web")
+        let problems = try folder.load().problems
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(
+            problems.first?.description.contains("statusd.yaml:2: “select: web” names a server that is not") == true)
+        try folder.write("servers: { db: { push: true } }\nselect: web\naccept: any")
+        #expect(try folder.load().problems == [])
+        try folder.write("accept: configured\nservers: { web: { push: true } }", to: "conf.d/web.yaml")
+        #expect(try folder.load().problems == [])
+    }
+
     @Test("a mistake in a server disables that one and is told with file and line")
     func badServer() throws {
         try folder.write("servers:\n  db: { push: true }\n  web:\n    push: maybe\n  c: {}\n")

@@ -49,6 +49,20 @@ def none_selected():
         equal(daemon.ctl("status").status, 4)
 
 
+@test("the configuration's first selection is made when its server comes, unless a user has selected before")
+def selects_late():
+    with Daemon("accept: any\nselect: db\n") as daemon:
+        daemon.done("post", "web", "Serving")
+        equal(daemon.ctl("status").status, 4)
+        daemon.done("post", "db", "Signed In")
+        assert "db: Signed In" in daemon.done("status")
+    with Daemon("accept: any\nselect: db\n") as daemon:
+        daemon.done("post", "web", "Serving")
+        daemon.done("select", "web")
+        daemon.done("post", "db", "Signed In")
+        assert "web: Serving" in daemon.done("status")
+
+
 @test("the newest of many quick statuses reaches the service manager, which is told at most ten a second")
 def newest_wins():
     with Daemon() as daemon, daemon.connect() as control:
