@@ -32,7 +32,7 @@ public struct ServerState: Hashable, Sendable {
     public var phase: Phase
     /// The last known status, kept while it loads again and after a load failed.
     public var status: Status?
-    /// Why the server is empty or failed.
+    /// Why the server is empty or failed; where it is neither, what its last load found that does not count yet.
     public var message: String?
     /// Whether the status is older than the server's time to live.
     public var isStale = false
@@ -46,17 +46,31 @@ public struct ServerState: Hashable, Sendable {
     public var revision = 0
 
     /// A server that has shown nothing yet.
-    public init(name: ServerName, summary: String? = nil, source: String, phase: Phase, message: String? = nil) {
+    public init(
+        name: ServerName, summary: String? = nil, source: String, phase: Phase, message: String? = nil,
+        isRefreshable: Bool = false
+    ) {
         self.name = name
         self.summary = summary
         self.source = source
         self.phase = phase
         self.message = message
+        self.isRefreshable = isRefreshable
     }
 
     /// The one line to show for it: the last known status, else why there is none.
     public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
 
-    /// Whether all is well: it has a status, which is ok and fresh, and its last load did not fail.
-    public var isHealthy: Bool { status?.level == .ok && phase == .loaded && !isStale }
+    /// The headline, marked where it is of the past: the status is stale, or the load after it failed.
+    public var markedHeadline: String {
+        guard status != nil else { return headline }
+        if phase == .failed { return "\(headline) (failed: \(message ?? "unknown"))" }
+        return isStale ? "\(headline) (stale)" : headline
+    }
+
+    /// Whether what it shows is of now: it has a status, which is fresh, and its last load did not fail.
+    public var isCurrent: Bool { status != nil && phase == .loaded && !isStale }
+
+    /// Whether all is well: what it shows is of now, and ok.
+    public var isHealthy: Bool { isCurrent && status?.level == .ok }
 }

@@ -10,10 +10,14 @@ struct Consequences {
     var update: (server: Server, update: StatusUpdate)?
     /// The readers to wake.
     var wakes: [@Sendable () -> Void] = []
+    /// When to look for stale statuses, where that is earlier than was said before.
+    var expiry: Duration?
 
     /// What has to follow first this and then `later`.
     func followed(by later: Consequences) -> Consequences {
-        Consequences(revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes)
+        Consequences(
+            revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes,
+            expiry: later.expiry ?? expiry)
     }
 }
 
@@ -21,21 +25,24 @@ struct Consequences {
 ///
 /// A state machine: it decides and says what has to follow. It does no I/O, reads no clock and takes no lock.
 struct Ledger {
-    private struct Record {
+    struct Record {
         let server: Server
         var definition: ServerDefinition
         var state: ServerState
         /// The revision of the last event that readers of changes were told.
         var changeRevision = 0
+        var freshness = Freshness()
     }
 
     let epoch: String
-    private var log: EventLog
-    private var records: [ServerName: Record] = [:]
-    private var watches = WatchTable()
+    var log: EventLog
+    var records: [ServerName: Record] = [:]
+    var watches = WatchTable()
     private(set) var selected: ServerName?
     /// The revision of the last event for followers of the selection: with updates, and without.
-    private var followed = (updates: 0, changes: 0)
+    private(set) var followed = (updates: 0, changes: 0)
+    /// When somebody was told to look for stale statuses.
+    var nextExpiry: Duration?
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
 
@@ -73,9 +80,11 @@ struct Ledger {
         guard records[definition.name] == nil else { return nil }
         let state = ServerState(
             name: definition.name, summary: definition.summary, source: definition.source,
-            phase: definition.failure == nil ? .empty : .failed, message: definition.failure ?? definition.placeholder)
+            phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
+            isRefreshable: definition.isRefreshable)
         records[definition.name] = Record(
-            server: Server(name: definition.name), definition: definition, state: state)
+            server: Server(name: definition.name), definition: definition, state: state,
+            freshness: Freshness(timeToLive: definition.timeToLive))
         return append(.added, about: definition.name)
     }
 
@@ -89,47 +98,16 @@ struct Ledger {
     }
 
     /// Takes over a server's new definition and keeps its status; nil where it is the same as before.
-    mutating func redefine(_ definition: ServerDefinition) throws(MonitorError) -> Consequences? {
+    mutating func redefine(_ definition: ServerDefinition, at now: Moment) throws(MonitorError) -> Consequences? {
         guard let old = records[definition.name] else { throw .noSuchServer(definition.name) }
         guard old.definition != definition else { return nil }
-        let before = old.state
-        mutate(definition.name) { record in
-            record.definition = definition
-            record.state.summary = definition.summary
-            record.state.source = definition.source
-            if let failure = definition.failure {
-                record.state.phase = .failed
-                record.state.message = failure
-            } else if record.state.status == nil {
-                record.state.phase = .empty
-                record.state.message = definition.placeholder
-            } else {
-                record.state.phase = .loaded
-                record.state.message = nil
-            }
-        }
-        return records[definition.name]?.state == before ? nil : append(.changed, about: definition.name)
-    }
-
-    // MARK: Statuses
-
-    /// Takes a status.
-    ///
-    /// It is a change where text, level or phase become another, else an update.
-    mutating func post(
-        _ text: StatusText, level: Level, to name: ServerName, at now: Timestamp
-    ) throws(MonitorError) -> Consequences {
-        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
-        let isChange = records.values[index].state.take(text, level: level, at: now)
-        return append(isChange ? .changed : .updated, at: index)
-    }
-
-    /// Notes a sign of life that says nothing new; nil where the server has no status to be kept fresh.
-    mutating func touch(_ name: ServerName, at now: Timestamp) throws(MonitorError) -> Consequences? {
-        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
-        guard records.values[index].state.status != nil else { return nil }
-        records.values[index].state.status?.updatedAt = now
-        return append(.updated, at: index)
+        mutate(definition.name) { $0.redefine(definition, at: now) }
+        guard let new = records[definition.name] else { return nil }
+        let expiry = noteExpiry(of: new)
+        if new.state == old.state { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
+        var consequences = append(.changed, about: definition.name)
+        consequences.expiry = expiry
+        return consequences
     }
 
     // MARK: Selecting
@@ -162,16 +140,16 @@ struct Ledger {
 
     // MARK: The log
 
-    private mutating func mutate(_ name: ServerName, _ body: (inout Record) -> Void) {
+    mutating func mutate(_ name: ServerName, _ body: (inout Record) -> Void) {
         if let index = records.index(forKey: name) { body(&records.values[index]) }
     }
 
-    private mutating func append(_ kind: EventKind, about name: ServerName) -> Consequences {
+    mutating func append(_ kind: EventKind, about name: ServerName) -> Consequences {
         guard let index = records.index(forKey: name) else { preconditionFailure("an event of an unknown server") }
         return append(kind, at: index)
     }
 
-    private mutating func append(
+    mutating func append(
         _ kind: EventKind, at index: Dictionary<ServerName, Record>.Index
     ) -> Consequences {
         let revision = log.latest + 1
@@ -196,127 +174,27 @@ struct Ledger {
     }
 }
 
-// MARK: - Readers
-
-extension Ledger {
-    /// Adds a reader.
-    ///
-    /// It begins with a snapshot, or behind `since` where that is possible.
-    mutating func watch(
-        _ target: WatchTarget, updates: Bool, since: Cursor?, wake: @escaping @Sendable () -> Void
-    ) throws(MonitorError) -> Int {
-        if case .server(let name) = target, records[name] == nil { throw .noSuchServer(name) }
-        var position = WatchPosition(target: target, wantsUpdates: updates, wake: wake, revision: log.latest)
-        if let since {
-            resume(&position, behind: since)
+extension Ledger.Record {
+    fileprivate mutating func redefine(_ definition: ServerDefinition, at now: Moment) {
+        // What a program asked for goes with the source that took it.
+        if definition.source != self.definition.source { freshness.ownTimeToLive = nil }
+        self.definition = definition
+        freshness.timeToLive = definition.timeToLive
+        state.isStale = state.isStale && freshness.isStale(at: now)
+        state.summary = definition.summary
+        state.source = definition.source
+        state.isRefreshable = definition.isRefreshable
+        if definition.failure == nil, state.status != nil {
+            state.phase = .loaded
+            state.message = nil
         } else {
-            position.snapshot = target == .probe ? nil : .beginning
-        }
-        return watches.insert(position)
-    }
-
-    mutating func unwatch(_ id: Int) { watches.remove(id) }
-
-    /// The next event for a reader, as things are now; nil where there is nothing to say.
-    mutating func next(_ id: Int) -> Event? {
-        guard var position = watches[id] else { return nil }
-        defer { watches[id] = position }
-        if let gap = takeGap(&position) { return gap }
-        if position.snapshot != nil {
-            position.snapshot = nil
-            position.skipPending()
-            position.revision = log.latest
-            return snapshot(for: position.target)
-        }
-        guard position.pending > 0 else { return nil }
-        var revision = max(position.revision + 1, log.oldest)
-        while !position.wants(log[revision]) { revision += 1 }
-        position.revision = revision
-        position.pending -= 1
-        return event(of: log[revision])
-    }
-
-    private func event(of entry: LogEntry) -> Event {
-        let cursor = Cursor(epoch: epoch, revision: entry.revision)
-        guard case .event(let kind) = entry.kind else { return Event(kind: .alive, cursor: cursor) }
-        return Event(kind: kind, cursor: cursor, server: entry.state)
-    }
-
-    private func takeGap(_ position: inout WatchPosition) -> Event? {
-        let isBroken =
-            position.pending > 0
-            && (position.isSuperseded || position.snapshot == .afterGap || isOverrun(position))
-        guard position.isLost || isBroken else { return nil }
-        let missed = position.isLost ? nil : position.pending
-        position.skipPending()
-        position.snapshot = .afterGap
-        // The cursor stays where it was: who loses the connection before the snapshot has to be told of the gap again.
-        return Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: position.revision), missed: missed)
-    }
-
-    /// Whether the log no longer has all that is pending.
-    private func isOverrun(_ position: WatchPosition) -> Bool {
-        guard position.revision + 1 < log.oldest else { return false }
-        return countOfInterest(to: position, after: log.oldest - 1) < position.pending
-    }
-
-    private func countOfInterest(to position: WatchPosition, after revision: Int) -> Int {
-        revision < log.latest ? (revision + 1...log.latest).count { position.wants(log[$0]) } : 0
-    }
-
-    private func snapshot(for target: WatchTarget) -> Event {
-        var event = Event(kind: .snapshot, cursor: cursor)
-        switch target {
-        case .all: event.servers = states
-        case .server(let name): event.server = records[name]?.state
-        case .selected: event.server = selected.flatMap { records[$0]?.state }
-        case .probe: break
-        }
-        return event
-    }
-
-    /// Places a reader behind a cursor, or has it begin with a gap where what came since is not known any more.
-    private func resume(_ position: inout WatchPosition, behind since: Cursor) {
-        guard since.epoch == epoch, since.revision >= 0, since.revision <= log.latest else {
-            position.isLost = true
-            position.revision = 0
-            return
-        }
-        position.revision = since.revision
-        guard since.revision < lastRevisionOfInterest(to: position) else { return }
-        guard since.revision + 1 >= log.oldest else {
-            position.isLost = true
-            return
-        }
-        position.pending = countOfInterest(to: position, after: since.revision)
-        position.isSuperseded =
-            position.target == .selected && since.revision < selectionRevision
-            && (since.revision + 1..<selectionRevision).contains { position.wants(log[$0]) }
-    }
-
-    private func lastRevisionOfInterest(to position: WatchPosition) -> Int {
-        switch position.target {
-        case .all, .probe: log.latest
-        case .selected: position.wantsUpdates ? followed.updates : followed.changes
-        case .server(let name):
-            position.wantsUpdates ? records[name]?.state.revision ?? 0 : records[name]?.changeRevision ?? 0
+            state.phase = definition.firstPhase
+            state.message = definition.failure ?? definition.placeholder
         }
     }
 }
 
-extension ServerState {
-    /// Takes a status; returns whether text, level or phase became another by it.
-    fileprivate mutating func take(_ text: StatusText, level: Level, at now: Timestamp) -> Bool {
-        if phase == .loaded, status?.text == text, status?.level == level, !isStale {
-            status?.updatedAt = now
-            return false
-        }
-        let isSame = status?.text == text && status?.level == level
-        status = Status(
-            text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now, updatedAt: now)
-        phase = .loaded
-        message = nil
-        isStale = false
-        return true
-    }
+extension ServerDefinition {
+    /// Where a server stands that has no status yet.
+    fileprivate var firstPhase: Phase { failure != nil ? .failed : isRefreshable ? .loading : .empty }
 }

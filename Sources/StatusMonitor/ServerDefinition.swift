@@ -12,6 +12,10 @@ public struct ServerDefinition: Hashable, Sendable {
     public var source: String
     /// What is shown until it has a status.
     public var placeholder: String
+    /// Whether its status is loaded: now, and whenever somebody asks for it.
+    public var isRefreshable: Bool
+    /// How long a status holds; nil: for ever.
+    public var timeToLive: Duration?
     /// Why it cannot be followed; nil where it can.
     public var failure: String?
 
@@ -21,12 +25,14 @@ public struct ServerDefinition: Hashable, Sendable {
     /// A definition with what belongs to it.
     public init(
         name: ServerName, summary: String? = nil, source: String, placeholder: String = defaultPlaceholder,
-        failure: String? = nil
+        isRefreshable: Bool = false, timeToLive: Duration? = nil, failure: String? = nil
     ) {
         self.name = name
         self.summary = summary
         self.source = source
         self.placeholder = placeholder
+        self.isRefreshable = isRefreshable
+        self.timeToLive = timeToLive
         self.failure = failure
     }
 }

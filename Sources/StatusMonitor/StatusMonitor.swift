@@ -13,8 +13,9 @@ public final class StatusMonitor: Sendable {
     /// Where servers post their notifications.
     public let center: NotificationCenter
 
+    let clock: @Sendable () -> Moment
     private let ledger: Mutex<Ledger>
-    private let now: @Sendable () -> Timestamp
+    private let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
 
     /// A monitor without servers.
     ///
@@ -22,13 +23,13 @@ public final class StatusMonitor: Sendable {
     ///   - epoch: names this life of the daemon, for cursors.
     ///   - capacity: how many events a reader may be behind before it gets a gap.
     ///   - center: where servers post their notifications.
-    ///   - now: the wall clock.
+    ///   - clock: tells the time.
     public init(
         epoch: String = .randomEpoch(), capacity: Int = 4096, center: NotificationCenter = .default,
-        now: @escaping @Sendable () -> Timestamp = Timestamp.now
+        clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
         self.center = center
-        self.now = now
+        self.clock = clock
         ledger = Mutex(Ledger(epoch: epoch, capacity: capacity))
     }
 
@@ -60,7 +61,9 @@ public final class StatusMonitor: Sendable {
 
     /// Adds a server; returns whether there was none of that name.
     @discardableResult
-    public func add(_ definition: ServerDefinition) -> Bool { follow(ledger.withLock { $0.add(definition) }) != nil }
+    public func add(_ definition: ServerDefinition) -> Bool {
+        follow(ifAny: ledger.withLock { $0.add(definition) }) != nil
+    }
 
     /// Removes a server.
     ///
@@ -75,7 +78,7 @@ public final class StatusMonitor: Sendable {
     ///
     /// What it said last stays.
     public func redefine(_ definition: ServerDefinition) throws(MonitorError) {
-        follow(try withLedger { ledger throws(MonitorError) in try ledger.redefine(definition) })
+        try change { ledger, now throws(MonitorError) in try ledger.redefine(definition, at: now) }
     }
 
     // MARK: Statuses
@@ -83,7 +86,7 @@ public final class StatusMonitor: Sendable {
     /// Posts a status of a server; returns the revision of the event.
     @discardableResult
     public func post(_ text: StatusText, level: Level = .ok, to name: ServerName) throws(MonitorError) -> Int {
-        let now = now()
+        let now = clock()
         return follow(
             try withLedger { ledger throws(MonitorError) in
                 try ledger.post(text, level: level, to: name, at: now)
@@ -94,8 +97,7 @@ public final class StatusMonitor: Sendable {
     ///
     /// One that has no status yet stays without.
     public func touch(_ name: ServerName) throws(MonitorError) {
-        let now = now()
-        follow(try withLedger { ledger throws(MonitorError) in try ledger.touch(name, at: now) })
+        try change { ledger, now throws(MonitorError) in try ledger.touch(name, at: now) }
     }
 
     // MARK: Selecting
@@ -116,7 +118,7 @@ public final class StatusMonitor: Sendable {
                 isChange: consequences != nil, cursor: ledger.cursor)
             return (change, consequences)
         }
-        follow(consequences)
+        follow(ifAny: consequences)
         if change.isChange { postSelection() }
         return change
     }
@@ -129,13 +131,14 @@ public final class StatusMonitor: Sendable {
     ///   - target: which events.
     ///   - updates: whether also statuses posted again unchanged.
     ///   - since: go on behind this cursor. One of another life of the daemon, or too old, begins with a gap and a snapshot.
+    ///   - mayComeLater: whether to wait for a server that there is not yet, instead of throwing.
     ///   - onEvents: called, on whatever thread a change is made, when there is something to read after ``Watch/next()`` had returned nil.
     public func watch(
-        _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil,
+        _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable () -> Void
     ) throws(MonitorError) -> Watch {
         let id = try withLedger { ledger throws(MonitorError) in
-            try ledger.watch(target, updates: updates, since: since, wake: onEvents)
+            try ledger.watch(target, updates: updates, since: since, mayComeLater: mayComeLater, wake: onEvents)
         }
         return Watch(id: id, monitor: self)
     }
@@ -157,10 +160,33 @@ public final class StatusMonitor: Sendable {
         return follow(consequences)
     }
 
+    // MARK: Staleness
+
+    /// Has `schedule` called, on whatever thread it comes up, with the time since boot at which ``expire()`` is to be called next.
+    ///
+    /// Each time that it is told replaces the one before.
+    public func scheduleExpiry(with schedule: @escaping @Sendable (Duration) -> Void) {
+        onExpiry.withLock { $0 = schedule }
+        expire()
+    }
+
+    /// Marks the servers whose status is older than their time to live.
+    public func expire() {
+        let now = clock()
+        for consequences in ledger.withLock({ $0.expire(at: now) }) { follow(consequences) }
+    }
+
     // MARK: -
 
+    /// Changes the ledger and does what follows from it; returns the revision of the change, nil where there was none.
+    @discardableResult
+    func change(_ body: (inout Ledger, Moment) throws(MonitorError) -> Consequences?) throws(MonitorError) -> Int? {
+        let now = clock()
+        return follow(ifAny: try withLedger { ledger throws(MonitorError) in try body(&ledger, now) })
+    }
+
     /// `Mutex.withLock` for bodies that throw a ``MonitorError``.
-    private func withLedger<T: Sendable>(
+    func withLedger<T: Sendable>(
         _ body: (inout Ledger) throws(MonitorError) -> T
     ) throws(MonitorError) -> T {
         let result: Result<T, MonitorError> = ledger.withLock { ledger in
@@ -173,11 +199,12 @@ public final class StatusMonitor: Sendable {
     private func follow(_ consequences: Consequences) -> Int {
         if let (server, update) = consequences.update { server.post(update, to: center) }
         for wake in consequences.wakes { wake() }
+        if let expiry = consequences.expiry { onExpiry.withLock { $0 }?(expiry) }
         return consequences.revision
     }
 
     @discardableResult
-    private func follow(_ consequences: Consequences?) -> Int? { consequences.map { follow($0) as Int } }
+    private func follow(ifAny consequences: Consequences?) -> Int? { consequences.map { follow($0) } }
 
     private func postSelection() { center.post(name: .didSelectServer, object: self) }
 }
@@ -187,14 +214,5 @@ extension String {
     public static func randomEpoch() -> String {
         let digits = String(UInt128.random(in: 0...UInt128.max), radix: 16)
         return String(repeating: "0", count: 32 - digits.count) + digits
-    }
-}
-
-extension Timestamp {
-    /// The wall clock's time.
-    public static func now() -> Timestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }

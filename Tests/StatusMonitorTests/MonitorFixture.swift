@@ -14,7 +14,8 @@ struct MonitorFixture {
     init(servers: [String] = ["a", "b"], capacity: Int = 64) {
         let clock = clock
         monitor = StatusMonitor(epoch: "test", capacity: capacity, center: center) {
-            Timestamp(milliseconds: clock.milliseconds.withLock { $0 })
+            let time = clock.milliseconds.withLock { $0 }
+            return Moment(wall: Timestamp(milliseconds: time), boot: .milliseconds(time))
         }
         for server in servers { monitor.add(ServerDefinition(name: name(server), source: "push")) }
     }

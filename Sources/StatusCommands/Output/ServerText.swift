@@ -70,7 +70,9 @@ enum ServerText {
             return [style.faint("-- selected ") + line(server, style)]
         case .added, .removed:
             return event.server.map { [style.faint("-- \(event.kind.rawValue) ") + $0.name.rawValue] } ?? []
-        case .changed, .updated, .refreshing, .refreshed: return event.server.map { [line($0, style)] } ?? []
+        // What a refresh found is told by the change that it led to.
+        case .refreshing, .refreshed: return []
+        case .changed, .updated: return event.server.map { [line($0, style)] } ?? []
         }
     }
 
@@ -78,8 +80,13 @@ enum ServerText {
 
     private static func line(_ server: ServerState, _ style: Style) -> String {
         let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
-        return
-            "\(style.faint(time)) \(server.name): \(headline(server)) [\(style.level(levelWord(server), of: server))]"
+        let word = style.level(levelWord(server), of: server)
+        return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
+    }
+
+    /// Why the status that is shown is not all there is to say: a failed load, or one that does not count yet.
+    static func reason(for server: ServerState) -> String {
+        server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
     }
 
     /// The status's text, or in brackets why there is none.

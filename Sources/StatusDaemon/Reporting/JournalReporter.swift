@@ -113,7 +113,7 @@ final class JournalReporter {
         account.newest = nil
         account.lastText = server.headline
         let note = omitted > 0 ? " (\(omitted) changes before it left out)" : ""
-        write(.changed, server, "\(server.name): \(server.headline)\(note)", metadata: metadata)
+        write(.changed, server, "\(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
     }
 
     /// Writes what was left out last of the servers that have waited longest.
@@ -153,7 +153,7 @@ final class JournalReporter {
         guard let server = event.server else {
             return logger.log(.selected, level: .notice, "No server selected")
         }
-        write(.selected, server, "Selected \(server.name): \(server.headline)")
+        write(.selected, server, "Selected \(server.name): \(server.markedHeadline)")
     }
 
     private func write(
@@ -174,7 +174,7 @@ final class JournalReporter {
 extension ServerState {
     /// How loud a change is in the journal.
     fileprivate var journalLevel: Logger.Level {
-        if phase == .failed { return .warning }
+        if phase == .failed || isStale { return .warning }
         switch status?.level {
         case .critical: return .error
         case .warning, .unknown: return .warning

@@ -29,7 +29,7 @@ final class ServiceManagerReporter {
     /// The line for a report.
     nonisolated static func line(for server: ServerState?) -> String {
         guard let server else { return "No server selected" }
-        return "\(server.name): \(server.headline)"
+        return "\(server.name): \(server.markedHeadline)"
     }
 
     func show(_ report: Report) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// How long a server's status holds.
+struct Freshness {
+    /// What the configuration says; nil where a status holds for ever.
+    var timeToLive: Duration?
+    /// What the server itself asked for, which goes before the configuration.
+    var ownTimeToLive: Duration?
+    /// The time since boot at which the status was posted last; nil where there is none.
+    var refreshedAt: Duration?
+
+    /// The time since boot from which on the status is stale.
+    var expiry: Duration? {
+        guard let refreshedAt, let timeToLive = ownTimeToLive ?? timeToLive else { return nil }
+        return refreshedAt + timeToLive
+    }
+
+    /// Whether the status is older than it may be.
+    func isStale(at now: Moment) -> Bool { expiry.map { $0 <= now.boot } ?? false }
+}
+
+extension Ledger {
+    /// Takes how long a server itself says that its status holds; nil: as long as its configuration says.
+    mutating func setTimeToLive(
+        _ timeToLive: Duration?, of name: ServerName, at now: Moment
+    ) throws(MonitorError) -> Consequences {
+        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
+        records.values[index].freshness.ownTimeToLive = timeToLive
+        let record = records.values[index]
+        var consequences = Consequences(revision: log.latest)
+        if record.state.isStale, !record.freshness.isStale(at: now) {
+            records.values[index].state.isStale = false
+            consequences = append(.changed, at: index)
+        }
+        consequences.expiry = noteExpiry(of: records.values[index])
+        return consequences
+    }
+
+    /// Marks what is stale now; the last consequence says when to look again.
+    mutating func expire(at now: Moment) -> [Consequences] {
+        nextExpiry = nil
+        var all: [Consequences] = []
+        for index in records.indices where records.values[index].state.status != nil {
+            let record = records.values[index]
+            guard !record.state.isStale, let expiry = record.freshness.expiry else { continue }
+            if expiry <= now.boot {
+                records.values[index].state.isStale = true
+                all.append(append(.changed, at: index))
+            } else {
+                nextExpiry = min(expiry, nextExpiry ?? expiry)
+            }
+        }
+        if let nextExpiry { all.append(Consequences(revision: log.latest, expiry: nextExpiry)) }
+        return all
+    }
+
+    /// Notes when a server's status goes stale; returns that time where nobody was told to look so early.
+    mutating func noteExpiry(of record: Record) -> Duration? {
+        guard !record.state.isStale, let expiry = record.freshness.expiry else { return nil }
+        if let nextExpiry, nextExpiry <= expiry { return nil }
+        nextExpiry = expiry
+        return expiry
+    }
+}

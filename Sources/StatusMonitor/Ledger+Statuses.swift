@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+extension Ledger {
+    /// Takes a status.
+    ///
+    /// It is a change where text, level, phase or staleness become another, else an update.
+    mutating func post(
+        _ text: StatusText, level: Level, to name: ServerName, at now: Moment
+    ) throws(MonitorError) -> Consequences {
+        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
+        let isChange = records.values[index].state.take(text, level: level, at: now.wall)
+        return appendFresh(isChange, at: index, now)
+    }
+
+    /// Notes a sign of life that says nothing new; nil where the server has no status to be kept fresh.
+    mutating func touch(_ name: ServerName, at now: Moment) throws(MonitorError) -> Consequences? {
+        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
+        guard records.values[index].state.status != nil else { return nil }
+        let wasStale = records.values[index].state.isStale
+        records.values[index].state.status?.updatedAt = now.wall
+        records.values[index].state.isStale = false
+        return appendFresh(wasStale, at: index, now)
+    }
+
+    private mutating func appendFresh(
+        _ isChange: Bool, at index: Dictionary<ServerName, Record>.Index, _ now: Moment
+    ) -> Consequences {
+        records.values[index].freshness.refreshedAt = now.boot
+        var consequences = append(isChange ? .changed : .updated, at: index)
+        consequences.expiry = noteExpiry(of: records.values[index])
+        return consequences
+    }
+
+    // MARK: Loads
+
+    /// Notes that a load failed; the last status stays.
+    mutating func fail(_ name: ServerName, _ reason: String) throws(MonitorError) -> Consequences {
+        try finishLoad(of: name) { state in
+            state.phase = .failed
+            state.message = reason
+        }
+    }
+
+    /// Notes that a load ended with nothing to show, and why.
+    mutating func empty(_ name: ServerName, _ reason: String) throws(MonitorError) -> Consequences {
+        try finishLoad(of: name) { state in
+            state.phase = .empty
+            state.message = reason
+            state.status = nil
+            state.isStale = false
+        }
+    }
+
+    private mutating func finishLoad(
+        of name: ServerName, _ body: (inout ServerState) -> Void
+    ) throws(MonitorError) -> Consequences {
+        guard let before = records[name]?.state else { throw .noSuchServer(name) }
+        mutate(name) { body(&$0.state) }
+        return append(records[name]?.state == before ? .updated : .changed, about: name)
+    }
+
+    /// Notes what a load found that does not count yet; nil where it is known already, or nothing is shown that it could be beside.
+    mutating func remark(_ remark: String, about name: ServerName) throws(MonitorError) -> Consequences? {
+        guard let state = records[name]?.state else { throw .noSuchServer(name) }
+        guard state.phase == .loaded, state.message != remark else { return nil }
+        mutate(name) { $0.state.message = remark }
+        return append(.updated, about: name)
+    }
+
+    /// A load that somebody asked for begins or has ended; nil where that is known already.
+    mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(MonitorError) -> Consequences? {
+        guard let state = records[name]?.state else { throw .noSuchServer(name) }
+        guard state.isRefreshing != isRefreshing else { return nil }
+        mutate(name) { $0.state.isRefreshing = isRefreshing }
+        return append(isRefreshing ? .refreshing : .refreshed, about: name)
+    }
+}
+
+extension ServerState {
+    /// Takes a status; returns whether text, level or phase became another by it.
+    fileprivate mutating func take(_ text: StatusText, level: Level, at now: Timestamp) -> Bool {
+        if phase == .loaded, status?.text == text, status?.level == level, !isStale {
+            status?.updatedAt = now
+            message = nil
+            return false
+        }
+        let isSame = status?.text == text && status?.level == level
+        status = Status(
+            text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now, updatedAt: now)
+        phase = .loaded
+        message = nil
+        isStale = false
+        return true
+    }
+}

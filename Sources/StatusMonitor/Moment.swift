@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import StatusModel
+
+/// A moment by both clocks: the one that people read, and the one that decides.
+public struct Moment: Sendable, Equatable {
+    /// The wall clock, which may jump.
+    public var wall: Timestamp
+    /// The time since the machine was booted, time spent suspended included (`CLOCK_BOOTTIME`).
+    public var boot: Duration
+
+    /// A moment by both clocks.
+    public init(wall: Timestamp, boot: Duration) {
+        self.wall = wall
+        self.boot = boot
+    }
+
+    /// This moment.
+    public static func now() -> Moment {
+        let wall = time(of: CLOCK_REALTIME)
+        let boot = time(of: CLOCK_BOOTTIME)
+        return Moment(
+            wall: Timestamp(milliseconds: Int64(wall.tv_sec) * 1000 + Int64(wall.tv_nsec) / 1_000_000),
+            boot: .seconds(boot.tv_sec) + .nanoseconds(boot.tv_nsec))
+    }
+
+    private static func time(of clock: clockid_t) -> timespec {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return time
+    }
+}

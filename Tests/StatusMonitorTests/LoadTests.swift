@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Testing
+
+@Suite("The load of a server") struct LoadTests {
+    private let fixture = MonitorFixture(servers: [])
+    private let disk = name("disk")
+    private var monitor: StatusMonitor { fixture.monitor }
+
+    init() { monitor.add(ServerDefinition(name: disk, source: "exec", isRefreshable: true)) }
+
+    private func state() throws -> ServerState { try monitor.state(of: disk) }
+
+    @Test("it is loading until its first load has ended")
+    func loading() throws {
+        #expect(try state().phase == .loading)
+        #expect(try state().isRefreshable)
+        try fixture.post("DISK OK", to: "disk")
+        #expect(try state().phase == .loaded)
+    }
+
+    @Test("a load that fails keeps the status, and says why; so does the headline that people see")
+    func failed() throws {
+        try fixture.post("DISK OK", to: "disk")
+        let watch = try fixture.watch(.all, updates: true)
+        _ = watch.next()
+        try monitor.fail(disk, "timed out after 10 s")
+        try monitor.fail(disk, "timed out after 10 s")
+        #expect(watch.lines() == ["changed disk DISK OK", "updated disk DISK OK"])
+        #expect(try state().phase == .failed)
+        #expect(try state().markedHeadline == "DISK OK (failed: timed out after 10 s)")
+        #expect(try !state().isHealthy)
+        try fixture.post("DISK OK", to: "disk")
+        #expect(watch.lines() == ["changed disk DISK OK"])
+        #expect(try state().message == nil)
+    }
+
+    @Test("a load that ends with nothing to show leaves nothing to show")
+    func empty() throws {
+        try fixture.post("active", to: "disk")
+        try monitor.empty(disk, "there is no such unit")
+        #expect(try state().phase == .empty)
+        #expect(try state().status == nil)
+        #expect(try state().headline == "there is no such unit")
+    }
+
+    @Test("what does not count yet stands beside the status until the next one, and is no change")
+    func remark() throws {
+        try monitor.remark("connection refused", about: disk)
+        #expect(try state().message == "no status yet")
+        try fixture.post("connected", to: "disk")
+        let changes = try fixture.watch(.all)
+        _ = changes.next()
+        try monitor.remark("connection refused", about: disk)
+        #expect(try state().message == "connection refused")
+        #expect(try state().markedHeadline == "connected")
+        try fixture.post("connected", to: "disk")
+        #expect(try state().message == nil)
+        #expect(changes.lines() == [])
+    }
+
+    @Test("a refresh is seen while it runs, once however many ask, and its end is an event after what it found")
+    func refresh() throws {
+        let watch = try fixture.watch(.server(disk))
+        _ = watch.next()
+        let began = try monitor.beginRefresh(of: disk)
+        #expect(began.kind == .refreshing)
+        #expect(began.server?.isRefreshing == true)
+        try monitor.beginRefresh(of: disk)
+        try fixture.post("DISK OK", to: "disk")
+        try monitor.endRefresh(of: disk)
+        try monitor.endRefresh(of: disk)
+        #expect(watch.lines() == ["refreshing disk no status yet", "changed disk DISK OK", "refreshed disk DISK OK"])
+        #expect(try !state().isRefreshing)
+    }
+
+    @Test("a new definition keeps the status and the phase that follows from it")
+    func redefined() throws {
+        try fixture.post("DISK OK", to: "disk")
+        try monitor.fail(disk, "timed out after 10 s")
+        try monitor.redefine(ServerDefinition(name: disk, summary: "The disk", source: "exec", isRefreshable: true))
+        #expect(try state().phase == .loaded)
+        #expect(try state().status?.text.rawValue == "DISK OK")
+    }
+
+    @Test("a reader may wait for a server that comes later")
+    func comesLater() throws {
+        let watch = try monitor.watch(.server(name("late")), mayComeLater: true) {}
+        #expect(watch.lines() == ["snapshot -"])
+        monitor.add(ServerDefinition(name: name("late"), source: "push"))
+        try fixture.post("here", to: "late")
+        #expect(watch.lines() == ["added late no status yet", "changed late here"])
+        #expect(throws: MonitorError.noSuchServer(name("never"))) { try fixture.watch(.server(name("never"))) }
+    }
+}

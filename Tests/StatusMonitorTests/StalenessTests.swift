@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Synchronization
+import Testing
+
+@Suite("A status can go stale") struct StalenessTests {
+    private let fixture = MonitorFixture(servers: [])
+    private var monitor: StatusMonitor { fixture.monitor }
+
+    private func add(_ server: String, timeToLive: Duration?) {
+        monitor.add(ServerDefinition(name: name(server), source: "push", timeToLive: timeToLive))
+    }
+
+    private func isStale(_ server: String) throws -> Bool { try monitor.state(of: name(server)).isStale }
+
+    @Test("past its time to live it is stale; posting the same again makes it fresh; both are changes")
+    func changes() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("Signed In", to: "a")
+        let watch = try fixture.watch(.all)
+        _ = watch.next()
+        fixture.advance(by: 9_999)
+        monitor.expire()
+        #expect(try !isStale("a"))
+        fixture.advance(by: 1)
+        monitor.expire()
+        monitor.expire()
+        #expect(try isStale("a"))
+        #expect(watch.lines() == ["changed a Signed In"])
+        try fixture.post("Signed In", to: "a")
+        #expect(try !isStale("a"))
+        #expect(try monitor.state(of: name("a")).status?.changedAt.milliseconds == 0)
+        #expect(watch.lines() == ["changed a Signed In"])
+    }
+
+    @Test("a sign of life keeps it fresh, and makes it fresh again")
+    func touched() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("Serving", to: "a")
+        fixture.advance(by: 9_000)
+        try monitor.touch(name("a"))
+        fixture.advance(by: 9_000)
+        monitor.expire()
+        #expect(try !isStale("a"))
+        fixture.advance(by: 1_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try monitor.touch(name("a"))
+        #expect(try !isStale("a"))
+    }
+
+    @Test("whoever looks is told when to look next, and only when that is earlier than he knows")
+    func schedule() throws {
+        let times = Mutex<[Duration]>([])
+        monitor.scheduleExpiry { time in times.withLock { $0.append(time) } }
+        add("a", timeToLive: .seconds(10))
+        add("b", timeToLive: .seconds(5))
+        try fixture.post("1", to: "a")
+        fixture.advance(by: 1_000)
+        try fixture.post("2", to: "a")
+        try fixture.post("1", to: "b")
+        #expect(times.withLock { $0 } == [.seconds(10), .seconds(6)])
+        fixture.advance(by: 5_000)
+        monitor.expire()
+        #expect(try isStale("b"))
+        #expect(times.withLock { $0.last } == .seconds(11))
+    }
+
+    @Test("one that has no status, or no time to live, is never stale")
+    func never() throws {
+        add("a", timeToLive: .seconds(1))
+        add("b", timeToLive: nil)
+        try fixture.post("1", to: "b")
+        fixture.advance(by: 1_000_000_000)
+        monitor.expire()
+        #expect(try !isStale("a"))
+        #expect(try !isStale("b"))
+    }
+
+    @Test("what a server asks for itself goes before its configuration, until it takes that back")
+    func ownTimeToLive() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("Serving", to: "a")
+        try monitor.setTimeToLive(.seconds(1), of: name("a"))
+        fixture.advance(by: 1_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try monitor.setTimeToLive(nil, of: name("a"))
+        #expect(try !isStale("a"))
+    }
+
+    @Test("a longer time to live in a new configuration makes it fresh again")
+    func redefined() throws {
+        add("a", timeToLive: .seconds(1))
+        try fixture.post("Serving", to: "a")
+        fixture.advance(by: 2_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try monitor.redefine(ServerDefinition(name: name("a"), source: "push", timeToLive: .seconds(3)))
+        #expect(try !isStale("a"))
+        fixture.advance(by: 1_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+    }
+}
