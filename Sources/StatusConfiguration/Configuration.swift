@@ -10,7 +10,7 @@ public struct Configuration: Equatable, Sendable {
     public var acceptsAny = false
     /// The servers, by name.
     public var servers: [ServerName: ServerConfiguration] = [:]
-    /// The bounds of what clients may use.
+    /// The bounds of what clients and checks may use.
     public var limits = LimitsConfiguration()
 
     /// A configuration without servers, in which only configured ones may post.
@@ -24,52 +24,7 @@ public struct Configuration: Equatable, Sendable {
     }
 }
 
-/// One server's configuration.
-public struct ServerConfiguration: Equatable, Sendable {
-    /// What people are told about it.
-    public var summary: String?
-    /// Where its statuses come from.
-    public var source: SourceConfiguration
-    /// What is shown until it has a status.
-    public var placeholder: String
-    /// Why it cannot be followed; nil where it can.
-    public var failure: String?
-    /// The file that says so.
-    public var origin: Origin
-
-    /// A server's configuration with what belongs to it.
-    public init(
-        summary: String? = nil, source: SourceConfiguration, placeholder: String, failure: String? = nil, origin: Origin
-    ) {
-        self.summary = summary
-        self.source = source
-        self.placeholder = placeholder
-        self.failure = failure
-        self.origin = origin
-    }
-}
-
-/// Where a server's statuses come from.
-public enum SourceConfiguration: Equatable, Sendable {
-    /// `push: true`: whoever may post, posts.
-    case push
-    /// `notify: true`: a datagram socket for any program that speaks sd_notify(3); `notify: { users: […] }` names users who
-    /// may send beside root, the daemon's own user and the group statusd.
-    case notify(users: [String])
-    /// None that works: the server shows as failed.
-    case none
-
-    /// The word that users see.
-    public var word: String {
-        switch self {
-        case .push: "push"
-        case .notify: "notify"
-        case .none: "none"
-        }
-    }
-}
-
-/// The bounds of what clients may use.
+/// The bounds of what clients and checks may use.
 public struct LimitsConfiguration: Equatable, Sendable {
     /// The longest message of a client, in bytes.
     public var message = 64 * 1024
@@ -79,6 +34,10 @@ public struct LimitsConfiguration: Equatable, Sendable {
     public var connections = 128
     /// How many servers there may be that nobody configured.
     public var servers = 4096
+    /// How many checks may run side by side.
+    public var checks = 128
+    /// How many of these may be processes.
+    public var processes = 16
 
     /// The limits that hold where no file says otherwise.
     public init() {}

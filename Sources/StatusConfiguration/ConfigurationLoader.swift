@@ -52,18 +52,16 @@ public struct ConfigurationLoader: Sendable {
 /// Puts fragments together: what is said later holds.
 private struct ConfigurationMerger {
     private var configuration = Configuration()
-    private var placeholder = defaultPlaceholder
+    private var defaults = ServerOptions()
     private var drafts: [ServerName: ServerDraft] = [:]
     private var problems: [Problem] = []
     private var failedFiles: Set<String> = []
     private var selectOrigin: Origin?
 
-    private static let defaultPlaceholder = "no status yet"
-
     mutating func add(_ fragment: ConfigurationFragment) {
         if let select = fragment.select { (configuration.select, selectOrigin) = (select.server, select.origin) }
         if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
-        if let placeholder = fragment.placeholder { self.placeholder = placeholder }
+        defaults = fragment.defaults.over(defaults)
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
         for (name, draft) in fragment.servers { drafts[name] = draft }
         problems += fragment.warnings
@@ -76,15 +74,28 @@ private struct ConfigurationMerger {
 
     consuming func finish() -> LoadedConfiguration {
         for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
-            configuration.servers[name] = ServerConfiguration(
-                summary: draft.summary, source: draft.source, placeholder: draft.placeholder ?? placeholder,
-                failure: draft.failure.map { "\(draft.origin): \($0)" }, origin: draft.origin)
+            let server = draft.configuration(with: defaults)
+            configuration.servers[name] = server
+            checkTimes(of: name, server)
             if let failure = draft.failure {
                 problems.append(Problem(.error, at: draft.origin, server: name, reason: failure))
             }
         }
         checkSelection()
         return LoadedConfiguration(configuration: configuration, problems: problems, failedFiles: failedFiles)
+    }
+
+    /// A check whose status is stale before the next load is due was not meant so.
+    private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
+        guard server.source.isCheck, let timeToLive = server.timeToLive, timeToLive <= server.schedule.interval else {
+            return
+        }
+        problems.append(
+            Problem(
+                .warning, at: server.origin, server: name,
+                reason:
+                    "“ttl” is not longer than “interval”, so that its status is stale before the next load; make it longer"
+            ))
     }
 
     /// Where all files are known, a first selection that nobody can ever post to is a mistake.

@@ -5,26 +5,6 @@ import StatusConfiguration
 import StatusModel
 import Testing
 
-/// A directory for configuration files, removed with the test.
-final class ConfigurationFolder: Sendable {
-    let path: String
-
-    init() throws {
-        path = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
-        try FileManager.default.createDirectory(atPath: path + "/conf.d", withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(atPath: path) }
-
-    func write(_ text: String, to file: String = "statusd.yaml") throws {
-        try text.write(toFile: path + "/" + file, atomically: true, encoding: .utf8)
-    }
-
-    func load() throws -> LoadedConfiguration {
-        try ConfigurationLoader(location: ConfigurationLocation(path: path)).load()
-    }
-}
-
 @Suite("Configuration") struct ConfigurationLoaderTests {
     private let folder: ConfigurationFolder
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Yams
+
+/// Reads what is asked of an HTTP server.
+struct HTTPReader {
+    let reader: NodeReader
+    private let name: ServerName
+    private(set) var warnings: [Problem] = []
+
+    private static let keys = ["url", "status", "contains", "ca", "method", "headers", "redirects"]
+
+    init(_ reader: NodeReader, name: ServerName) {
+        self.reader = reader
+        self.name = name
+    }
+
+    /// Reads a URL, or a mapping that has one.
+    mutating func read(_ node: Node) throws(Problem) -> HTTPConfiguration {
+        guard let mapping = node.mapping else { return HTTPConfiguration(url: try url(node, of: "http")) }
+        var configuration = HTTPConfiguration(url: "")
+        for (key, value) in mapping { try read(key, value, into: &configuration) }
+        guard !configuration.url.isEmpty else {
+            throw reader.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health")
+        }
+        return configuration
+    }
+
+    private mutating func read(
+        _ key: Node, _ value: Node, into configuration: inout HTTPConfiguration
+    ) throws(Problem) {
+        switch key.string {
+        case "url": configuration.url = try url(value, of: "url")
+        case "status": configuration.statusCodes = try statusCodes(value)
+        case "contains": configuration.contains = try reader.string(value, of: "contains")
+        case "ca": configuration.certificateAuthority = try path(value)
+        case "method": configuration.method = try method(value)
+        case "headers": configuration.headers = try headers(value)
+        case "redirects": configuration.redirects = try reader.count(value, of: "redirects", in: 0...20)
+        default: warnings.append(reader.unknown(key, among: Self.keys, within: "http", of: name))
+        }
+    }
+
+    private func url(_ node: Node, of key: String) throws(Problem) -> String {
+        let what = "a URL that begins with http:// or https://"
+        let url = try reader.string(node, of: key, what)
+        let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
+        let host = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
+        guard !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+            throw reader.problem(at: node, "“\(key)” must be \(what)")
+        }
+        return url
+    }
+
+    /// `200`, `200-299`, or a list of such.
+    private func statusCodes(_ node: Node) throws(Problem) -> [ClosedRange<Int>] {
+        guard let nodes = node.sequence else { return [try statusRange(node)] }
+        var ranges: [ClosedRange<Int>] = []
+        for node in nodes { ranges.append(try statusRange(node)) }
+        if ranges.isEmpty { throw reader.problem(at: node, "“status” must name at least one status") }
+        return ranges
+    }
+
+    private func statusRange(_ node: Node) throws(Problem) -> ClosedRange<Int> {
+        let bounds = (node.scalar?.string ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        guard let first = bounds.first ?? nil, let last = bounds.last ?? nil, bounds.count <= 2, first <= last,
+            (100...599).contains(first), (100...599).contains(last)
+        else {
+            throw reader.problem(at: node, "“status” must be a status of HTTP, such as 200, 200-299 or [200, 204]")
+        }
+        return first...last
+    }
+
+    private func path(_ node: Node) throws(Problem) -> String {
+        let what = "the absolute path of a file with certificates, in PEM"
+        let path = try reader.string(node, of: "ca", what)
+        guard path.hasPrefix("/") else { throw reader.problem(at: node, "“ca” must be \(what)") }
+        return path
+    }
+
+    private func method(_ node: Node) throws(Problem) -> String {
+        let method = try reader.string(node, of: "method", "a method of HTTP, such as GET or HEAD")
+        guard method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
+            throw reader.problem(at: node, "“method” must be a method of HTTP, such as GET or HEAD")
+        }
+        return method
+    }
+
+    private func headers(_ node: Node) throws(Problem) -> [String] {
+        guard let mapping = node.mapping else {
+            throw reader.problem(at: node, "“headers” must be a mapping such as “{ Accept: text/plain }”")
+        }
+        var headers: [String] = []
+        for (key, value) in mapping {
+            guard let name = key.scalar?.string, Self.isToken(name) else {
+                throw reader.problem(at: key, "“\(reader.word(key))” is no header field's name")
+            }
+            guard let text = value.scalar?.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+            else {
+                throw reader.problem(at: value, "the value of the header field “\(name)” must be one line of text")
+            }
+            headers.append("\(name): \(text)")
+        }
+        return headers
+    }
+
+    /// Whether it is a token of RFC 9110, section 5.6.2.
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                byte > 0x20 && byte < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains(byte)
+            }
+    }
+}

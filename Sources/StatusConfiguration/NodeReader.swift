@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Yams
+
+/// Reads values out of one file's YAML, where every mistake has its line.
+struct NodeReader {
+    let file: String
+
+    func origin(of node: Node) -> Origin { Origin(file: file, line: node.mark?.line) }
+
+    func problem(at node: Node, _ reason: String) -> Problem {
+        Problem(.error, at: origin(of: node), reason: reason)
+    }
+
+    /// A warning that a key says nothing to anybody.
+    func unknown(
+        _ key: Node, among known: [String], within section: String? = nil, of server: ServerName? = nil
+    ) -> Problem {
+        let place = section.map { " in “\($0)”" } ?? ""
+        return Problem(
+            .warning, at: origin(of: key), server: server,
+            reason: "“\(word(key))” is unknown\(place) and ignored; known are \(known.joined(separator: ", "))")
+    }
+
+    /// A key or value as it may be shown.
+    func word(_ node: Node) -> String { VisibleText.escape(node.scalar?.string ?? "?") }
+
+    /// A plain text: not null, not empty.
+    func string(_ node: Node, of key: String, _ what: String = "a text") throws(Problem) -> String {
+        guard let scalar = node.scalar, !node.isNull, !scalar.string.isEmpty, !scalar.string.utf8.contains(0) else {
+            throw problem(at: node, "“\(key)” must be \(what)")
+        }
+        return scalar.string
+    }
+
+    /// A text for people, made to fit a line.
+    func text(_ node: Node, of key: String) throws(Problem) -> String {
+        guard let text = StatusText(fitting: try string(node, of: key)) else {
+            throw problem(at: node, "“\(key)” must be a text")
+        }
+        return text.rawValue
+    }
+
+    func flag(_ node: Node, of key: String) throws(Problem) -> Bool {
+        guard let isOn = node.bool else { throw problem(at: node, "“\(key)” must be true or false") }
+        return isOn
+    }
+
+    func count(_ node: Node, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
+        guard let text = node.scalar?.string, let count = Count.parse(text), range.contains(count) else {
+            throw problem(
+                at: node,
+                "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound), K and M allowed")
+        }
+        return count
+    }
+
+    func duration(_ node: Node, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration {
+        guard let text = node.scalar?.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
+            throw problem(
+                at: node,
+                "“\(key)” must be a time from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound)), such as 30s or 5min"
+            )
+        }
+        return duration
+    }
+
+    /// The strings of a list; `what` says what it must be.
+    func strings(_ node: Node, of key: String, _ what: String) throws(Problem) -> [String] {
+        guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }
+        var strings: [String] = []
+        for node in nodes {
+            guard let string = node.scalar?.string, !string.utf8.contains(0) else {
+                throw problem(at: node, "“\(key)” must be \(what)")
+            }
+            strings.append(string)
+        }
+        return strings
+    }
+}
+
+extension Node {
+    /// Whether it is YAML's null: `~`, `null` or nothing.
+    var isNull: Bool {
+        guard let scalar, scalar.style == .any || scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+}

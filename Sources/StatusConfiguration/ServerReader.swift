@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Yams
+
+/// A server as one file describes it; what it leaves open comes from the defaults of all files.
+struct ServerDraft {
+    var summary: String?
+    var source = SourceConfiguration.none
+    var options = ServerOptions()
+    var failure: String?
+    var origin: Origin
+
+    /// The server, with what all files say of all servers where it says nothing itself.
+    func configuration(with defaults: ServerOptions) -> ServerConfiguration {
+        let options = options.over(defaults)
+        var configuration = ServerConfiguration(
+            summary: summary, source: source, placeholder: options.placeholder ?? ServerOptions.placeholder,
+            failure: failure.map { "\(origin): \($0)" }, origin: origin)
+        // What is followed by events holds until the next one.
+        if case .unit = source {} else { configuration.timeToLive = options.timeToLive }
+        configuration.schedule = options.schedule
+        return configuration
+    }
+}
+
+/// What may be said of one server, and under `defaults` of all.
+struct ServerOptions {
+    var placeholder: String?
+    var timeToLive: Duration?
+    var interval: Duration?
+    var timeout: Duration?
+    var failures: Int?
+    var successes: Int?
+
+    static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes"]
+
+    /// Those that say when a check runs and when its result counts.
+    static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
+
+    static let placeholder = "no status yet"
+
+    /// Takes one key's value; returns whether the key is one of these.
+    mutating func read(_ key: String?, _ value: Node, with reader: NodeReader) throws(Problem) -> Bool {
+        switch key {
+        case "placeholder": placeholder = try reader.text(value, of: "placeholder")
+        case "ttl": timeToLive = try reader.duration(value, of: "ttl", in: .milliseconds(100)...Self.longest)
+        case "interval": interval = try reader.duration(value, of: "interval", in: .milliseconds(100)...Self.longest)
+        case "timeout": timeout = try reader.duration(value, of: "timeout", in: .milliseconds(10)...Self.longest)
+        case "failures": failures = try reader.count(value, of: "failures", in: 1...1000)
+        case "successes": successes = try reader.count(value, of: "successes", in: 1...1000)
+        default: return false
+        }
+        return true
+    }
+
+    private static let longest = Duration.seconds(366 * 86_400)
+
+    /// These, and where they say nothing the others.
+    func over(_ others: ServerOptions) -> ServerOptions {
+        ServerOptions(
+            placeholder: placeholder ?? others.placeholder, timeToLive: timeToLive ?? others.timeToLive,
+            interval: interval ?? others.interval, timeout: timeout ?? others.timeout,
+            failures: failures ?? others.failures, successes: successes ?? others.successes)
+    }
+
+    var schedule: ScheduleConfiguration {
+        var schedule = ScheduleConfiguration()
+        if let interval { schedule.interval = interval }
+        if let timeout { schedule.timeout = timeout }
+        if let failures { schedule.failures = failures }
+        if let successes { schedule.successes = successes }
+        return schedule
+    }
+}
+
+/// Reads one server's mapping.
+struct ServerReader {
+    let reader: NodeReader
+    let name: ServerName
+    private(set) var warnings: [Problem] = []
+
+    init(_ reader: NodeReader, name: ServerName) {
+        self.reader = reader
+        self.name = name
+    }
+
+    static let keys = ["description"] + ServerOptions.keys + SourceReader.keys
+
+    /// Reads the server; a mistake in it disables this one only.
+    mutating func read(_ node: Node, key: Node) -> ServerDraft {
+        var draft = ServerDraft(origin: reader.origin(of: key))
+        do throws(Problem) {
+            try read(node, into: &draft)
+        } catch {
+            draft.failure = error.reason
+            draft.origin = error.origin
+        }
+        return draft
+    }
+
+    private mutating func read(_ node: Node, into draft: inout ServerDraft) throws(Problem) {
+        guard let mapping = node.mapping else {
+            throw reader.problem(at: node, "must be a mapping such as “{ push: true }”")
+        }
+        var sources: [SourceConfiguration] = []
+        var options: [Node] = []
+        for (key, value) in mapping {
+            if try draft.options.read(key.string, value, with: reader) {
+                options.append(key)
+            } else if key.string == "description" {
+                draft.summary = try reader.text(value, of: "description")
+            } else if let word = key.string, SourceReader.keys.contains(word) {
+                var sourceReader = SourceReader(reader, name: name)
+                if let source = try sourceReader.read(word, value) { sources.append(source) }
+                warnings += sourceReader.warnings
+            } else {
+                warnings.append(reader.unknown(key, among: Self.keys, of: name))
+            }
+        }
+        guard sources.count == 1 else {
+            let advice = SourceReader.keys.map { "“\($0)”" }.joined(separator: ", ")
+            throw reader.problem(
+                at: node,
+                sources.isEmpty ? "has no source; add one of \(advice)" : "has several sources; keep one of \(advice)")
+        }
+        draft.source = sources[0]
+        for key in options { warnIfMeaningless(key, for: draft.source) }
+    }
+
+    /// What is not followed by a schedule has no interval, and so on: said, since whoever wrote it expects something of it.
+    private mutating func warnIfMeaningless(_ key: Node, for source: SourceConfiguration) {
+        let users: String
+        switch (key.string, source) {
+        case (_, .exec), (_, .tcp), (_, .http): return
+        case ("ttl", .unit): users = "a unit's status is followed as long as the system bus is there"
+        case (let word?, _) where ServerOptions.scheduleKeys.contains(word): users = "it is for exec, tcp and http"
+        default: return
+        }
+        warnings.append(
+            Problem(
+                .warning, at: reader.origin(of: key), server: name,
+                reason: "“\(reader.word(key))” has no meaning for \(source.word) and is ignored; \(users)"))
+    }
+}

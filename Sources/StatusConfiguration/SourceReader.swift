@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Yams
+
+/// Reads where a server's statuses come from.
+struct SourceReader {
+    let reader: NodeReader
+    private let name: ServerName
+    private(set) var warnings: [Problem] = []
+
+    init(_ reader: NodeReader, name: ServerName) {
+        self.reader = reader
+        self.name = name
+    }
+
+    /// The keys that are a source each.
+    static let keys = ["push", "notify", "unit", "exec", "tcp", "http"]
+
+    /// Reads the value of one of ``keys``; nil where it says that the source is off.
+    mutating func read(_ key: String, _ node: Node) throws(Problem) -> SourceConfiguration? {
+        switch key {
+        case "push": try reader.flag(node, of: "push") ? .push : nil
+        case "notify": try notify(node)
+        case "unit": .unit(try unit(node))
+        case "exec": .exec(try command(node))
+        case "tcp": try endpoint(node)
+        default: .http(try http(node))
+        }
+    }
+
+    private func notify(_ node: Node) throws(Problem) -> SourceConfiguration? {
+        guard let mapping = node.mapping else {
+            guard let isOn = node.bool else {
+                throw reader.problem(
+                    at: node, "“notify” must be true, false or a mapping such as “{ users: [postgres] }”")
+            }
+            return isOn ? .notify(users: []) : nil
+        }
+        var users: [String] = []
+        for (key, value) in mapping {
+            guard key.string == "users" else {
+                throw reader.problem(at: key, "“notify” knows only “users”, not “\(reader.word(key))”")
+            }
+            users = try reader.strings(value, of: "users", "a list of user names or numbers")
+        }
+        return .notify(users: users)
+    }
+
+    private func unit(_ node: Node) throws(Problem) -> String {
+        let text = try reader.string(node, of: "unit", "a unit's name, such as nginx.service")
+        guard let name = UnitName.normalize(text) else {
+            throw reader.problem(
+                at: node,
+                "“\(reader.word(node))” is no unit's name; write one such as nginx.service or backup@home.service")
+        }
+        return name
+    }
+
+    private func command(_ node: Node) throws(Problem) -> [String] {
+        let what =
+            "a list, the command's absolute path and its arguments, such as [/usr/lib/nagios/plugins/check_disk, -w, 10%]"
+        let command = try reader.strings(node, of: "exec", what)
+        guard let path = command.first, path.hasPrefix("/") else {
+            throw reader.problem(at: node, "“exec” must be \(what)")
+        }
+        return command
+    }
+
+    private func endpoint(_ node: Node) throws(Problem) -> SourceConfiguration {
+        let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379"
+        let text = try reader.string(node, of: "tcp", what)
+        guard let (host, port) = Self.split(text) else { throw reader.problem(at: node, "“tcp” must be \(what)") }
+        return .tcp(host: host, port: port)
+    }
+
+    /// Takes a host and its port apart; nil where it is none.
+    private static func split(_ text: String) -> (host: String, port: UInt16)? {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {
+            return nil
+        }
+        var host = text[..<colon]
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        if isBracketed { host = host.dropFirst().dropLast() }
+        let isWellFormed = host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } && !host.contains { "[]/".contains($0) }
+        return !host.isEmpty && isWellFormed && host.contains(":") == isBracketed ? (String(host), port) : nil
+    }
+
+    private mutating func http(_ node: Node) throws(Problem) -> HTTPConfiguration {
+        var httpReader = HTTPReader(reader, name: name)
+        defer { warnings += httpReader.warnings }
+        return try httpReader.read(node)
+    }
+}

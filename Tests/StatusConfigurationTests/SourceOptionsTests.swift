@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusConfiguration
+import StatusModel
+import Testing
+
+@Suite("The options of sources") struct SourceOptionsTests {
+    private let folder: ConfigurationFolder
+
+    init() throws { folder = try ConfigurationFolder() }
+
+    private func load(_ text: String) throws -> (servers: [String: ServerConfiguration], problems: [Problem]) {
+        try folder.write(text)
+        let loaded = try folder.load()
+        let servers = loaded.configuration.servers.map { ($0.key.rawValue, $0.value) }
+        return (Dictionary(uniqueKeysWithValues: servers), loaded.problems)
+    }
+
+    @Test("each source is read with all that can be said of it")
+    func reads() throws {
+        let (servers, problems) = try load(
+            """
+            servers:
+              db: { unit: postgresql }
+              disk: { exec: [/bin/check, -w, 10%, ""], interval: 5min, timeout: 1min, failures: 2, successes: 3 }
+              cache: { tcp: "[::1]:6379", ttl: 1h 30min }
+              host: { tcp: "localhost:1" }
+              page: { http: http://127.0.0.1/ }
+              site:
+                http:
+                  url: https://127.0.0.1:8443/health
+                  status: [200, 300-302]
+                  contains: ready
+                  ca: /etc/ca.pem
+                  method: HEAD
+                  headers: { Accept: text/plain, X-Empty: "" }
+                  redirects: 0
+            """)
+        #expect(problems == [])
+        #expect(servers["db"]?.source == .unit("postgresql.service"))
+        #expect(servers["disk"]?.source == .exec(["/bin/check", "-w", "10%", ""]))
+        #expect(servers["disk"]?.schedule.interval == .seconds(300))
+        #expect(servers["disk"]?.schedule.timeout == .seconds(60))
+        #expect(servers["disk"]?.schedule.failures == 2)
+        #expect(servers["disk"]?.schedule.successes == 3)
+        #expect(servers["cache"]?.source == .tcp(host: "::1", port: 6379))
+        #expect(servers["cache"]?.timeToLive == .seconds(5400))
+        #expect(servers["host"]?.source == .tcp(host: "localhost", port: 1))
+        #expect(servers["page"]?.source == .http(HTTPConfiguration(url: "http://127.0.0.1/")))
+        var site = HTTPConfiguration(url: "https://127.0.0.1:8443/health")
+        site.statusCodes = [200...200, 300...302]
+        site.contains = "ready"
+        site.certificateAuthority = "/etc/ca.pem"
+        site.method = "HEAD"
+        site.headers = ["Accept: text/plain", "X-Empty: "]
+        site.redirects = 0
+        #expect(servers["site"]?.source == .http(site))
+    }
+
+    @Test("defaults hold for servers of all files, those of later files first, and a server's own word before them")
+    func defaults() throws {
+        try folder.write(
+            "defaults: { interval: 1h, ttl: 2h }\nservers: { a: { exec: [/a] } }", to: "conf.d/a.yaml")
+        let (servers, problems) = try load(
+            "defaults: { interval: 1min, timeout: 3s, failures: 4 }\nservers: { b: { exec: [/b], timeout: 1s }, c: { unit: c } }"
+        )
+        #expect(problems == [])
+        #expect(servers["a"]?.schedule.interval == .seconds(3600))
+        #expect(servers["a"]?.schedule.timeout == .seconds(3))
+        #expect(servers["b"]?.schedule.interval == .seconds(3600))
+        #expect(servers["b"]?.schedule.timeout == .seconds(1))
+        #expect(servers["b"]?.schedule.failures == 4)
+        #expect(servers["b"]?.timeToLive == .seconds(7200))
+        #expect(servers["c"]?.timeToLive == nil)
+    }
+
+    @Test(
+        "a mistake in an option disables its server, and is told with its line",
+        arguments: [
+            "unit: a/b", "unit: backup@.service", "unit: ''", "unit: [a]", "unit:",
+            "exec: /bin/true", "exec: []", "exec: [check_disk]", "exec: [/bin/a, [b]]", "exec: [/bin/a, \"\\0\"]",
+            "tcp: 6379", "tcp: 127.0.0.1", "tcp: '127.0.0.1:0'", "tcp: '127.0.0.1:65536'", "tcp: '::1:80'",
+            "tcp: 'http://a:80'", "tcp: ':80'", "tcp: 'a b:80'",
+            "http: ftp://a/", "http: https://", "http: [a]", "http: { status: 200 }", "http: { url: a }",
+            "http: { url: http://a, status: 99 }", "http: { url: http://a, status: ok }",
+            "http: { url: http://a, status: 299-200 }", "http: { url: http://a, status: [] }",
+            "http: { url: http://a, contains: '' }", "http: { url: http://a, ca: ca.pem }",
+            "http: { url: http://a, method: get it }", "http: { url: http://a, headers: [a] }",
+            "http: { url: http://a, headers: { 'a b': c } }", "http: { url: http://a, headers: { a: \"b\\nc\" } }",
+            "http: { url: http://a, redirects: 21 }", "http: { url: 'http://a b/' }",
+            "exec: [/a], interval: never", "exec: [/a], interval: 1ms", "exec: [/a], interval: -1s",
+            "exec: [/a], timeout: 0", "exec: [/a], failures: 0", "exec: [/a], successes: many",
+            "push: true, ttl: 1 fortnight", "push: true, unit: a", "exec: [/a], tcp: 'a:1'", "unit: false, ttl",
+        ])
+    func mistakes(_ option: String) throws {
+        let (servers, problems) = try load("servers:\n  good: { push: true }\n  bad:\n    { \(option) }\n")
+        #expect(problems.filter { $0.severity == .error }.map(\.origin.line) == [4])
+        #expect(problems.first?.server?.rawValue == "bad")
+        #expect(servers["bad"]?.failure?.contains("statusd.yaml:4: ") == true)
+        #expect(servers["good"]?.failure == nil)
+    }
+
+    @Test(
+        "an option that says nothing for its source is a warning with its line",
+        arguments: [
+            "push: true\n    interval: 1s", "notify: true\n    failures: 3", "unit: a\n    ttl: 1s",
+            "unit: a\n    timeout: 1s", "http: { url: http://a,\n    body: b }",
+        ])
+    func meaningless(_ options: String) throws {
+        let (servers, problems) = try load("servers:\n  a:\n    \(options)\n")
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(problems.map(\.origin.line) == [4])
+        #expect(servers["a"]?.failure == nil)
+    }
+
+    @Test("a status that would be stale before the next load is a warning")
+    func staleBetweenLoads() throws {
+        let (_, problems) = try load("servers:\n  a: { exec: [/a], interval: 1min, ttl: 1min }\n")
+        #expect(problems.map(\.severity) == [.warning])
+        #expect(problems.map(\.origin.line) == [2])
+    }
+}
