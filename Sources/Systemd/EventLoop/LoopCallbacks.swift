@@ -43,11 +43,31 @@ func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMu
     return 0
 }
 
+/// A handler of signals that a thread got which ought to have them blocked.
+///
+/// Sent on to the loop's thread, where they are blocked, they wait for their source there. Does nothing that is not safe in a
+/// handler (signal-safety(7)).
+func handSignalToEventLoop(_ signal: Int32) {
+    let thread = eventLoopThread.load(ordering: .relaxed)
+    if thread != 0 { pthread_kill(thread, signal) }
+}
+
 func signalCallback(
     _ source: OpaquePointer?, _ information: UnsafePointer<signalfd_siginfo>?, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let context, let signal = information?.pointee.ssi_signo else { return 0 }
     let source = Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue()
     EventLoop.assumeIsolated { source.fire(Int32(signal)) }
+    return 0
+}
+
+func busCallback(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let context, let message else { return 0 }
+    let slot = Unmanaged<BusSlot>.fromOpaque(context).takeUnretainedValue()
+    // The caller's, who is on the loop's thread and keeps it until this returns.
+    nonisolated(unsafe) let received = BusMessage(message)
+    EventLoop.assumeIsolated { slot.fire(received) }
     return 0
 }

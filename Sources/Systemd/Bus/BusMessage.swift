@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+
+/// A message that came over the bus, read from front to back; valid while its handler runs.
+struct BusMessage {
+    /// Why a call was not answered.
+    struct Failure {
+        /// What kind of failure it is, such as `org.freedesktop.DBus.Error.AccessDenied`.
+        let name: String
+        /// One phrase, without a dot at its end.
+        let message: String
+    }
+
+    /// The type codes of sd_bus_message_read_basic(3).
+    private enum Code {
+        static let array = CChar(bitPattern: UInt8(ascii: "a"))
+        static let boolean = CChar(bitPattern: UInt8(ascii: "b"))
+        static let entry = CChar(bitPattern: UInt8(ascii: "e"))
+        static let string = CChar(bitPattern: UInt8(ascii: "s"))
+        static let variant = CChar(bitPattern: UInt8(ascii: "v"))
+    }
+
+    private let message: OpaquePointer
+
+    init(_ message: OpaquePointer) { self.message = message }
+
+    /// The unique name of who sent it; the bus sees to it that nobody takes another's.
+    var sender: String? { sd_bus_message_get_sender(message).map { String(cString: $0) } }
+
+    /// The object that a signal is of.
+    var path: String? { sd_bus_message_get_path(message).map { String(cString: $0) } }
+
+    /// The signal's name.
+    var member: String? { sd_bus_message_get_member(message).map { String(cString: $0) } }
+
+    /// Why the call was not answered; nil where it was.
+    var failure: Failure? {
+        guard let error = sd_bus_message_get_error(message)?.pointee, let name = error.name else { return nil }
+        var text = String(cString: error.message ?? name)
+        while text.last == "." { text.removeLast() }
+        return Failure(name: String(cString: name), message: text)
+    }
+
+    /// Reads the next string; nil where there is none.
+    func string() -> String? {
+        var text: UnsafePointer<CChar>?
+        guard sd_bus_message_read_basic(message, Code.string, &text) > 0 else { return nil }
+        return text.map { String(cString: $0) }
+    }
+
+    /// Reads the next truth value; nil where there is none.
+    func boolean() -> Bool? {
+        var value: Int32 = 0
+        guard sd_bus_message_read_basic(message, Code.boolean, &value) > 0 else { return nil }
+        return value != 0
+    }
+
+    /// Reads the next array of strings, of type `as`.
+    func strings() -> [String] {
+        guard sd_bus_message_enter_container(message, Code.array, "s") > 0 else { return [] }
+        defer { sd_bus_message_exit_container(message) }
+        var strings: [String] = []
+        while let string = string() { strings.append(string) }
+        return strings
+    }
+
+    /// Reads the next dictionary, of type `a{sv}`, and returns the strings of it that `names` lists.
+    func strings(named names: Set<String>) -> [String: String] {
+        guard sd_bus_message_enter_container(message, Code.array, "{sv}") > 0 else { return [:] }
+        defer { sd_bus_message_exit_container(message) }
+        var strings: [String: String] = [:]
+        while sd_bus_message_enter_container(message, Code.entry, "sv") > 0 {
+            if let name = string() {
+                let value = variantString(isWanted: names.contains(name))
+                if let value { strings[name] = value }
+            }
+            sd_bus_message_exit_container(message)
+        }
+        return strings
+    }
+
+    /// Reads the next variant; nil where it is no string or is not wanted.
+    private func variantString(isWanted: Bool) -> String? {
+        guard isWanted, sd_bus_message_enter_container(message, Code.variant, "s") > 0 else {
+            sd_bus_message_skip(message, "v")
+            return nil
+        }
+        defer { sd_bus_message_exit_container(message) }
+        return string()
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The service manager on the system bus, org.freedesktop.systemd1(5): what it says unasked, and calls to it.
+///
+/// The manager may leave the bus and come back (`daemon-reexec`, a bus that was started again); it is waited for a while.
+@EventLoop
+final class ManagerConnection {
+    /// What the manager says unasked.
+    enum Signal {
+        /// Properties of one interface of a unit's object changed; the message goes on with them, an `a{sv}` and an `as`.
+        case changed(path: String, interface: String, BusMessage)
+        /// A unit was loaded or unloaded, perhaps by a call of this process.
+        case loaded(unit: String)
+        /// Each unit may have become another one, and signals may have been missed.
+        case reloaded
+        /// There will be no other signal and no reply: why, one phrase.
+        case lost(String)
+    }
+
+    /// What a call came to.
+    enum Reply {
+        case answer(BusMessage)
+        /// The manager would not, for this reason.
+        case refusal(String)
+        /// There is no manager for now; ``Signal/reloaded`` tells when there is one, or ``Signal/lost(_:)`` that there is not.
+        case nobody
+    }
+
+    private enum Names {
+        static let bus = "org.freedesktop.DBus"
+        static let properties = "org.freedesktop.DBus.Properties"
+        static let manager = "org.freedesktop.systemd1"
+        static let managerInterface = "org.freedesktop.systemd1.Manager"
+        static let managerPath = "/org/freedesktop/systemd1"
+        static let unitPath = "/org/freedesktop/systemd1/unit"
+    }
+
+    /// The errors that are the bus's or sd-bus's, and not the manager's.
+    private static let failuresToReach: Set<String> = [
+        "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.ServiceUnknown",
+        "org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.Timeout",
+        "org.freedesktop.DBus.Error.TimedOut", "org.freedesktop.DBus.Error.Disconnected",
+    ]
+
+    /// How long a manager may be off the bus before that counts: longer than it takes to execute itself again.
+    private static let patience = Duration.seconds(5)
+
+    /// Whether the manager has ever answered on this connection.
+    private(set) var hasWorked = false
+    /// Whether calls have to wait until the manager is back.
+    var isAway: Bool { awayReason != nil }
+
+    private var connection: BusConnection?
+    /// The manager's unique name, so that nobody else's signals are taken for its own; nil where it is not known yet.
+    private var owner: String?
+    /// How often the name has changed hands.
+    private var ownerCount = 0
+    private var awayReason: String?
+    private var timer: TimerSource?
+    private let handler: @EventLoop (Signal) -> Void
+
+    /// Begins to connect; the matches come before the subscription and that before any call, so that no change is missed.
+    init(handler: @escaping @EventLoop (Signal) -> Void) throws(SystemdError) {
+        self.handler = handler
+        let connection = try BusConnection { reason in handler(.lost(reason)) }
+        self.connection = connection
+        timer = try TimerSource { [weak self] in self?.giveUp() }
+        connection.addMatch(
+            "type='signal',sender='\(Names.bus)',interface='\(Names.bus)',member='NameOwnerChanged'"
+                + ",arg0='\(Names.manager)'"
+        ) { [weak self] message in self?.ownerChanged(message) }
+        connection.addMatch(
+            "type='signal',sender='\(Names.manager)',path_namespace='\(Names.unitPath)'"
+                + ",interface='\(Names.properties)',member='PropertiesChanged'"
+        ) { [weak self] message in self?.propertiesChanged(message) }
+        for member in ["Reloading", "UnitFilesChanged", "UnitNew", "UnitRemoved"] {
+            connection.addMatch(
+                "type='signal',sender='\(Names.manager)',path='\(Names.managerPath)'"
+                    + ",interface='\(Names.managerInterface)',member='\(member)'"
+            ) { [weak self] message in self?.managerSignalled(message) }
+        }
+        subscribe()
+    }
+
+    /// Asks whether a unit is loaded, without loading it; the answer tells nothing else.
+    func getUnit(_ name: String, reply: @escaping @EventLoop (Reply) -> Void) {
+        call(Names.managerPath, Names.managerInterface, "GetUnit", [name], reply: reply)
+    }
+
+    /// Asks for all properties of a unit, which is loaded for it where it is not; the answer is an `a{sv}`.
+    ///
+    /// No interface's name stands for all interfaces, as in systemctl(1): one answer, of one moment.
+    func getProperties(path: String, reply: @escaping @EventLoop (Reply) -> Void) {
+        call(path, Names.properties, "GetAll", [""], reply: reply)
+    }
+
+    /// Ends the connection; nothing is signalled or replied any more.
+    func close() {
+        timer?.cancel()
+        connection?.close()
+        connection = nil
+    }
+
+    private func subscribe() {
+        call(Names.managerPath, Names.managerInterface, "Subscribe", []) { _ in
+            // That it is subscribed already, as after daemon-reexec, is an answer, too.
+        }
+    }
+
+    private func call(
+        _ path: String, _ interface: String, _ member: String, _ arguments: [String],
+        reply: @escaping @EventLoop (Reply) -> Void
+    ) {
+        let method = BusConnection.Method(
+            destination: Names.manager, path: path, interface: interface, member: member)
+        let calledOwner = ownerCount
+        connection?.call(method, arguments) { [weak self] message in
+            guard let self else { return }
+            let failure = message.failure
+            if let failure, Self.failuresToReach.contains(failure.name) {
+                // A manager that executed itself takes the name before the bus notices that the old one is gone, with its calls.
+                if calledOwner == ownerCount { leave("the service manager does not answer: \(failure.message)") }
+                return reply(.nobody)
+            }
+            // The bus lets nobody reply but who was called, or itself: it has no unique name.
+            if calledOwner == ownerCount, let sender = message.sender, sender.first == ":" {
+                hasWorked = true
+                owner = sender
+            }
+            reply(failure.map { .refusal($0.message) } ?? .answer(message))
+        }
+    }
+
+    private func ownerChanged(_ message: BusMessage) {
+        guard message.sender == Names.bus, message.string() == Names.manager, message.string() != nil,
+            let newOwner = message.string()
+        else { return }
+        guard !newOwner.isEmpty else { return leave("the service manager has left the system bus") }
+        owner = newOwner
+        ownerCount += 1
+        awayReason = nil
+        timer?.stop()
+        subscribe()
+        handler(.reloaded)
+    }
+
+    private func leave(_ reason: String) {
+        guard awayReason == nil else { return }
+        awayReason = reason
+        owner = nil
+        timer?.schedule(after: Self.patience)
+    }
+
+    private func giveUp() {
+        guard let awayReason else { return }
+        close()
+        handler(.lost(awayReason))
+    }
+
+    private func propertiesChanged(_ message: BusMessage) {
+        guard let owner, message.sender == owner, let path = message.path, let interface = message.string() else {
+            return
+        }
+        handler(.changed(path: path, interface: interface, message))
+    }
+
+    private func managerSignalled(_ message: BusMessage) {
+        guard let owner, message.sender == owner else { return }
+        switch message.member {
+        case "Reloading": if message.boolean() == false { handler(.reloaded) }
+        case "UnitFilesChanged": handler(.reloaded)
+        default: if let unit = message.string() { handler(.loaded(unit: unit)) }
+        }
+    }
+}

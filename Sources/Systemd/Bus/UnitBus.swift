@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+
+/// Follows systemd units over the system bus: one connection for all, which is there while a unit is followed.
+///
+/// A connection that is lost is made again, with growing pauses; meanwhile followers are told that nothing is known.
+@EventLoop
+public final class UnitBus {
+    /// The pause before a lost connection is made again; it doubles from the first to the longest one.
+    private static let firstPause = Duration.milliseconds(100)
+    private static let longestPause = Duration.seconds(30)
+
+    private let logger: Logger
+    private var units: [String: FollowedUnit] = [:]
+    private var manager: ManagerConnection?
+    private var reader: UnitReader?
+    /// Why there is no connection, during a pause.
+    private var failure: String?
+    private var isFailureLogged = false
+    private var pause = firstPause
+    private var timer: TimerSource?
+
+    /// Connects to nothing before the first unit is followed.
+    ///
+    /// - Parameter logger: is told when the connection is lost.
+    public init(logger: Logger) { self.logger = logger }
+
+    /// Follows a unit until the subscription is cancelled or let go.
+    ///
+    /// - Parameters:
+    ///   - unit: the unit's full name, or an alias of it; there need not be such a unit yet.
+    ///   - handler: is called on the loop, never from within this call, with what is known: first as soon as it is, then whenever
+    ///     it has become another, and after each ``UnitSubscription/read()``.
+    public func follow(
+        _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
+    ) -> UnitSubscription {
+        let follower = UnitFollower(handler)
+        let followed = units[unit] ?? add(unit)
+        followed.add(follower)
+        EventLoop.atEndOfTurn { [weak self] in
+            followed.tell()
+            self?.connectFirst()
+        }
+        return UnitSubscription(self, followed, follower)
+    }
+
+    /// Ends the following of all units, and the connection; calls of ``UnitSubscription/read()`` return.
+    public func close() {
+        let closing = units.values
+        units = [:]
+        disconnect()
+        for unit in closing { unit.close() }
+    }
+
+    // MARK: Units
+
+    private func add(_ name: String) -> FollowedUnit {
+        let unit = FollowedUnit(name)
+        units[name] = unit
+        reader?.ask(.read, about: unit)
+        if let failure { unit.lose(failure) }
+        return unit
+    }
+
+    func remove(_ follower: UnitFollower, from unit: FollowedUnit) {
+        unit.remove(follower)
+        follower.cancel()
+        guard !unit.isFollowed, units[unit.name] === unit else { return }
+        units[unit.name] = nil
+        if units.isEmpty { disconnect() }
+    }
+
+    func read(_ unit: FollowedUnit) {
+        if let reader { return reader.ask(.read, about: unit) }
+        EventLoop.atEndOfTurn { unit.answer() }
+    }
+
+    private func handle(_ signal: ManagerConnection.Signal) {
+        switch signal {
+        case .changed(let path, let interface, let message):
+            let changed = units.values.filter { $0.isAt(path) }
+            guard !changed.isEmpty else { return }
+            let values = message.strings(named: UnitProperties.names)
+            let invalidated = message.strings()
+            for unit in changed where unit.change(values, interface: interface, invalidated: invalidated) {
+                reader?.ask(.read, about: unit)
+            }
+        case .loaded(let name):
+            for unit in units.values where unit.isCalled(name) { reader?.ask(.look, about: unit) }
+        case .reloaded: readAll()
+        case .lost(let reason): lose(reason)
+        }
+    }
+
+    private func readAll() {
+        for unit in units.values { reader?.ask(.read, about: unit) }
+    }
+
+    // MARK: The connection
+
+    private func connectFirst() {
+        if manager == nil, failure == nil, !units.isEmpty { connect() }
+    }
+
+    private func connect() {
+        failure = nil
+        do throws(SystemdError) {
+            let manager = try ManagerConnection { [weak self] signal in self?.handle(signal) }
+            self.manager = manager
+            reader = UnitReader(manager)
+            readAll()
+        } catch {
+            lose(error.message)
+        }
+    }
+
+    private func lose(_ reason: String) {
+        let hasWorked = manager?.hasWorked ?? false
+        let next = hasWorked ? Self.firstPause : pause
+        let isNew = hasWorked || !isFailureLogged
+        disconnect()
+        failure = reason
+        isFailureLogged = true
+        if isNew { logger.warning("units cannot be followed for now", metadata: ["reason": "\(reason)"]) }
+        reconnect(after: next)
+        for unit in units.values { unit.lose(reason) }
+    }
+
+    private func reconnect(after pause: Duration) {
+        self.pause = min(pause * 2, Self.longestPause)
+        do throws(SystemdError) {
+            if timer == nil { timer = try TimerSource { [weak self] in self?.connect() } }
+            timer?.schedule(after: pause)
+        } catch {
+            logger.error("units cannot be followed any more", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    private func disconnect() {
+        timer?.stop()
+        manager?.close()
+        manager = nil
+        reader = nil
+        failure = nil
+        isFailureLogged = false
+        pause = Self.firstPause
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the service manager says of a unit: properties of org.freedesktop.systemd1(5), in its words.
+public struct UnitProperties: Sendable, Equatable {
+    /// Whether there is such a unit: `loaded`, `not-found`, `masked`, `bad-setting`, `error` or `merged`.
+    public var loadState = ""
+    /// `active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating` or `maintenance`.
+    public var activeState = ""
+    /// The state in the words of the unit's type, such as `running` or `auto-restart`.
+    public var subState = ""
+    /// How the last run ended, such as `success` or `exit-code`; nil where the unit's type knows no result.
+    public var result: String?
+    /// What a service last said of itself in one line; nil where it said nothing.
+    public var statusText: String?
+    /// When a service counts as started, such as `notify` or `oneshot`; nil where the unit is no service.
+    public var serviceType: String?
+
+    /// Nothing known.
+    public init() {}
+}
+
+/// What a follower of a unit is told.
+public enum UnitObservation: Sendable, Equatable {
+    /// What the unit is like now; one that does not exist is, too: its load state says so.
+    case properties(UnitProperties)
+    /// Why there is nothing to be known: one phrase without a dot at its end.
+    case unreachable(String)
+}
+
+extension UnitProperties {
+    /// The properties' names on the bus; `Id` is the unit's own name where it was asked for by another one.
+    static let names: Set<String> = [
+        "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type",
+    ]
+
+    /// Takes over what came with a reply or a signal.
+    mutating func apply(_ values: [String: String], isService: Bool) {
+        if let value = values["LoadState"] { loadState = value }
+        if let value = values["ActiveState"] { activeState = value }
+        if let value = values["SubState"] { subState = value }
+        if let value = values["Result"] { result = value.isEmpty ? nil : value }
+        guard isService else { return }
+        if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
+        // A mount has a property of this name as well, the file system's.
+        if let value = values["Type"] { serviceType = value.isEmpty ? nil : value }
+    }
+}
