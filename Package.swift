@@ -36,12 +36,14 @@ let package = Package(
     targets: [
         .target(name: "NotificationStreams", swiftSettings: settings),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
+        // No pkgConfig: it would link libcurl, which is loaded when the first http server needs it.
+        .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .target(name: "Systemd", dependencies: ["CSystemd", logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(
-            name: "StatusSources", dependencies: ["Systemd", "StatusModel", "StatusMonitor", logging],
+            name: "StatusSources", dependencies: ["CCurl", "Systemd", "StatusModel", "StatusMonitor", logging],
             swiftSettings: settings),
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],

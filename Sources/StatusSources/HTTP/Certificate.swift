@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import Glibc
+
+/// What explains a problem with a certificate, read from what libcurl says of it in text (`CURLINFO_CERTINFO`).
+struct Certificate: Equatable {
+    /// Whom it is for: host names and addresses.
+    var names: [String] = []
+    /// Its last second, counted from 1970.
+    var expiry: Int?
+
+    /// Reads a list of `Name:value`.
+    init(_ list: UnsafeMutablePointer<curl_slist>?) {
+        var lines: [String] = []
+        var next = list
+        while let line = next?.pointee {
+            if let data = line.data { lines.append(String(cString: data)) }
+            next = line.next
+        }
+        self.init(lines)
+    }
+
+    /// Reads lines of `Name:value`.
+    init(_ lines: [String]) {
+        var commonName: String?
+        for line in lines {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            let value = String(line[line.index(after: colon)...])
+            // GnuTLS's libcurl writes some of them with other capitals.
+            switch line[..<colon].lowercased() {
+            case "x509v3 subject alternative name": names = Self.alternativeNames(value)
+            case "subject": commonName = Self.commonName(value)
+            case "expire date": expiry = Self.time(value)
+            default: break
+            }
+        }
+        // Of old certificates, and all that GnuTLS's libcurl tells.
+        if names.isEmpty, let commonName { names = [commonName] }
+    }
+
+    /// The names in `DNS:example.org, IP Address:127.0.0.1`.
+    private static func alternativeNames(_ text: String) -> [String] {
+        text.split(separator: ",").compactMap { entry in
+            let entry = entry.drop { $0 == " " }
+            for kind in ["DNS:", "IP Address:"] where entry.hasPrefix(kind) {
+                return String(entry.dropFirst(kind.count)).trimmed
+            }
+            return nil
+        }
+    }
+
+    /// The name in `C = DE, CN = example.org`.
+    private static func commonName(_ text: String) -> String? {
+        for entry in text.split(whereSeparator: { $0 == "," || $0 == ";" }) {
+            guard let equals = entry.firstIndex(of: "="), String(entry[..<equals]).trimmed == "CN" else { continue }
+            return String(entry[entry.index(after: equals)...]).trimmed
+        }
+        return nil
+    }
+
+    /// A time in Greenwich as OpenSSL's libcurl writes it, or as GnuTLS's does.
+    private static func time(_ text: String) -> Int? {
+        for format in ["%b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S"] {
+            var fields = tm()
+            if strptime(text, format, &fields) != nil { return timegm(&fields) }
+        }
+        return nil
+    }
+}
+
+extension String {
+    /// The text without spaces and ends of lines around it.
+    fileprivate var trimmed: String {
+        guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
+        else { return "" }
+        return String(self[first...last])
+    }
+}

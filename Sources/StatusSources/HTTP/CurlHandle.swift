@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import Systemd
+
+/// An easy handle of libcurl's: the options of one transfer, and what libcurl knows of it.
+///
+/// Whoever gives it to a multi handle has to take it back before this object goes.
+@EventLoop
+final class CurlHandle {
+    let curl: CurlLibrary
+    let easy: UnsafeMutableRawPointer
+    /// Whether libcurl has taken every option so far.
+    private(set) var isComplete = true
+    private let errorText: UnsafeMutablePointer<CChar>
+    /// Lists that libcurl makes no copy of.
+    private var lists: [UnsafeMutablePointer<curl_slist>] = []
+
+    init(_ curl: CurlLibrary) throws(HTTPFailure) {
+        guard let easy = curl.functions.pointee.easy_init() else { throw HTTPFailure(reason: "out of memory") }
+        self.curl = curl
+        self.easy = easy
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        check(statusd_curl_set_pointer(curl.functions, easy, CURLOPT_ERRORBUFFER, errorText))
+    }
+
+    isolated deinit {
+        curl.functions.pointee.easy_cleanup(easy)
+        for list in lists { curl.functions.pointee.slist_free_all(list) }
+        errorText.deallocate()
+    }
+
+    // MARK: Options
+
+    func set(_ option: CURLoption, _ value: Int) {
+        check(statusd_curl_set_long(curl.functions, easy, option, value))
+    }
+
+    /// Sets an option that not every TLS library has.
+    func setWherePossible(_ option: CURLoption, _ value: Int) {
+        _ = statusd_curl_set_long(curl.functions, easy, option, value)
+    }
+
+    /// Sets a text, or takes back the one that libcurl begins with.
+    func set(_ option: CURLoption, _ text: String?) {
+        if let text {
+            check(statusd_curl_set_pointer(curl.functions, easy, option, text))
+        } else {
+            check(statusd_curl_set_pointer(curl.functions, easy, option, nil))
+        }
+    }
+
+    func set(_ option: CURLoption, _ lines: [String]) {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for line in lines {
+            guard let longer = curl.functions.pointee.slist_append(list, line) else {
+                isComplete = false
+                break
+            }
+            list = longer
+        }
+        guard let list else { return }
+        lists.append(list)
+        check(statusd_curl_set_pointer(curl.functions, easy, option, list))
+    }
+
+    /// Sets who opens the sockets and who takes the body; neither is kept alive.
+    func setCallbacks(for transfer: HTTPTransfer) {
+        let context = Unmanaged.passUnretained(transfer).toOpaque()
+        check(statusd_curl_set_opener(curl.functions, easy, openCallback, context))
+        check(statusd_curl_set_writer(curl.functions, easy, writeCallback, context))
+    }
+
+    private func check(_ code: CURLcode) { if code != CURLE_OK { isComplete = false } }
+
+    // MARK: What is known
+
+    /// What libcurl says about a failure.
+    func text(of code: CURLcode) -> String {
+        let text = String(cString: errorText)
+        return text.isEmpty ? curl.text(of: code) : text
+    }
+
+    /// A number; 0 where there is none.
+    func number(_ info: CURLINFO) -> Int { statusd_curl_get_long(curl.functions, easy, info) }
+
+    /// A text; empty where there is none.
+    func string(_ info: CURLINFO) -> String {
+        statusd_curl_get_string(curl.functions, easy, info).map { String(cString: $0) } ?? ""
+    }
+
+    /// How long the transfer took.
+    var duration: Duration {
+        .microseconds(statusd_curl_get_offset(curl.functions, easy, CURLINFO_TOTAL_TIME_T))
+    }
+
+    /// The certificates that the server showed, its own first; only where `CURLOPT_CERTINFO` is set.
+    var certificates: [Certificate] {
+        guard let list = statusd_curl_get_certificates(curl.functions, easy)?.pointee, let first = list.certinfo else {
+            return []
+        }
+        return UnsafeBufferPointer(start: first, count: Int(list.num_of_certs)).map { Certificate($0) }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import Glibc
+import Systemd
+
+/// Why there can be no HTTP requests on this host.
+public struct HTTPUnavailable: Error, CustomStringConvertible {
+    /// One sentence that says what is missing and what to do.
+    public let description: String
+}
+
+/// libcurl, loaded when the first request needs it.
+///
+/// With the TLS library and all else that it brings along it is the larger part of the daemon's memory: a host whose servers are
+/// not asked by HTTP does not pay for it.
+@EventLoop
+final class CurlLibrary {
+    /// Beside OpenSSL's libcurl there is Debian's with GnuTLS, which many hosts have for other programs.
+    private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
+    /// The first to have `CURLOPT_QUICK_EXIT`, without which ending a transfer may wait for the resolver.
+    private static let oldestVersion: UInt32 = 0x07_57_00
+
+    private static var loaded: CurlLibrary?
+
+    /// The functions, to be called through `pointee`; valid for ever, as the library stays loaded.
+    let functions: UnsafePointer<statusd_curl>
+    /// Whether certificates are verified by OpenSSL, which decides what the number of a result means.
+    let usesOpenSSL: Bool
+    /// Whether the authorities that the system trusts are in one file.
+    let hasAuthoritiesFile: Bool
+
+    /// The library, which is loaded by the first call that succeeds.
+    static func load() throws(HTTPUnavailable) -> CurlLibrary {
+        if let loaded { return loaded }
+        let library = try CurlLibrary(open())
+        loaded = library
+        return library
+    }
+
+    private static func open() throws(HTTPUnavailable) -> UnsafeMutableRawPointer {
+        var reason = ""
+        for name in names {
+            if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) { return handle }
+            // That of the first one: the other is for hosts that happen to have it.
+            if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
+        }
+        throw HTTPUnavailable(
+            description: "http servers need libcurl, which is not installed; install the package libcurl4 (\(reason))")
+    }
+
+    private init(_ handle: UnsafeMutableRawPointer) throws(HTTPUnavailable) {
+        let functions = UnsafeMutablePointer<statusd_curl>.allocate(capacity: 1)
+        self.functions = UnsafePointer(functions)
+        if let missing = statusd_curl_find(handle, functions) {
+            throw HTTPUnavailable(
+                description: "http servers need another libcurl: this one has no \(String(cString: missing))")
+        }
+        let information = functions.pointee.version_info(CURLVERSION_SEVENTH)?.pointee
+        guard let information, information.version_num >= Self.oldestVersion else {
+            let version = information?.version.map { String(cString: $0) } ?? "older"
+            throw HTTPUnavailable(description: "http servers need libcurl 7.87 or later; this is \(version)")
+        }
+        usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
+        hasAuthoritiesFile = information.cainfo.map { access($0, R_OK) == 0 } ?? false
+        let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
+        guard result == CURLE_OK else {
+            throw HTTPUnavailable(description: "libcurl does not start: \(text(of: result))")
+        }
+    }
+
+    /// What libcurl itself says about a result.
+    func text(of code: CURLcode) -> String {
+        functions.pointee.easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
+    }
+
+    /// A part of a URL, nil where it is none or has no such part.
+    func part(_ part: CURLUPart, of url: String) -> String? {
+        let handle = functions.pointee.url()
+        defer { functions.pointee.url_cleanup(handle) }
+        var text: UnsafeMutablePointer<CChar>?
+        guard
+            functions.pointee.url_set(handle, CURLUPART_URL, url, UInt32(CURLU_GUESS_SCHEME)) == CURLUE_OK,
+            functions.pointee.url_get(handle, part, &text, 0) == CURLUE_OK, let text
+        else { return nil }
+        defer { functions.pointee.free(text) }
+        return String(cString: text)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import Systemd
+
+/// One request on its way: how libcurl is to make it, and what comes in for it.
+@EventLoop
+final class HTTPTransfer {
+    /// How long libcurl may use a file of authorities that it has read, in seconds.
+    ///
+    /// To read the system's takes some 20 ms of the loop's time; a file that was replaced should not be missed for long.
+    private static let authoritiesLifetime = 60
+
+    let request: HTTPRequest
+    let handle: CurlHandle
+    /// Why no socket could be opened, which libcurl does not keep; 0 where one could.
+    var socketError: Int32 = 0
+    private var body: [UInt8] = []
+    private var isBodyCut = false
+
+    /// A transfer for a request.
+    init(_ request: HTTPRequest, userAgent: String, _ curl: CurlLibrary) throws(HTTPFailure) {
+        self.request = request
+        handle = try CurlHandle(curl)
+        setConnection()
+        setTrust()
+        setRequest(userAgent: userAgent)
+        guard handle.isComplete else { throw HTTPFailure(reason: "the request cannot be made") }
+    }
+
+    /// A transfer that does nothing but look at the certificates of the host that a failed one had reached.
+    ///
+    /// Nothing is verified; in turn nothing is sent, not even the request's line.
+    init(inspecting failed: HTTPTransfer, timeout: Duration) throws(HTTPFailure) {
+        request = HTTPRequest(url: failed.lastURL, timeout: timeout)
+        handle = try CurlHandle(failed.handle.curl)
+        setConnection()
+        handle.set(CURLOPT_SSL_VERIFYPEER, 0)
+        handle.set(CURLOPT_SSL_VERIFYHOST, 0)
+        handle.set(CURLOPT_CONNECT_ONLY, 1)
+        handle.set(CURLOPT_CERTINFO, 1)
+        // The very machine that was reached: the name may stand for several.
+        let address = failed.handle.string(CURLINFO_PRIMARY_IP)
+        if !address.isEmpty {
+            handle.set(CURLOPT_CONNECT_TO, [address.contains(":") ? "::[\(address)]:" : "::\(address):"])
+        }
+        guard handle.isComplete else { throw HTTPFailure(reason: "the certificate cannot be looked at") }
+    }
+
+    // MARK: Going out
+
+    /// A connection of its own, without a trace of those before: what an earlier check has learned would hide what this one is for.
+    private func setConnection() {
+        handle.setCallbacks(for: self)
+        handle.set(CURLOPT_URL, request.url)
+        handle.set(CURLOPT_NOSIGNAL, 1)
+        // Else a resolver that hangs holds up the loop when its transfer ends.
+        handle.set(CURLOPT_QUICK_EXIT, 1)
+        handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+        handle.set(CURLOPT_PROXY, "")
+        // 0 would be no limit at all.
+        handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
+        handle.set(CURLOPT_FRESH_CONNECT, 1)
+        handle.set(CURLOPT_FORBID_REUSE, 1)
+        handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
+        // A server that resumes a session does not show its certificate, which may have expired since.
+        handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+    }
+
+    private func setTrust() {
+        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
+        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
+        if let file = request.caFile { handle.set(CURLOPT_CAINFO, file) }
+        // Beside a file that the request names, the system's directory would still count; beside the system's file it holds the
+        // same, but keeps libcurl from reading that only once for many transfers.
+        if request.caFile != nil || handle.curl.hasAuthoritiesFile { handle.set(CURLOPT_CAPATH, nil as String?) }
+        handle.setWherePossible(CURLOPT_CA_CACHE_TIMEOUT, Self.authoritiesLifetime)
+    }
+
+    private func setRequest(userAgent: String) {
+        handle.set(CURLOPT_USERAGENT, userAgent)
+        switch request.method {
+        case "GET": handle.set(CURLOPT_HTTPGET, 1)
+        case "HEAD": handle.set(CURLOPT_NOBODY, 1)
+        default: handle.set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+        handle.set(CURLOPT_HTTPHEADER, request.headers)
+        handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
+        handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
+    }
+
+    // MARK: Coming in
+
+    /// Takes bytes of the body; returns how many, and fewer than there are where the limit is passed, which ends the transfer.
+    func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
+        let room = max(0, request.bodyLimit - body.count)
+        body.append(contentsOf: chunk.prefix(room))
+        isBodyCut = chunk.count > room
+        return isBodyCut ? 0 : chunk.count
+    }
+
+    /// The answer, where the transfer ended with one.
+    func response(_ code: CURLcode) -> HTTPResponse? {
+        guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else { return nil }
+        return HTTPResponse(
+            statusCode: handle.number(CURLINFO_RESPONSE_CODE), body: body, isBodyCut: isBodyCut,
+            duration: handle.duration)
+    }
+
+    /// The address that was asked last, after redirections.
+    var lastURL: String {
+        let url = handle.string(CURLINFO_EFFECTIVE_URL)
+        return url.isEmpty ? request.url : url
+    }
+
+    /// The host of that address.
+    var lastHost: String { handle.curl.part(CURLUPART_HOST, of: lastURL) ?? lastURL }
+}
