@@ -15,6 +15,8 @@ let settings: [SwiftSetting] = [
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
+let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
@@ -30,8 +32,10 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
         .target(name: "NotificationStreams", swiftSettings: settings),
@@ -43,8 +47,11 @@ let package = Package(
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(
-            name: "StatusSources", dependencies: ["CCurl", "Systemd", "StatusModel", "StatusMonitor", logging],
-            swiftSettings: settings),
+            name: "StatusSources",
+            dependencies: [
+                "CCurl", "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", logging, subprocess,
+                systemPackage,
+            ], swiftSettings: settings),
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
             resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
@@ -76,7 +83,10 @@ let package = Package(
             dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor", "StatusTestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "StatusSourcesTests", dependencies: ["StatusModel", "StatusSources"], swiftSettings: settings),
+            name: "StatusSourcesTests",
+            dependencies: [
+                "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", "StatusSources", "StatusTestSupport",
+            ], swiftSettings: settings),
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],
             swiftSettings: settings),

@@ -66,6 +66,13 @@ struct CommandFailure: Error {
         case MonitorInterface.qualified("ReloadFailed"):
             return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
                 .joined(separator: "\n")
+        case MonitorInterface.qualified("NotRefreshable"):
+            return "\(text("server")) has nothing to refresh; it tells its status by itself"
+        case MonitorInterface.qualified("RefreshFailed"):
+            return "\(text("server")) could not be refreshed: \(text("reason"))"
+        case MonitorInterface.qualified("WaitTimedOut"):
+            guard let server = server(of: error) else { return "the time is over, and there is no such server yet" }
+            return "the time is over; \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
         case "org.varlink.service.PermissionDenied":
             return "this user may not do that; use sudo, or have root add the user to the group statusd"
         case "org.varlink.service.InvalidParameter":
@@ -74,6 +81,17 @@ struct CommandFailure: Error {
             return "the daemon does not know “\(text("method"))”; is it older than statusctl?"
         default: return "the daemon refused: \(VisibleText.escape(error.description))"
         }
+    }
+
+    private static func server(of error: VarlinkError) -> ServerState? {
+        let server = try? JSONReader.read(error.parameters) { reader throws(JSONError) in
+            var server: ServerState?
+            try reader.object { name, reader throws(JSONError) in
+                if name == "server" { server = try ServerState?(from: &reader) } else { try reader.skip() }
+            }
+            return server
+        }
+        return server ?? nil
     }
 
     private static func failures(of error: VarlinkError) -> [String] {

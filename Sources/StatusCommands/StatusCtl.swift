@@ -12,7 +12,7 @@ public struct StatusCtl: AsyncParsableCommand {
         discussion: ExitStatus.table, version: MonitorVersion.current,
         subcommands: [
             ListCommand.self, StatusCommand.self, WatchCommand.self, SelectCommand.self, PostCommand.self,
-            ReloadCommand.self, VerifyCommand.self,
+            RefreshCommand.self, WaitCommand.self, ReloadCommand.self, VerifyCommand.self,
         ])
 
     /// A command that is not parsed yet.

@@ -24,6 +24,10 @@ struct HTTPReader {
         guard !configuration.url.isEmpty else {
             throw reader.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health")
         }
+        if configuration.contains != nil, configuration.method == "HEAD" {
+            throw reader.problem(
+                at: node, "the answer to HEAD has nothing that “contains” could look at; leave out one of them")
+        }
         return configuration
     }
 

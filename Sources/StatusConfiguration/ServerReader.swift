@@ -132,9 +132,10 @@ struct ServerReader {
     private mutating func warnIfMeaningless(_ key: Node, for source: SourceConfiguration) {
         let users: String
         switch (key.string, source) {
-        case (_, .exec), (_, .tcp), (_, .http): return
+        case (_, .exec), (_, .tcp), (_, .http), ("timeout", .unit): return
         case ("ttl", .unit): users = "a unit's status is followed as long as the system bus is there"
-        case (let word?, _) where ServerOptions.scheduleKeys.contains(word): users = "it is for exec, tcp and http"
+        case (let word?, _) where ServerOptions.scheduleKeys.contains(word):
+            users = "it is for checks: exec, tcp and http"
         default: return
         }
         warnings.append(

@@ -73,7 +73,8 @@ public struct Daemon: Sendable {
         for problem in loaded.problems { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         try directories.make()
-        let parts = try await DaemonParts.make(loaded, loader: loader, directories: directories, logger: logger)
+        let parts = try await DaemonParts.make(
+            loaded, loader: loader, directories: directories, environment: environment, logger: logger)
         try await parts.run()
     }
 

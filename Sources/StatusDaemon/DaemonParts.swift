@@ -14,6 +14,8 @@ import Varlink
 @EventLoop
 final class DaemonParts {
     private let monitor: StatusMonitor
+    private let expiry: ExpiryTimer
+    private let runner: SourceRunner
     private let registry: ServerRegistry
     private let reporter: ServiceManagerReporter
     private let journal: JournalReporter
@@ -25,13 +27,15 @@ final class DaemonParts {
     private let logger: Logger
 
     static func make(
-        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories, logger: Logger
+        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories,
+        environment: [String: String], logger: Logger
     ) async throws -> DaemonParts {
-        try DaemonParts(loaded, loader: loader, directories: directories, logger: logger)
+        try DaemonParts(loaded, loader: loader, directories: directories, environment: environment, logger: logger)
     }
 
     private init(
-        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories, logger: Logger
+        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories,
+        environment: [String: String], logger: Logger
     ) throws {
         self.logger = logger
         let inherited = ListeningSockets.take(named: "varlink")
@@ -41,7 +45,13 @@ final class DaemonParts {
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
         reporter = try ServiceManagerReporter()
-        registry = ServerRegistry(monitor: monitor, directories: directories, logger: logger)
+        expiry = try ExpiryTimer(monitor: monitor)
+        runner = SourceRunner()
+        registry = ServerRegistry(
+            monitor: monitor,
+            factory: SourceFactory(
+                monitor: monitor, runner: runner, directories: directories, environment: environment, logger: logger),
+            logger: logger)
         reloader = Reloader(loader: loader, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
@@ -59,7 +69,9 @@ final class DaemonParts {
     /// Runs until a signal asks for the end.
     func run() async throws {
         let termination = Termination()
+        // Shut down from the last to the first: who waits for a load leaves before the loads are waited for.
         var services: [any Service] = [
+            SourceService(runner: runner),
             ControlService(service: service), WatcherService(watcher: watcher),
             SignalService(reloader: reloader) {
                 await self.announceEnd(); termination.request()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import NotificationStreams
 import StatusConfiguration
 import StatusInterface
 import StatusModel
@@ -12,20 +13,18 @@ import Systemd
 @EventLoop
 final class ServerRegistry {
     private let monitor: StatusMonitor
-    private let directories: DaemonDirectories
+    private let factory: SourceFactory
     private let logger: Logger
     private let push: PushSource
     private(set) var configuration = Configuration()
-    private var sources: [ServerName: NotifySource] = [:]
+    private var sources: [ServerName: any Source] = [:]
     /// Servers that nobody configured, but that somebody posted to.
     private var guests: Set<ServerName> = []
     private var hasSelected = false
-    /// Who may send notifications wherever nobody else is named.
-    private var access = AccessPolicy()
 
-    init(monitor: StatusMonitor, directories: DaemonDirectories, logger: Logger) {
+    init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
         self.monitor = monitor
-        self.directories = directories
+        self.factory = factory
         self.logger = logger
         push = PushSource(monitor: monitor)
     }
@@ -38,7 +37,7 @@ final class ServerRegistry {
     func apply(_ loaded: LoadedConfiguration) -> ReloadReply {
         var new = loaded.configuration
         keepServers(ofFailed: loaded, in: &new)
-        access = .control
+        factory.prepare(new.limits)
         let old = configuration.servers
         configuration = new
         var reply = ReloadReply(failed: loaded.errors.map(Failure.init))
@@ -85,13 +84,13 @@ final class ServerRegistry {
     func didSelect() { hasSelected = true }
 
     private func add(_ name: ServerName, _ server: ServerConfiguration) {
-        let failure = server.failure ?? startSource(of: name, server.source)
+        let failure = server.failure ?? startSource(of: name, server)
         monitor.add(server.definition(name: name, failure: failure))
     }
 
     private func change(_ name: ServerName, to server: ServerConfiguration) {
         sources.removeValue(forKey: name)?.close()
-        let failure = server.failure ?? startSource(of: name, server.source)
+        let failure = server.failure ?? startSource(of: name, server)
         try? monitor.redefine(server.definition(name: name, failure: failure))
     }
 
@@ -103,23 +102,17 @@ final class ServerRegistry {
     // MARK: Sources
 
     /// Starts what a source needs; returns why that is not possible.
-    private func startSource(of name: ServerName, _ source: SourceConfiguration) -> String? {
-        guard case .notify(let users) = source else { return nil }
-        var access = access
-        for user in users where !access.allow(user: user) { return "there is no user “\(VisibleText.escape(user))”" }
-        return openNotifySocket(of: name, access)
-    }
-
-    private func openNotifySocket(of name: ServerName, _ access: AccessPolicy) -> String? {
-        do throws(SystemdError) {
-            sources[name] = try NotifySource(
-                server: name, at: directories.notifySocket(of: name.rawValue), access: access, monitor: monitor,
-                logger: logger)
+    private func startSource(of name: ServerName, _ server: ServerConfiguration) -> String? {
+        do throws(SourceProblem) {
+            sources[name] = try factory.start(server, of: name)
             return nil
         } catch {
-            return error.message
+            return error.description
         }
     }
+
+    /// What loads a server's status; nil where there is nothing to load.
+    func refreshAction(of name: ServerName) -> RefreshAction? { sources[name]?.refreshAction }
 
     // MARK: Posts
 
@@ -142,14 +135,16 @@ final class ServerRegistry {
         }
         guests.insert(name)
         // Whoever posts may also speak sd_notify; where there is no room for its socket, posting still works.
-        if let failure = openNotifySocket(of: name, access) {
-            logger.warning("no notify socket for \(name): \(failure)", metadata: ["server": "\(name)"])
+        do throws(SourceProblem) {
+            sources[name] = try factory.openNotifySocket(of: name)
+        } catch {
+            logger.warning("no notify socket for \(name): \(error)", metadata: ["server": "\(name)"])
         }
         monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
         selectFirst()
     }
 
-    /// Closes and removes all notify sockets.
+    /// Closes all sources.
     func close() {
         for source in sources.values { source.close() }
         sources = [:]
@@ -165,7 +160,8 @@ enum RefusedPost: Error {
 extension ServerConfiguration {
     fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
-            name: name, summary: summary, source: source.word, placeholder: placeholder, failure: failure)
+            name: name, summary: summary, source: source.word, placeholder: placeholder,
+            isRefreshable: source.isRefreshable && failure == nil, timeToLive: timeToLive, failure: failure)
     }
 
     /// Whether it says the same, wherever it says so.
@@ -173,15 +169,6 @@ extension ServerConfiguration {
         var moved = other
         moved.origin = origin
         return self == moved
-    }
-}
-
-extension AccessPolicy {
-    /// Root, the daemon's own user and the members of the group `statusd`, as they are now: those who may change things.
-    static var control: AccessPolicy {
-        var policy = AccessPolicy()
-        policy.allow(group: "statusd")
-        return policy
     }
 }
 

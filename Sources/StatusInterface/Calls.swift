@@ -94,3 +94,51 @@ public struct PostParameters: JSONReadable, Sendable {
         self.level = level
     }
 }
+
+/// The parameters of `Wait`.
+public struct WaitParameters: JSONReadable, Sendable {
+    /// The server, which need not exist yet.
+    public var server: ServerName
+    /// The level to wait for.
+    public var level: Level?
+    /// The text to wait for; with a level, whichever comes first.
+    public var text: String?
+    /// For how long; nil: for ever.
+    public var timeout: Duration?
+
+    /// Parameters with what belongs to them.
+    public init(server: ServerName, level: Level? = nil, text: String? = nil, timeout: Duration? = nil) {
+        self.server = server
+        self.level = level
+        self.text = text
+        self.timeout = timeout
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var server: ServerName?
+        var level: Level?
+        var text: String?
+        var milliseconds: Int?
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "server": server = try ServerName(from: &reader)
+            case "level": level = try Level?(from: &reader)
+            case "text": text = try String?(from: &reader)
+            case "timeoutMilliseconds":
+                milliseconds = try Int?(from: &reader)
+                if let milliseconds, milliseconds < 0 { throw reader.error(.type(expected: "time")) }
+            default: throw .unknownMember(name)
+            }
+        }
+        guard let server else { throw .missingMember("server") }
+        guard level != nil || text != nil else { throw .missingMember("level") }
+        self.init(server: server, level: level, text: text, timeout: milliseconds.map { .milliseconds($0) })
+    }
+
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("server", server)
+        writer.member("level", level)
+        writer.member("text", text)
+        writer.member("timeoutMilliseconds", timeout.map { Int($0 / .milliseconds(1)) })
+    }
+}

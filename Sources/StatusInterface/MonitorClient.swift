@@ -48,6 +48,28 @@ public final class MonitorClient {
         ).revision
     }
 
+    /// Loads a server's status now; returns the event at the end of it.
+    public func refresh(_ server: String?) async throws -> Event {
+        try await connection.call(
+            MonitorInterface.qualified("Refresh"), { $0.member("server", server) }, returning: EventReply.self
+        ).event
+    }
+
+    /// Loads a server's status now, and tells of the beginning and of the end.
+    ///
+    /// The stream takes the connection for itself.
+    public func refreshing(_ server: String?) throws -> VarlinkReplies<EventReply> {
+        try connection.stream(
+            MonitorInterface.qualified("Refresh"), { $0.member("server", server) }, of: EventReply.self)
+    }
+
+    /// Waits until a server has a level or a text.
+    public func wait(_ parameters: WaitParameters) async throws -> ServerState {
+        try await connection.call(
+            MonitorInterface.qualified("Wait"), { parameters.writeMembers(to: &$0) }, returning: DescribeReply.self
+        ).server
+    }
+
     /// Has the daemon read its configuration again.
     public func reload() async throws -> ReloadReply {
         try await connection.call(MonitorInterface.qualified("Reload"), returning: ReloadReply.self)

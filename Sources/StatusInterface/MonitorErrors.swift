@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import StatusModel
 public import Varlink
 
 // The errors of the interface.
@@ -11,6 +12,24 @@ extension VarlinkError {
 
     /// No server is selected.
     public static let nothingSelected = VarlinkError(MonitorInterface.qualified("NothingSelected"))
+
+    /// The server's statuses are not loaded, so there is nothing to refresh.
+    public static func notRefreshable(_ server: String) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("NotRefreshable")) { $0.member("server", server) }
+    }
+
+    /// The load failed.
+    public static func refreshFailed(_ server: String, _ reason: String) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("RefreshFailed")) { writer in
+            writer.member("server", server)
+            writer.member("reason", reason)
+        }
+    }
+
+    /// The time is over; this is how the server is, where there is one.
+    public static func waitTimedOut(_ server: ServerState?) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("WaitTimedOut")) { $0.member("server", server) }
+    }
 
     /// The status is none, or the server does not take one in this way.
     public static func invalidStatus(_ reason: String) -> VarlinkError {

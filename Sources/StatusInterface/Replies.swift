@@ -18,7 +18,7 @@ public struct ListReply: JSONReadable, Sendable {
     }
 }
 
-/// The reply of `Describe`.
+/// The reply of `Describe` and `Wait`.
 public struct DescribeReply: JSONReadable, Sendable {
     /// The server.
     public var server: ServerState

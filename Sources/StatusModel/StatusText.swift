@@ -30,6 +30,9 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         rawValue = visible.utf8.count <= Self.maximumLength ? visible : Self.cut(visible)
     }
 
+    /// The level's word, for what has no text of its own.
+    public init(of level: Level) { rawValue = level.rawValue }
+
     public var description: String { rawValue }
 
     private static func normalize(_ text: String) -> String {

@@ -16,6 +16,8 @@ struct NotifyMessage: Equatable {
     var condition: Condition?
     /// Whether it says that it is alive (`WATCHDOG=1`).
     var isAlive = false
+    /// How often it is going to say so at least (`WATCHDOG_USEC=`); zero where it will no more.
+    var watchdogTime: Duration?
 
     /// Reads a datagram.
     ///
@@ -38,6 +40,7 @@ struct NotifyMessage: Equatable {
         case ("STOPPING", "1"): condition = .stopping
         case ("WATCHDOG", "1"): isAlive = true
         case ("WATCHDOG", "trigger"): condition = .unwell
+        case ("WATCHDOG_USEC", _): if let time = Int64(value), time >= 0 { watchdogTime = .microseconds(time) }
         case ("ERRNO", _): if let number = Int32(value), number > 0 { condition = .failed(number) }
         default: break
         }

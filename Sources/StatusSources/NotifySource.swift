@@ -2,6 +2,7 @@
 
 import Glibc
 public import Logging
+public import NotificationStreams
 public import StatusModel
 public import StatusMonitor
 public import Systemd
@@ -9,7 +10,7 @@ public import Systemd
 /// `notify: true`: a datagram socket that any program that speaks sd_notify(3) can be pointed at with `NOTIFY_SOCKET`.
 ///
 /// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` the level, and the text where there is
-/// none; `WATCHDOG=1` keeps a status fresh. Descriptors that come along are closed when the message has been handled: for
+/// none; `WATCHDOG=1` keeps a status fresh, for as long as `WATCHDOG_USEC` says. Descriptors that come along are closed when the message has been handled: for
 /// `BARRIER=1` that is the answer, since by then all that came before it has been posted.
 @EventLoop
 public final class NotifySource {
@@ -52,7 +53,11 @@ public final class NotifySource {
             return refuse(datagram.credentials?.userID)
         }
         do throws(MonitorError) {
-            switch state.take(NotifyMessage(datagram.bytes)) {
+            let message = NotifyMessage(datagram.bytes)
+            if let time = message.watchdogTime {
+                try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
+            }
+            switch state.take(message) {
             case .post(let text, let level): try monitor.post(text, level: level, to: server)
             case .touch: try monitor.touch(server)
             case .nothing: break
@@ -68,4 +73,8 @@ public final class NotifySource {
             "user \(user.map(String.init) ?? "?") may not send notifications for \(server); name the user in “notify: { users: […] }”",
             metadata: ["server": "\(server)"])
     }
+}
+
+extension NotifySource: Source {
+    public var refreshAction: RefreshAction? { nil }
 }

@@ -32,7 +32,7 @@ import Testing
                   status: [200, 300-302]
                   contains: ready
                   ca: /etc/ca.pem
-                  method: HEAD
+                  method: POST
                   headers: { Accept: text/plain, X-Empty: "" }
                   redirects: 0
             """)
@@ -51,7 +51,7 @@ import Testing
         site.statusCodes = [200...200, 300...302]
         site.contains = "ready"
         site.certificateAuthority = "/etc/ca.pem"
-        site.method = "HEAD"
+        site.method = "POST"
         site.headers = ["Accept: text/plain", "X-Empty: "]
         site.redirects = 0
         #expect(servers["site"]?.source == .http(site))
@@ -87,7 +87,8 @@ import Testing
             "http: { url: http://a, contains: '' }", "http: { url: http://a, ca: ca.pem }",
             "http: { url: http://a, method: get it }", "http: { url: http://a, headers: [a] }",
             "http: { url: http://a, headers: { 'a b': c } }", "http: { url: http://a, headers: { a: \"b\\nc\" } }",
-            "http: { url: http://a, redirects: 21 }", "http: { url: 'http://a b/' }",
+            "http: { url: http://a, redirects: 21 }", "http: { url: http://a, method: HEAD, contains: a }",
+            "http: { url: 'http://a b/' }",
             "exec: [/a], interval: never", "exec: [/a], interval: 1ms", "exec: [/a], interval: -1s",
             "exec: [/a], timeout: 0", "exec: [/a], failures: 0", "exec: [/a], successes: many",
             "push: true, ttl: 1 fortnight", "push: true, unit: a", "exec: [/a], tcp: 'a:1'", "unit: false, ttl",
@@ -104,7 +105,7 @@ import Testing
         "an option that says nothing for its source is a warning with its line",
         arguments: [
             "push: true\n    interval: 1s", "notify: true\n    failures: 3", "unit: a\n    ttl: 1s",
-            "unit: a\n    timeout: 1s", "http: { url: http://a,\n    body: b }",
+            "unit: a\n    interval: 1s", "http: { url: http://a,\n    body: b }",
         ])
     func meaningless(_ options: String) throws {
         let (servers, problems) = try load("servers:\n  a:\n    \(options)\n")

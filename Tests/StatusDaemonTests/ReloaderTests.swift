@@ -13,10 +13,12 @@ import Testing
     @EventLoop func order() async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let directories = try DaemonDirectories(environment: ["RUNTIME_DIRECTORY": "/nonexistent"], isRoot: false)
+        let monitor = StatusMonitor()
+        let factory = SourceFactory(
+            monitor: monitor, runner: SourceRunner(), directories: directories, environment: [:], logger: logger)
         let reloader = Reloader(
             loader: ConfigurationLoader(location: .directories([])),
-            registry: ServerRegistry(monitor: StatusMonitor(), directories: directories, logger: logger), logger: logger
-        )
+            registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger)
         var ended: [String] = []
         let reload: @EventLoop @Sendable (String) async -> Void = { name in
             _ = await reloader.reload()

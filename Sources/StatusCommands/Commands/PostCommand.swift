@@ -21,11 +21,7 @@ struct PostCommand: AsyncParsableCommand {
     @Option(help: "How serious it is: ok, warning, critical or unknown.")
     var level = Level.ok
 
-    func validate() throws {
-        guard ServerName(name) != nil else {
-            throw ValidationError("“\(VisibleText.escape(name))” is no server's name: \(ServerName.rule)")
-        }
-    }
+    func validate() throws { try ServerName.validate(name) }
 
     func run() async throws {
         try await options.perform { client, terminal in
@@ -36,3 +32,11 @@ struct PostCommand: AsyncParsableCommand {
 }
 
 extension Level: ExpressibleByArgument {}
+
+extension ServerName {
+    /// Refuses what can be no server's name before anybody is asked.
+    static func validate(_ text: String) throws {
+        guard ServerName(text) == nil else { return }
+        throw ValidationError("“\(VisibleText.escape(text))” is no server's name: \(rule)")
+    }
+}

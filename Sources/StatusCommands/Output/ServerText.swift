@@ -78,7 +78,8 @@ enum ServerText {
 
     private static func none(_ style: Style) -> String { style.faint("-- no server selected") }
 
-    private static func line(_ server: ServerState, _ style: Style) -> String {
+    /// One line that says how a server is, and since when that is known.
+    static func line(_ server: ServerState, _ style: Style) -> String {
         let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
         let word = style.level(levelWord(server), of: server)
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"

@@ -11,9 +11,9 @@ import Varlink
 final class ControlInterface: VarlinkInterface {
     nonisolated let interfaceDescription: InterfaceDescription
 
-    private let monitor: StatusMonitor
+    let monitor: StatusMonitor
     private let watcher: SelectionWatcher
-    private let registry: ServerRegistry
+    let registry: ServerRegistry
     private let reloader: Reloader
     private var access = AccessPolicy.control
     private var streams: [ObjectIdentifier: EventStream] = [:]
@@ -42,6 +42,8 @@ final class ControlInterface: VarlinkInterface {
             case "Describe": try describe(call)
             case "Select": try select(call)
             case "Watch": try watch(call)
+            case "Refresh": try refresh(call)
+            case "Wait": try wait(call)
             case "Reload": try reload(call)
             default: call.failNotImplemented()
             }
@@ -119,12 +121,12 @@ final class ControlInterface: VarlinkInterface {
 
     // MARK: -
 
-    private func known(_ text: String) throws -> ServerName {
+    func known(_ text: String) throws -> ServerName {
         guard let name = ServerName(text) else { throw VarlinkError.noSuchServer(text) }
         return name
     }
 
-    private func checkAccess(of call: VarlinkCall) throws {
+    func checkAccess(of call: VarlinkCall) throws {
         guard access.allows(call.credentials) else { throw VarlinkError.permissionDenied }
     }
 

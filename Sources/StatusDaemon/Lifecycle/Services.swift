@@ -25,6 +25,15 @@ struct WatcherService: Service {
     }
 }
 
+/// Loads statuses as the schedules say until the daemon goes down.
+struct SourceService: Service {
+    let runner: SourceRunner
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await runner.run() }
+    }
+}
+
 /// Tells the service manager's watchdog that the daemon makes progress, as long as a probe comes through.
 struct WatchdogService: Service {
     let interval: Duration

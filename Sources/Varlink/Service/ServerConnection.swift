@@ -87,7 +87,8 @@ final class ServerConnection {
     func callWasForgotten(_ method: String, isOneway: Bool) {
         guard isBusy, waitingCall == nil else { return }
         if isOneway { return callEnded() }
-        service.logger.error("a call was never answered", metadata: ["method": "\(method)"])
+        // A service that ends cancels what is performed, which then has nothing to say.
+        if !service.isStopping { service.logger.error("a call was never answered", metadata: ["method": "\(method)"]) }
         close()
     }
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NotificationStreams
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import StatusSources
+import Varlink
+
+/// The methods that return when something has happened: `Refresh` and `Wait`.
+extension ControlInterface {
+    func refresh(_ call: VarlinkCall) throws {
+        let parameters = try call.parameters(ServerParameters.self)
+        try checkAccess(of: call)
+        let name = try parameters.server.map { try known($0) } ?? monitor.selectedState().name
+        _ = try monitor.state(of: name)
+        guard let refresh = registry.refreshAction(of: name) else { throw VarlinkError.notRefreshable(name.rawValue) }
+        let monitor = monitor
+        call.perform { call in
+            do {
+                try await Self.refresh(name, with: refresh, monitor: monitor, answering: call)
+            } catch is CancellationError {
+                // The client has left, or the daemon ends, by which the connection is closed: there is nobody to answer.
+            } catch {
+                call.fail(VarlinkError(any: error))
+            }
+        }
+    }
+
+    /// Loads, and answers: with one event at the end, or with one at the beginning, too, where the client asked for more.
+    private static func refresh(
+        _ name: ServerName, with refresh: RefreshAction, monitor: StatusMonitor, answering call: VarlinkCall
+    ) async throws {
+        guard call.wantsMore else {
+            await refresh()
+            let event = try endOfRefresh(of: name, monitor: monitor)
+            return call.reply { $0.member("event", event) }
+        }
+        // The load that is about to begin, or the one that is joined, is what this tells of.
+        var beginning: Event? = try monitor.beginRefresh(of: name)
+        let stream = call.stream { writer in
+            guard let event = beginning else { return false }
+            beginning = nil
+            writer.member("event", event)
+            return true
+        } onClose: {
+        }
+        stream.wake()
+        await refresh()
+        do {
+            let event = try endOfRefresh(of: name, monitor: monitor)
+            stream.finish { $0.member("event", event) }
+        } catch let error as VarlinkError {
+            stream.fail(error)
+        }
+    }
+
+    private static func endOfRefresh(of name: ServerName, monitor: StatusMonitor) throws -> Event {
+        // What there is to see after a refresh that was cut short is not what was asked for.
+        try Task.checkCancellation()
+        let event = try monitor.event(.refreshed, about: name)
+        if let server = event.server, server.phase == .failed {
+            throw VarlinkError.refreshFailed(name.rawValue, server.message ?? "unknown")
+        }
+        return event
+    }
+
+    func wait(_ call: VarlinkCall) throws {
+        let parameters = try call.parameters(WaitParameters.self)
+        let monitor = monitor
+        let (name, condition) = (parameters.server, parameters.condition)
+        call.perform { call in
+            let state: ServerState?
+            if let timeout = parameters.timeout {
+                state = try? await withTimeLimit(timeout) { await monitor.state(of: name, where: condition) }
+            } else {
+                state = await monitor.state(of: name, where: condition)
+            }
+            if let state {
+                call.reply { $0.member("server", state) }
+            } else if !Task.isCancelled {
+                call.fail(.waitTimedOut(try? monitor.state(of: name)))
+            }
+        }
+    }
+}
+
+extension WaitParameters {
+    /// Whether a state is what is waited for: what it shows is of now, and has this level or this text.
+    fileprivate var condition: @Sendable (ServerState) -> Bool {
+        let text = text.flatMap { StatusText(fitting: $0) }
+        let level = level
+        return { state in
+            guard state.isCurrent, let status = state.status else { return false }
+            return status.level == level || status.text == text
+        }
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import NotificationStreams
+public import StatusModel
+public import StatusMonitor
+public import Systemd
+
+/// A server whose status is loaded by a check: once at first, then again and again, and whenever somebody asks for it.
+@EventLoop
+public final class CheckSource {
+    private let server: ServerName
+    private let check: any Check
+    private let schedule: CheckSchedule
+    private let budget: CheckBudget
+    private let monitor: StatusMonitor
+    private let clock: any Clock<Duration>
+    private var hysteresis: Hysteresis
+    private var latency = Latency()
+    private var isClosed = false
+    private let closing: AsyncStream<Never>
+    private let closer: AsyncStream<Never>.Continuation
+    private lazy var load = ServerLoad(of: server, monitor: monitor) { [weak self] in try await self?.loadStatus() }
+
+    /// A source that loads nothing before it is run.
+    ///
+    /// - Parameters:
+    ///   - server: whose status.
+    ///   - check: how to find out.
+    ///   - schedule: when.
+    ///   - budget: how much of the machine all checks may use.
+    ///   - monitor: where statuses are posted.
+    ///   - clock: what the schedule counts by.
+    public init(
+        server: ServerName, check: any Check, schedule: CheckSchedule, budget: CheckBudget, monitor: StatusMonitor,
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        self.server = server
+        self.check = check
+        self.schedule = schedule
+        self.budget = budget
+        self.monitor = monitor
+        self.clock = clock
+        hysteresis = Hysteresis(
+            failures: schedule.failures, successes: schedule.successes,
+            shown: try? monitor.state(of: server).status?.level)
+        (closing, closer) = AsyncStream.makeStream()
+    }
+
+    /// Loads as the schedule says until the source is closed or the task cancelled; returns when nothing of it runs any more.
+    public func run() async {
+        let follow: @EventLoop @Sendable () async -> Void = { await self.follow() }
+        await withDiscardingTaskGroup { group in
+            group.addTask(name: "schedule of \(server)", operation: follow)
+            for await _ in closing {}
+            group.cancelAll()
+        }
+        await load.ended()
+    }
+
+    /// Ends ``run()``; what a load still finds is not posted.
+    public func close() {
+        isClosed = true
+        closer.finish()
+    }
+
+    private func follow() async {
+        var generator = SystemRandomNumberGenerator()
+        try? await load()
+        var pause = schedule.spread(using: &generator)
+        while !Task.isCancelled {
+            do { try await clock.sleep(for: pause) } catch { return }
+            try? await load()
+            pause = schedule.pause(using: &generator)
+        }
+    }
+
+    private func loadStatus() async throws {
+        let outcome: Result<CheckResult, CheckFailure>
+        do {
+            let check = check
+            let work: @EventLoop @Sendable () async throws -> CheckResult = { try await check.run() }
+            outcome = .success(
+                try await budget.run(check.resource, isUrgent: { [weak load] in load?.isWanted ?? false }, work))
+        } catch let error as CheckFailure {
+            outcome = .failure(error)
+        }
+        try Task.checkCancellation()
+        if !isClosed { post(outcome) }
+    }
+
+    private func post(_ outcome: Result<CheckResult, CheckFailure>) {
+        // A server that was removed meanwhile has nobody to tell.
+        switch outcome {
+        case .success(let result):
+            let text = text(of: result)
+            switch hysteresis.take(result.level) {
+            case .show: _ = try? monitor.post(text, level: result.level, to: server)
+            case .hold(let count, let needed):
+                try? monitor.remark("\(text); \(count) of \(needed) before it counts", about: server)
+            }
+        case .failure(let failure): try? monitor.fail(server, VisibleText.escape(failure.description))
+        }
+    }
+
+    /// The text with how long it took; where nothing is left of it, the level's word.
+    private func text(of result: CheckResult) -> StatusText {
+        let text = result.latency.map { "\(result.text) in \(latency.text(for: $0))" } ?? result.text
+        return StatusText(fitting: text) ?? StatusText(of: result.level)
+    }
+}
+
+extension CheckSource: Source {
+    public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.load.refresh() } }
+}

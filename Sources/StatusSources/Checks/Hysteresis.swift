@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// Decides when a level that checks found is shown: after so many in a row that are worse than what is shown, or better.
+struct Hysteresis {
+    /// What becomes of a result.
+    enum Verdict: Equatable {
+        /// It is shown.
+        case show
+        /// It is one of so many that are needed.
+        case hold(Int, of: Int)
+    }
+
+    private enum Direction {
+        case worse, better
+    }
+
+    let failures: Int
+    let successes: Int
+    private var shown: Level?
+    private var direction = Direction.worse
+    private var streak = 0
+
+    /// - Parameters:
+    ///   - failures: how many worse ones in a row count.
+    ///   - successes: how many better ones in a row count.
+    ///   - shown: what is shown already; nil where nothing is, so that the first result counts at once.
+    init(failures: Int, successes: Int, shown: Level?) {
+        self.failures = failures
+        self.successes = successes
+        self.shown = shown
+    }
+
+    mutating func take(_ level: Level) -> Verdict {
+        guard let shown, level != shown else { return show(level) }
+        let direction: Direction = level.rank > shown.rank ? .worse : .better
+        if direction != self.direction { streak = 0 }
+        self.direction = direction
+        streak += 1
+        let needed = direction == .worse ? failures : successes
+        return streak < needed ? .hold(streak, of: needed) : show(level)
+    }
+
+    private mutating func show(_ level: Level) -> Verdict {
+        shown = level
+        streak = 0
+        return .show
+    }
+}
+
+extension Level {
+    /// How bad it is: what is not known is worse than a warning, since it may be anything.
+    fileprivate var rank: Int {
+        switch self {
+        case .ok: 0
+        case .warning: 1
+        case .unknown: 2
+        case .critical: 3
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NotificationStreams
+import StatusModel
+import StatusMonitor
+import Systemd
+
+/// The load of one server's status: never two at once, the first exactly once, and shared by all who ask for it.
+///
+/// What somebody asks for is a refresh, which everybody sees as long as it runs: it ends with the load, or when the last who asked
+/// has left. Then the load goes on only where the server's own schedule wants it, too.
+@EventLoop
+final class ServerLoad {
+    private let server: ServerName
+    private let monitor: StatusMonitor
+    private let load: @EventLoop @Sendable () async throws -> Void
+    private lazy var first = LoadOnce<Void>(name: "first load of \(server)") { [weak self] in try await self?.run() }
+    private lazy var again = SharedLoad<Void>(name: "load of \(server)") { [weak self] in try await self?.run() }
+    /// How many loads have come to their end.
+    private var round = 0
+    /// Who waits for the end of this round because he asked for it.
+    private var askers = 0
+    private var isRunning = false
+    private var onEnd: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameters:
+    ///   - server: whose status.
+    ///   - monitor: where refreshes are told.
+    ///   - load: loads the status and posts it; throws `CancellationError` only, and posts nothing then.
+    init(of server: ServerName, monitor: StatusMonitor, load: @escaping @EventLoop @Sendable () async throws -> Void) {
+        self.server = server
+        self.monitor = monitor
+        self.load = load
+    }
+
+    /// Whether somebody waits for it.
+    var isWanted: Bool { askers > 0 }
+
+    /// Loads, or joins the load that runs; throws `CancellationError`.
+    func callAsFunction() async throws {
+        if first.value == nil { try await first.load() } else { try await again.load() }
+    }
+
+    /// Loads because somebody asks for it; returns when the load has ended, or when the task is cancelled.
+    func refresh() async {
+        let mine = round
+        askers += 1
+        _ = try? monitor.beginRefresh(of: server)
+        try? await self()
+        guard mine == round else { return }
+        askers -= 1
+        if askers == 0 { try? monitor.endRefresh(of: server) }
+    }
+
+    /// Returns when no load runs any more.
+    func ended() async {
+        if isRunning { await withCheckedContinuation { onEnd.append($0) } }
+    }
+
+    private func run() async throws {
+        isRunning = true
+        defer { end() }
+        try await load()
+        // What was cancelled has not come to an end: who asks meanwhile waits for the load after it.
+        try Task.checkCancellation()
+        round += 1
+        askers = 0
+        try? monitor.endRefresh(of: server)
+    }
+
+    private func end() {
+        isRunning = false
+        for continuation in onEnd { continuation.resume() }
+        onEnd = []
+    }
+}

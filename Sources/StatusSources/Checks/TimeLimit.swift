@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// It took longer than it may.
+package struct TimeLimitExceeded: Error {}
+
+/// Runs `body` for at most `limit`, and returns when it has ended: past the limit it is cancelled and its end awaited.
+///
+/// - Throws: what `body` throws; ``TimeLimitExceeded`` past the limit.
+package func withTimeLimit<Result: Sendable>(
+    _ limit: Duration, _ body: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    try await withThrowingTaskGroup(of: Result.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(for: limit)
+            throw TimeLimitExceeded()
+        }
+        defer { group.cancelAll() }
+        guard let result = try await group.next() else { throw CancellationError() }
+        return result
+    }
+}

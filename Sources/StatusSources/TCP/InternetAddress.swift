@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Glibc
+import Systemd
+
+/// An address of the Internet with its port, as the kernel takes it.
+struct InternetAddress: Sendable {
+    private let bytes: [UInt8]
+
+    /// `AF_INET` or `AF_INET6`.
+    let family: Int32
+
+    private init(_ information: addrinfo) {
+        family = information.ai_family
+        bytes = Array(UnsafeRawBufferPointer(start: information.ai_addr, count: Int(information.ai_addrlen)))
+    }
+
+    /// Calls `body` with the address.
+    func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        var storage = sockaddr_storage()
+        withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }
+        return withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(bytes.count)) }
+        }
+    }
+
+    /// The addresses that a host's name stands for, in the order in which they are to be tried.
+    ///
+    /// A number is read at once. A name may take as long as the resolver likes, on a thread of its own: it cannot be cancelled.
+    ///
+    /// - Throws: ``CheckFailure`` where there is none.
+    static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
+        if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
+        return try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try resolve(host, port: port, flags: 0) })
+            }
+        }
+    }
+
+    private static func resolve(_ host: String, port: UInt16, flags: Int32) throws -> [InternetAddress] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = flags | AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let failure = getaddrinfo(host, String(port), &hints, &list)
+        defer { freeaddrinfo(list) }
+        guard failure == 0 else { throw HostNotFound(host: host, reason: String(cString: gai_strerror(failure))) }
+        return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap {
+            $0.map { InternetAddress($0.pointee) }
+        }
+    }
+}
+
+/// A host's name stands for nothing.
+struct HostNotFound: Error {
+    let host: String
+    let reason: String
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import NotificationStreams
+import StatusModel
+import Systemd
+
+/// `tcp: host:port`: whether somebody accepts connections there, and how quickly.
+public struct TCPCheck: Check {
+    private let host: String
+    private let port: UInt16
+    private let timeout: Duration
+    /// One for all loads: a resolver that hangs is not asked again before it has answered.
+    private let addresses: SharedLoad<[InternetAddress]>
+
+    public var resource: CheckBudget.Resource { .connection }
+
+    /// A check that connects to `host`, a name or a number, within `timeout`.
+    public init(host: String, port: UInt16, timeout: Duration) {
+        self.host = host
+        self.port = port
+        self.timeout = timeout
+        addresses = SharedLoad(name: "addresses of \(host)") { try await InternetAddress.lookUp(host, port: port) }
+    }
+
+    public func run() async throws -> CheckResult {
+        do {
+            let latency = try await withTimeLimit(timeout) { try await TCPConnection.probe(try await addresses.load()) }
+            return CheckResult(.ok, "connected", latency: latency)
+        } catch is TimeLimitExceeded {
+            return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
+        } catch let error as HostNotFound {
+            return CheckResult(.critical, "host not found: \(error.host) (\(error.reason))")
+        } catch let error as SystemdError {
+            // Without descriptors nothing is known of the server.
+            if error.code == .exhausted { throw CheckFailure(error.message) }
+            return CheckResult(.critical, String(cString: strerror(error.errno)).withLowercaseStart)
+        }
+    }
+}
+
+extension String {
+    /// The text as it stands within a sentence.
+    var withLowercaseStart: String { prefix(1).lowercased() + dropFirst() }
+}

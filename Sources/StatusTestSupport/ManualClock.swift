@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A clock that stands still until a test moves it on.
+package final class ManualClock: Clock, Sendable {
+    /// A time on this clock, which begins at zero.
+    package struct Instant: InstantProtocol {
+        var offset: Duration
+
+        package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        package func duration(to other: Instant) -> Duration { other.offset - offset }
+        package static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private struct State {
+        var now = Instant(offset: .zero)
+        var lastID = 0
+        var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// A clock at zero.
+    package init() {}
+
+    package var now: Instant { state.withLock { $0.now } }
+    package var minimumResolution: Duration { .zero }
+
+    package func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (isOver, waiters): (Bool, [CheckedContinuation<Void, Never>]) = state.withLock { state in
+                    if Task.isCancelled || deadline <= state.now { return (true, []) }
+                    state.sleepers[id] = (deadline, continuation)
+                    defer { state.waiters = [] }
+                    return (false, state.waiters)
+                }
+                if isOver { continuation.resume(with: Result { try Task.checkCancellation() }) }
+                for waiter in waiters { waiter.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.sleepers.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Returns as soon as somebody sleeps.
+    package func sleeper() async {
+        await withCheckedContinuation { continuation in
+            let isThere = state.withLock { state in
+                if state.sleepers.isEmpty { state.waiters.append(continuation) }
+                return !state.sleepers.isEmpty
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    /// Moves the clock on, and wakes whose time has come.
+    package func advance(by duration: Duration) {
+        let due = state.withLock { state in
+            state.now = state.now.advanced(by: duration)
+            let due = state.sleepers.filter { $0.value.deadline <= state.now }
+            for id in due.keys { state.sleepers[id] = nil }
+            return due.values
+        }
+        for (_, continuation) in due { continuation.resume() }
+    }
+}

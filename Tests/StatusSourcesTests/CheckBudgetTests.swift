@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusSources
+import Synchronization
+import Systemd
+import Testing
+
+@Suite("The budget of all checks", .timeLimit(.minutes(1)))
+@EventLoop struct CheckBudgetTests {
+    /// Starts a check that runs until the test ends it.
+    private func start(
+        _ check: GateCheck, in budget: CheckBudget, _ resource: CheckBudget.Resource = .process, isUrgent: Bool = false
+    ) -> Task<Bool, Never> {
+        Task { @EventLoop in
+            do {
+                _ = try await budget.run(resource, isUrgent: { isUrgent }) { try await check.run() }
+                return true
+            } catch {
+                return false
+            }
+        }
+    }
+
+    /// Lets what was started come to where it waits: the loop takes its jobs in order.
+    private func settle() async { for _ in 0..<10 { await Task.yield() } }
+
+    @Test("no more run than there are places; the next begins when one ends, in order")
+    func places() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 2, processes: 2))
+        let checks = (0..<4).map { _ in GateCheck() }
+        var tasks: [Task<Bool, Never>] = []
+        for check in checks {
+            tasks.append(start(check, in: budget))
+            await settle()
+        }
+        await checks[1].began(1)
+        #expect(checks.map(\.begun) == [1, 1, 0, 0])
+        checks[1].end(.ok, "")
+        await checks[2].began(1)
+        #expect(checks[3].begun == 0)
+        checks[0].end(.ok, "")
+        await checks[3].began(1)
+        for check in checks { check.end(.ok, "") }
+        for task in tasks { #expect(await task.value) }
+        #expect(budget.count == 0)
+    }
+
+    @Test("what somebody waits for goes first; connections do not wait for processes")
+    func order() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 2, processes: 1))
+        let (first, second, urgent, connection) = (GateCheck(), GateCheck(), GateCheck(), GateCheck())
+        var tasks = [start(first, in: budget)]
+        await first.began(1)
+        tasks.append(start(second, in: budget))
+        await settle()
+        tasks.append(start(urgent, in: budget, isUrgent: true))
+        await settle()
+        tasks.append(start(connection, in: budget, .connection))
+        await connection.began(1)
+        first.end(.ok, "")
+        await urgent.began(1)
+        #expect(second.begun == 0)
+        urgent.end(.ok, "")
+        await second.began(1)
+        second.end(.ok, "")
+        connection.end(.ok, "")
+        for task in tasks { #expect(await task.value) }
+    }
+
+    @Test("who is cancelled while it waits leaves its place in the line, and takes none")
+    func cancelled() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1))
+        let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
+        let running = start(first, in: budget)
+        await first.began(1)
+        let waiting = start(second, in: budget)
+        await settle()
+        let last = start(third, in: budget)
+        await settle()
+        waiting.cancel()
+        #expect(await !waiting.value)
+        first.end(.ok, "")
+        await third.began(1)
+        third.end(.ok, "")
+        #expect(await running.value)
+        #expect(await last.value)
+        #expect(second.begun == 0)
+        #expect(budget.count == 0)
+    }
+
+    @Test("a larger limit lets those in who wait")
+    func larger() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1))
+        let (first, second) = (GateCheck(), GateCheck())
+        let tasks = [start(first, in: budget), start(second, in: budget)]
+        await first.began(1)
+        await settle()
+        budget.limits = CheckBudget.Limits(checks: 2, processes: 2)
+        await second.began(1)
+        first.end(.ok, "")
+        second.end(.ok, "")
+        for task in tasks { #expect(await task.value) }
+    }
+}

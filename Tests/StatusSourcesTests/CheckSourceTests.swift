@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NotificationStreams
+import StatusModel
+import StatusMonitor
+import StatusSources
+import StatusTestSupport
+import Systemd
+import Testing
+
+@Suite("A server whose status is loaded by a check", .timeLimit(.minutes(1)))
+@EventLoop struct CheckSourceTests {
+    private let monitor = StatusMonitor(center: NotificationCenter())
+    private let check = GateCheck()
+    private let clock = ManualClock()
+    private let disk: ServerName
+
+    init() throws {
+        disk = try #require(ServerName("disk"))
+        monitor.add(ServerDefinition(name: disk, source: "exec", isRefreshable: true))
+    }
+
+    private func makeSource(failures: Int = 1, successes: Int = 1) -> CheckSource {
+        CheckSource(
+            server: disk, check: check,
+            schedule: CheckSchedule(interval: .seconds(60), failures: failures, successes: successes),
+            budget: CheckBudget(CheckBudget.Limits(checks: 8, processes: 8)), monitor: monitor, clock: clock)
+    }
+
+    /// Runs a source for as long as `body` takes.
+    private func with(
+        _ source: CheckSource, _ body: @escaping @EventLoop @Sendable () async throws -> Void
+    ) async throws {
+        let run: @EventLoop @Sendable () async -> Void = { await source.run() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(operation: run)
+            try await body()
+            source.close()
+        }
+    }
+
+    private func state(where isWanted: @Sendable (ServerState) -> Bool) async -> ServerState? {
+        await monitor.state(of: disk, where: isWanted)
+    }
+
+    @Test("its first load runs exactly once, however many ask for it")
+    func loadsOnce() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
+            _ = await monitor.state(of: disk) { $0.isRefreshing }
+            check.end(.ok, "DISK OK")
+            for asker in askers { await asker.value }
+            #expect(check.begun == 1)
+            let state = try monitor.state(of: disk)
+            #expect(state.status?.text.rawValue == "DISK OK")
+            #expect(!state.isRefreshing)
+        }
+    }
+
+    @Test("it is loaded again when its interval is over, and never twice at once")
+    func interval() async throws {
+        let (check, clock) = (check, clock)
+        try await with(makeSource()) {
+            await check.began(1)
+            for run in 2...5 {
+                check.end(.ok, "DISK OK")
+                await clock.sleeper()
+                clock.advance(by: .seconds(66))
+                await check.began(run)
+            }
+            #expect(check.most == 1)
+        }
+    }
+
+    @Test("what nobody waits for any more is cancelled when the last one leaves, not before")
+    func lastOneLeaves() async throws {
+        let source = makeSource()
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+            await clock.sleeper()
+            let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
+            await check.began(2)
+            _ = await monitor.state(of: disk) { $0.isRefreshing }
+            for asker in askers.dropLast() { asker.cancel() }
+            for asker in askers.dropLast() { await asker.value }
+            #expect(check.cancelled == 0)
+            let isRefreshing = try monitor.state(of: disk).isRefreshing
+            #expect(isRefreshing)
+            askers.last?.cancel()
+            _ = await monitor.state(of: disk) { !$0.isRefreshing }
+            await askers.last?.value
+            #expect(check.cancelled == 1)
+            let phase = try monitor.state(of: disk).phase
+            #expect(phase == .loaded)
+        }
+        #expect(check.begun == 2)
+    }
+
+    @Test("who leaves does not cancel what the schedule wants")
+    func scheduleStays() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            let asker = Task { await source.refreshAction?() }
+            _ = await monitor.state(of: disk) { $0.isRefreshing }
+            asker.cancel()
+            _ = await monitor.state(of: disk) { !$0.isRefreshing }
+            #expect(check.cancelled == 0)
+            check.end(.ok, "DISK OK")
+            _ = await monitor.state(of: disk) { $0.phase == .loaded }
+        }
+    }
+
+    @Test("a level gets worse after so many failures in a row; until then they are told beside it")
+    func failures() async throws {
+        let source = makeSource(failures: 3)
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "connected")
+            for run in 2...4 {
+                await clock.sleeper()
+                let asker = Task { await source.refreshAction?() }
+                await check.began(run)
+                check.end(.critical, "connection refused")
+                await asker.value
+                let state = try monitor.state(of: disk)
+                #expect(state.status?.level == (run < 4 ? .ok : .critical))
+                #expect(state.message == (run < 4 ? "connection refused; \(run - 1) of 3 before it counts" : nil))
+            }
+        }
+    }
+
+    @Test("a load that fails keeps the status, and the next one that succeeds counts at once")
+    func fails() async throws {
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(makeSource()) {
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+            await clock.sleeper()
+            clock.advance(by: .seconds(66))
+            await check.began(2)
+            check.end(.failure(CheckFailure("timed out after 10s")))
+            let state = await monitor.state(of: disk) { $0.phase == .failed }
+            #expect(state?.status?.text.rawValue == "DISK OK")
+            #expect(state?.message == "timed out after 10s")
+        }
+    }
+
+    @Test("what a closed source still finds is not posted, and nothing of it runs when its run has ended")
+    func closed() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) { await check.began(1) }
+        #expect(check.cancelled == 1)
+        #expect(try monitor.state(of: disk).phase == .loading)
+    }
+
+    @Test("latency is told so that it becomes another text only where it became another matter")
+    func latency() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            for (run, measured, text) in [
+                (1, 20, "20 ms"), (2, 39, "20 ms"), (3, 11, "20 ms"), (4, 41, "41 ms"), (5, 1234, "1.2 s"),
+                (6, 0, "under 1 ms"),
+            ] {
+                let asker = Task { await source.refreshAction?() }
+                await check.began(run)
+                check.end(.success(CheckResult(.ok, "connected", latency: .milliseconds(measured))))
+                await asker.value
+                let state = await monitor.state(of: disk) { $0.status?.text.rawValue == "connected in \(text)" }
+                #expect(state != nil)
+            }
+        }
+    }
+}

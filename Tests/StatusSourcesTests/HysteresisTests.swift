@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@testable import StatusSources
+
+@Suite("Hysteresis") struct HysteresisTests {
+    /// What is shown after each of the results, one letter a level.
+    private func shown(_ results: String, failures: Int, successes: Int, first: Level? = nil) -> String {
+        let levels: [Character: Level] = ["o": .ok, "w": .warning, "u": .unknown, "c": .critical]
+        var hysteresis = Hysteresis(failures: failures, successes: successes, shown: first)
+        var current: Character = "-"
+        return String(
+            results.map { letter in
+                if let level = levels[letter], hysteresis.take(level) == .show { current = letter }
+                return current
+            })
+    }
+
+    @Test("the first result counts at once, whatever it is")
+    func first() {
+        #expect(shown("c", failures: 3, successes: 3) == "c")
+        #expect(shown("o", failures: 3, successes: 3) == "o")
+    }
+
+    @Test("so many worse ones in a row count, and one that is not worse begins the row anew")
+    func worse() {
+        #expect(shown("occc", failures: 3, successes: 1) == "oooc")
+        #expect(shown("occocc", failures: 3, successes: 1) == "oooooo")
+        #expect(shown("owuc", failures: 3, successes: 1) == "oooc")
+    }
+
+    @Test("so many better ones in a row count")
+    func better() {
+        #expect(shown("coo", failures: 1, successes: 2) == "cco")
+        #expect(shown("cocoo", failures: 1, successes: 2) == "cccco")
+        #expect(shown("cwo", failures: 1, successes: 2) == "cco")
+    }
+
+    @Test("a row of worse ones is none of better ones")
+    func mixed() {
+        #expect(shown("wcow", failures: 2, successes: 2) == "wwww")
+        #expect(shown("wco", failures: 2, successes: 2) == "www")
+    }
+
+    @Test("what is shown already is what the first result is held against")
+    func kept() {
+        #expect(shown("cc", failures: 2, successes: 1, first: .ok) == "-c")
+    }
+}
