@@ -41,7 +41,7 @@ import Testing
     }
 
     private func state(where isWanted: @Sendable (ServerState) -> Bool) async -> ServerState? {
-        await monitor.state(of: disk, where: isWanted)
+        await monitor.states(of: disk).first(where: isWanted)
     }
 
     @Test("its first load runs exactly once, however many ask for it")
@@ -51,7 +51,7 @@ import Testing
         try await with(source) {
             await check.began(1)
             let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
-            _ = await monitor.state(of: disk) { $0.isRefreshing }
+            _ = await monitor.states(of: disk).first { $0.isRefreshing }
             check.end(.ok, "DISK OK")
             for asker in askers { await asker.value }
             #expect(check.begun == 1)
@@ -86,14 +86,14 @@ import Testing
             await clock.sleeper()
             let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
             await check.began(2)
-            _ = await monitor.state(of: disk) { $0.isRefreshing }
+            _ = await monitor.states(of: disk).first { $0.isRefreshing }
             for asker in askers.dropLast() { asker.cancel() }
             for asker in askers.dropLast() { await asker.value }
             #expect(check.cancelled == 0)
             let isRefreshing = try monitor.state(of: disk).isRefreshing
             #expect(isRefreshing)
             askers.last?.cancel()
-            _ = await monitor.state(of: disk) { !$0.isRefreshing }
+            _ = await monitor.states(of: disk).first { !$0.isRefreshing }
             await askers.last?.value
             #expect(check.cancelled == 1)
             let phase = try monitor.state(of: disk).phase
@@ -109,12 +109,12 @@ import Testing
         try await with(source) {
             await check.began(1)
             let asker = Task { await source.refreshAction?() }
-            _ = await monitor.state(of: disk) { $0.isRefreshing }
+            _ = await monitor.states(of: disk).first { $0.isRefreshing }
             asker.cancel()
-            _ = await monitor.state(of: disk) { !$0.isRefreshing }
+            _ = await monitor.states(of: disk).first { !$0.isRefreshing }
             #expect(check.cancelled == 0)
             check.end(.ok, "DISK OK")
-            _ = await monitor.state(of: disk) { $0.phase == .loaded }
+            _ = await monitor.states(of: disk).first { $0.phase == .loaded }
         }
     }
 
@@ -148,7 +148,7 @@ import Testing
             clock.advance(by: .seconds(66))
             await check.began(2)
             check.end(.failure(CheckFailure("timed out after 10s")))
-            let state = await monitor.state(of: disk) { $0.phase == .failed }
+            let state = await monitor.states(of: disk).first { $0.phase == .failed }
             #expect(state?.status?.text.rawValue == "DISK OK")
             #expect(state?.message == "timed out after 10s")
         }
@@ -176,7 +176,7 @@ import Testing
                 await check.began(run)
                 check.end(.success(CheckResult(.ok, "connected", latency: .milliseconds(measured))))
                 await asker.value
-                let state = await monitor.state(of: disk) { $0.status?.text.rawValue == "connected in \(text)" }
+                let state = await monitor.states(of: disk).first { $0.status?.text.rawValue == "connected in \(text)" }
                 #expect(state != nil)
             }
         }

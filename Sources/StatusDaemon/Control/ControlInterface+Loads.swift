@@ -69,12 +69,14 @@ extension ControlInterface {
         let parameters = try call.parameters(WaitParameters.self)
         let monitor = monitor
         let (name, condition) = (parameters.server, parameters.condition)
+        // Whatever is posted behind this call is looked at.
+        let states = monitor.states(of: name)
         call.perform { call in
             let state: ServerState?
             if let timeout = parameters.timeout {
-                state = try? await withTimeLimit(timeout) { await monitor.state(of: name, where: condition) }
+                state = try? await withTimeLimit(timeout) { await states.first(where: condition) }
             } else {
-                state = await monitor.state(of: name, where: condition)
+                state = await states.first(where: condition)
             }
             if let state {
                 call.reply { $0.member("server", state) }

@@ -30,7 +30,7 @@ public struct TCPCheck: Check {
         } catch is TimeLimitExceeded {
             return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
         } catch let error as HostNotFound {
-            return CheckResult(.critical, "host not found: \(error.host) (\(error.reason))")
+            return CheckResult(.critical, "\(error)")
         } catch let error as SystemdError {
             // Without descriptors nothing is known of the server.
             if error.code == .exhausted { throw CheckFailure(error.message) }

@@ -52,34 +52,14 @@ enum TCPConnection {
 
     @EventLoop
     private static func attempt(_ address: InternetAddress) async throws -> Step {
+        let began = ContinuousClock.now
+        let socket: OwnedDescriptor?
         do throws(SystemdError) {
-            let began = ContinuousClock.now
-            guard try await connect(to: address) else { throw SystemdError(errno: ECANCELED, "cannot connect") }
-            return .connected(ContinuousClock.now - began)
+            socket = try await InternetSocket.connect(to: address)
         } catch {
-            try Task.checkCancellation()
             return .failed(error)
         }
-    }
-
-    /// Returns false where the task was cancelled.
-    @EventLoop
-    private static func connect(to address: InternetAddress) async throws(SystemdError) -> Bool {
-        let flags = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(address.family, flags, 0)
-        guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot make a socket") }
-        let socket = OwnedDescriptor(adopting: descriptor)
-        defer { withExtendedLifetime(socket) {} }
-        let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
-        guard failure == EINPROGRESS else {
-            if failure == 0 { return true }
-            throw SystemdError(errno: failure, "cannot connect")
-        }
-        guard try await Readiness(of: descriptor, for: .writable).waitUnlessCancelled() else { return false }
-        var result: Int32 = 0
-        var length = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
-        guard result == 0 else { throw SystemdError(errno: result, "cannot connect") }
-        return true
+        guard socket != nil else { throw CancellationError() }
+        return .connected(ContinuousClock.now - began)
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Dispatch
 import Glibc
-import Systemd
 
-/// An address of the Internet with its port, as the kernel takes it.
-struct InternetAddress: Sendable {
+/// An address of the Internet with its port.
+public struct InternetAddress: Sendable {
     private let bytes: [UInt8]
 
     /// `AF_INET` or `AF_INET6`.
@@ -16,7 +16,7 @@ struct InternetAddress: Sendable {
         bytes = Array(UnsafeRawBufferPointer(start: information.ai_addr, count: Int(information.ai_addrlen)))
     }
 
-    /// Calls `body` with the address.
+    /// Calls `body` with the address as the kernel takes it.
     func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }
@@ -29,8 +29,8 @@ struct InternetAddress: Sendable {
     ///
     /// A number is read at once. A name may take as long as the resolver likes, on a thread of its own: it cannot be cancelled.
     ///
-    /// - Throws: ``CheckFailure`` where there is none.
-    static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
+    /// - Throws: ``HostNotFound`` where there is none.
+    public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
         if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
         return try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
@@ -55,7 +55,32 @@ struct InternetAddress: Sendable {
 }
 
 /// A host's name stands for nothing.
-struct HostNotFound: Error {
-    let host: String
-    let reason: String
+public struct HostNotFound: Error, Sendable, CustomStringConvertible {
+    /// The name.
+    public let host: String
+    /// What the resolver says.
+    public let reason: String
+
+    public var description: String { "host not found: \(host) (\(reason))" }
+}
+
+/// Stream sockets of the Internet.
+public enum InternetSocket {
+    /// Connects; nil where the task is cancelled before it is done.
+    @EventLoop
+    public static func connect(to address: InternetAddress) async throws(SystemdError) -> OwnedDescriptor? {
+        let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(address.family, flags, 0)
+        guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot make a socket") }
+        let socket = OwnedDescriptor(adopting: descriptor)
+        let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
+        if failure == 0 { return socket }
+        guard failure == EINPROGRESS else { throw SystemdError(errno: failure, "cannot connect") }
+        guard try await Readiness(of: descriptor, for: .writable).waitUnlessCancelled() else { return nil }
+        var result: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
+        guard result == 0 else { throw SystemdError(errno: result, "cannot connect") }
+        return socket
+    }
 }

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec: Debian's monitoring-plugins, unchanged, and plugins that misbehave."""
+
+import os
+
+from harness.daemon import Daemon, run
+from harness.expect import Skip, contains, equal, eventually
+from harness.runner import test
+from harness.servers import listener, refused_port, web
+
+PLUGINS = "/usr/lib/nagios/plugins"
+
+
+def plugin(name):
+    """The path of one of Debian's plugins."""
+    path = f"{PLUGINS}/{name}"
+    if not os.path.exists(path):
+        raise Skip(f"there is no {path}; packaging/setup --test installs it")
+    return path
+
+
+def processes(marker):
+    """How many processes have this word among their arguments."""
+    count = 0
+    for process in os.listdir("/proc"):
+        if process.isdigit():
+            try:
+                with open(f"/proc/{process}/cmdline", "rb") as file:
+                    count += marker.encode() in file.read().split(b"\0")
+            except OSError:
+                pass
+    return count
+
+
+def script(daemon, name, text):
+    """An executable script in the daemon's folder."""
+    path = daemon.folder / name
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+def once(servers):
+    """A configuration whose checks run at the start, and then when they are asked to."""
+    return f"defaults: {{ interval: 1h }}\nservers:\n{servers}"
+
+
+@test("check_dummy: the exit status is the level, the first line up to | the text")
+def check_dummy():
+    path = plugin("check_dummy")
+    servers = "".join(f"  s{status}: {{ exec: [{path}, '{status}', 'text {status}|a=1'] }}\n" for status in range(4))
+    with Daemon(once(servers)) as daemon:
+        for status, level in enumerate(("ok", "warning", "critical", "unknown")):
+            daemon.done("wait", f"s{status}", "--level", level, "--timeout", "15s")
+            equal(daemon.text(f"s{status}"), f"{level.upper()}: text {status}")
+
+
+@test("check_disk: a disk with room is ok; one that has less than was asked for is not")
+def check_disk():
+    path = plugin("check_disk")
+    with Daemon(once(f"  disk: {{ exec: [{path}, -w, 0%, -c, 0%, -p, /] }}\n"
+                     f"  full: {{ exec: [{path}, -w, 100%, -c, 100%, -p, /] }}\n")) as daemon:
+        daemon.done("wait", "disk", "--timeout", "15s")
+        daemon.done("wait", "full", "--level", "critical", "--timeout", "15s")
+        contains(daemon.text("disk"), "DISK OK - free space: /")
+        assert "|" not in daemon.text("disk")
+
+
+@test("check_tcp and check_http find what is there, and what is not")
+def check_network():
+    tcp, http = plugin("check_tcp"), plugin("check_http")
+    with web() as server, listener() as port:
+        with Daemon(once(f"  open: {{ exec: [{tcp}, -H, 127.0.0.1, -p, '{port}'] }}\n"
+                         f"  closed: {{ exec: [{tcp}, -H, 127.0.0.1, -p, '{refused_port()}'] }}\n"
+                         f"  page: {{ exec: [{http}, -H, 127.0.0.1, -p, '{server.port}', -u, /, -s, ready] }}\n"
+                         f"  gone: {{ exec: [{http}, -H, 127.0.0.1, -p, '{server.port}', -u, /status/404] }}\n")) as daemon:
+            for name, level, part in (("open", "ok", "TCP OK"), ("closed", "critical", "refused"),
+                                      ("page", "ok", "HTTP OK"), ("gone", "warning", "404")):
+                daemon.done("wait", name, "--level", level, "--timeout", "15s")
+                contains(daemon.text(name), part)
+
+
+@test("a plugin that cannot be run is failed with the reason, and the daemon goes on")
+def cannot_run():
+    with Daemon(once("  gone: { exec: [/nonexistent/check] }\n  plain: { exec: [/etc/passwd] }\n")) as daemon:
+        for name, reason in (("gone", "No such file or directory"), ("plain", "Permission denied")):
+            state = eventually(lambda name=name: (state := daemon.describe(name))["phase"] == "failed" and state)
+            contains(state["message"], "cannot run /", reason)
+            contains(daemon.ctl("refresh", name).err, f"{name} could not be refreshed: cannot run", reason)
+
+
+@test("a refresh longer than its timeout ends, with the whole process group, and the last status stays, marked")
+def time_limit():
+    marker = f"86400.{os.getpid()}"
+    with Daemon(start=False) as daemon:
+        flag = daemon.folder / "slow"
+        path = script(daemon, "check", f"[ -e {flag} ] || {{ echo quick; exit; }}\ntrap '' TERM\n(trap '' TERM; sleep {marker}) &\n"
+                      f"sleep {marker}\n")
+        daemon.file.write_text(f"servers:\n  disk: {{ exec: [{path}], timeout: 300ms, interval: 1h }}\n")
+        daemon.start()
+        daemon.done("wait", "disk", "--text", "quick", "--timeout", "15s")
+        flag.touch()
+        result = daemon.ctl("refresh", "disk")
+        equal((result.status, result.err), (1, "statusctl: disk could not be refreshed: timed out after 300ms\n"))
+        equal(processes(marker), 0, "processes left")
+        state = daemon.describe("disk")
+        equal((state["phase"], state["message"], state["status"]["text"]), ("failed", "timed out after 300ms", "quick"))
+        equal(daemon.ctl("status", "disk").status, 3)
+        flag.unlink()
+        contains(daemon.done("refresh", "disk"), "disk: quick [ok]")
+        equal(daemon.describe("disk")["phase"], "loaded")
+
+
+@test("no shell sees the arguments, and the service manager's variables reach no plugin")
+def arguments():
+    with Daemon(once("  echo: { exec: [/bin/echo, $HOME, 'a  b', '*', '; true'] }\n"
+                     "  env: { exec: [/bin/sh, -c, 'echo x$NOTIFY_SOCKET$RUNTIME_DIRECTORY'] }\n")) as daemon:
+        for name, text in (("echo", "$HOME a  b * ; true"), ("env", "x")):
+            daemon.done("wait", name, "--timeout", "15s")
+            equal(daemon.text(name), text)
+
+
+@test("no zombie and no descriptor is left after 10,000 checks, and as few run side by side as the limits say", limit=300)
+def ten_thousand():
+    with Daemon(start=False) as daemon:
+        counter = daemon.folder / "count"
+        servers = "".join(f"  s{number}: {{ exec: [/bin/sh, -c, 'echo >>{counter}; echo fine'] }}\n" for number in range(100))
+        daemon.file.write_text(f"defaults: {{ interval: 100ms }}\nlimits: {{ processes: 8 }}\nservers:\n{servers}")
+        daemon.start()
+        daemon.done("wait", "s99", "--timeout", "30s")
+        before = daemon.descriptors()
+        most = 0
+
+        def enough():
+            nonlocal most
+            most = max(most, len(children(daemon.process.pid)))
+            return counter.stat().st_size >= 10000
+
+        eventually(enough, "10,000 checks", patience=240)
+        assert 1 <= most <= 8, f"{most} processes side by side"
+        daemon.file.write_text("servers: {}\n")
+        daemon.done("reload")
+        eventually(lambda: children(daemon.process.pid) == [], "no child process, dead or alive")
+        daemon.assert_no_leak(before)
+        daemon.assert_alive()
+
+
+def children(process):
+    """The child processes of a process, those that are dead and not yet reaped included."""
+    with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+        found = file.read().split()
+    for task in os.listdir(f"/proc/{process}/task"):
+        if task != str(process):
+            try:
+                with open(f"/proc/{process}/task/{task}/children", encoding="ascii") as file:
+                    found += file.read().split()
+            except FileNotFoundError:
+                pass
+    return found
+
+
+@test("a thousand checks are spread over their interval, whatever they began with", limit=120)
+def spread():
+    with Daemon(start=False) as daemon:
+        log = daemon.folder / "times"
+        servers = "".join(f"  s{number}: {{ exec: [/bin/sh, -c, 'date +%s%N >>{log}'] }}\n" for number in range(1000))
+        daemon.file.write_text(f"defaults: {{ interval: 10s }}\nservers:\n{servers}")
+        daemon.start()
+        times = eventually(lambda: len(lines := log.read_text().split() if log.exists() else []) >= 1900 and lines,
+                           "almost all second loads", patience=60)
+        second = sorted(int(time) for time in times)[1000:1900]
+        # Were they bunched, some tenth of the time would hold most of them.
+        tenth = (second[-1] - second[0]) / 10
+        fullest = max(sum(1 for time in second if begin <= time < begin + tenth)
+                      for begin in (second[0] + tenth * part for part in range(10)))
+        assert fullest < 450, f"{fullest} of {len(second)} in a tenth of {tenth * 10 / 1e9:.1f} s"
+
+
+@test("a daemon that stops leaves no plugin behind, and does not wait for it")
+def stops():
+    marker = f"86401.{os.getpid()}"
+    with Daemon(once(f"  slow: {{ exec: [/bin/sleep, '{marker}'], timeout: 1h }}\n")) as daemon:
+        eventually(lambda: processes(marker) == 1, "the plugin")
+        with daemon.follow("refresh", "slow") as asker:
+            eventually(lambda: daemon.describe("slow")["refreshing"])
+            equal(daemon.stop(), 0, "exit status on SIGTERM")
+            equal(asker.wait(), 69, "exit status of refresh")
+        equal(processes(marker), 0, "plugins left")
+
+
+@test("verify and list agree with what a plugin's server is: refreshable, and loading before its first load")
+def loading():
+    with Daemon(once("  slow: { exec: [/bin/sleep, '86402'], placeholder: not asked yet }\n")) as daemon:
+        equal(run(*_verify(daemon)).status, 0)
+        state = daemon.describe("slow")
+        equal((state["phase"], state["message"], state["refreshable"], state["source"]),
+              ("loading", "not asked yet", True, "exec"))
+
+
+def _verify(daemon):
+    from harness.daemon import STATUSCTL
+
+    return STATUSCTL, "verify", daemon.file

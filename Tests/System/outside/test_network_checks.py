@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tcp and http: against servers that are there, that are not, and that misbehave."""
+
+import contextlib
+
+from harness.daemon import Daemon
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+from harness.servers import Certificates, Gigabyte, listener, refused_port, web
+
+
+def once(*servers):
+    """A configuration whose checks run at the start, and then when they are asked to."""
+    return "defaults: { interval: 1h, timeout: 5s }\nservers:\n" + "".join(f"  {server}\n" for server in servers)
+
+
+def expect(daemon, name, level, *parts):
+    """Waits for the level, then looks at the text."""
+    daemon.done("wait", name, "--level", level, "--timeout", "15s")
+    contains(daemon.text(name), *parts)
+
+
+@test("tcp: connected with its latency, over IPv4, IPv6 and by name; refused where nobody listens")
+def tcp():
+    with listener() as four, listener(address="::1") as six:
+        with Daemon(once(f"four: {{ tcp: '127.0.0.1:{four}' }}", f"six: {{ tcp: '[::1]:{six}' }}",
+                         f"name: {{ tcp: 'localhost:{four}' }}", f"gone: {{ tcp: '127.0.0.1:{refused_port()}' }}",
+                         "nowhere: { tcp: 'no-such-host.invalid:80' }")) as daemon:
+            for name in ("four", "six", "name"):
+                expect(daemon, name, "ok", "connected in ", "ms")
+            expect(daemon, "gone", "critical", "connection refused")
+            expect(daemon, "nowhere", "critical", "host not found: no-such-host.invalid")
+
+
+@test("tcp: a server that does not answer at all is critical when the time is over")
+def tcp_silent():
+    # A full backlog of a listener who never accepts: the kernel drops what comes then.
+    import socket
+
+    with socket.socket() as server, contextlib.ExitStack() as stack:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(server.getsockname())
+        with Daemon(once(f"full: {{ tcp: '127.0.0.1:{server.getsockname()[1]}', timeout: 300ms }}")) as daemon:
+            expect(daemon, "full", "critical", "no answer within 300ms")
+
+
+@test("tcp: so many failures in a row count, and one success; until then they stand beside the status")
+def hysteresis():
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(listener())
+        with Daemon(once(f"cache: {{ tcp: '127.0.0.1:{port}', failures: 3 }}")) as daemon:
+            expect(daemon, "cache", "ok", "connected")
+            stack.close()
+            for count in (1, 2):
+                contains(daemon.done("refresh", "cache"), "[ok] (connection refused; %d of 3 before it counts)" % count)
+                equal(daemon.ctl("status", "cache").status, 0)
+            contains(daemon.done("refresh", "cache"), "cache: connection refused [critical]")
+            equal(daemon.ctl("status", "cache").status, 3)
+
+
+@test("http: status, text, method, headers and redirects are as they should be, or told")
+def http():
+    with web() as server, web(address="::1") as six:
+        url = f"http://127.0.0.1:{server.port}"
+        with Daemon(once(
+                f"plain: {{ http: {url}/ }}", f"six: {{ http: 'http://[::1]:{six.port}/' }}",
+                f"text: {{ http: {{ url: {url}/, contains: ready }} }}",
+                f"other: {{ http: {{ url: {url}/, contains: steady }} }}",
+                f"wrong: {{ http: {{ url: {url}/status/503, status: 200 }} }}",
+                f"right: {{ http: {{ url: {url}/status/404, status: [200, 400-410] }} }}",
+                f"post: {{ http: {{ url: {url}/, method: POST, contains: 'POST /', headers: {{ X-Key: abc }} }} }}",
+                f"head: {{ http: {{ url: {url}/, method: HEAD }} }}",
+                f"moved: {{ http: {{ url: {url}/redirect/3, contains: 'GET /' }} }}",
+                f"stays: {{ http: {{ url: {url}/redirect/1, redirects: 0, status: 302 }} }}",
+                f"loop: {{ http: {{ url: {url}/loop, redirects: 4 }} }}")) as daemon:
+            for name in ("plain", "six", "text", "post", "head", "moved"):
+                expect(daemon, name, "ok", "HTTP 200 in ")
+            expect(daemon, "right", "ok", "HTTP 404 in ")
+            expect(daemon, "stays", "ok", "HTTP 302 in ")
+            expect(daemon, "other", "critical", "expected “steady”, which is not in the answer")
+            expect(daemon, "wrong", "critical", "expected 200, got 503")
+            expect(daemon, "loop", "critical", "too many redirects (4)")
+            headers = next(headers for method, _, headers in server.requests if method == "POST")
+            equal(headers.get("X-Key"), "abc")
+            contains(headers.get("User-Agent"), "statusd/")
+
+
+@test("http: certificates are verified, and what is wrong with one is said")
+def certificates():
+    with Certificates() as authority, contextlib.ExitStack() as stack:
+        servers = {
+            "good": stack.enter_context(web(authority.make("good"))),
+            "expired": stack.enter_context(web(authority.make("expired", first_day=-30, last_day=-3))),
+            "early": stack.enter_context(web(authority.make("early", first_day=2))),
+            "wrong": stack.enter_context(web(authority.make("wrong", names="DNS:other.example"))),
+            "self": stack.enter_context(web(authority.self_signed("self", "localhost"))),
+        }
+        lines = [f"{name}: {{ http: {{ url: 'https://localhost:{server.port}/', contains: ready, ca: {authority.ca} }} }}"
+                 for name, server in servers.items()]
+        lines.append(f"strange: {{ http: 'https://localhost:{servers['good'].port}/' }}")
+        lines.append(f"missing: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: /nonexistent.pem }} }}")
+        with Daemon(once(*lines)) as daemon:
+            expect(daemon, "good", "ok", "HTTP 200 in ")
+            expect(daemon, "expired", "critical", "certificate expired 3 days ago")
+            expect(daemon, "early", "critical", "certificate is not yet valid")
+            expect(daemon, "wrong", "critical", "certificate is for other.example, not for localhost")
+            expect(daemon, "self", "critical", "certificate is self-signed")
+            expect(daemon, "strange", "critical", "certificate is not trusted")
+            expect(daemon, "missing", "critical", "cannot read certificates from /nonexistent.pem")
+
+
+@test("http: who accepts and never answers, refuses, or speaks something else is told as such")
+def misbehaving():
+    with listener() as silent, listener(lambda connection: connection.sendall(b"220 mail.example ESMTP\r\n")) as mail:
+        with Daemon(once(f"silent: {{ http: 'http://127.0.0.1:{silent}/', timeout: 300ms }}",
+                         f"tls: {{ http: 'https://127.0.0.1:{silent}/', timeout: 300ms }}",
+                         f"mail: {{ http: 'http://127.0.0.1:{mail}/' }}",
+                         f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
+            expect(daemon, "silent", "critical", "no answer within 300ms")
+            expect(daemon, "tls", "critical", "no answer within 300ms")
+            expect(daemon, "mail", "critical", "the answer is no HTTP")
+            expect(daemon, "gone", "critical", "connection refused")
+
+
+@test("http: a gigabyte is not read to its end, and costs no memory")
+def gigabyte():
+    sender = Gigabyte()
+    with listener(sender) as port:
+        with Daemon(once(f"big: {{ http: 'http://127.0.0.1:{port}/' }}",
+                         f"text: {{ http: {{ url: 'http://127.0.0.1:{port}/', contains: ready }} }}")) as daemon:
+            expect(daemon, "big", "ok", "HTTP 200 in ")
+            expect(daemon, "text", "critical", "expected “ready”, which is not in the first 1024 KiB of the answer")
+            before = daemon.resident()
+            for _ in range(20):
+                daemon.done("refresh", "big")
+            assert daemon.resident() < before + 16 * 1024, f"{before} KiB grew to {daemon.resident()} KiB"
+            assert sender.sent < 22 * 64 << 20, f"{sender.sent} bytes were taken"
+
+
+@test("a host without http servers does not load libcurl; one that gets them by a reload does")
+def curl_on_demand():
+    def is_loaded(daemon):
+        with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
+            return "libcurl" in file.read()
+
+    with web() as server:
+        with Daemon(once("a: { push: true }")) as daemon:
+            assert not is_loaded(daemon)
+            daemon.file.write_text(once(f"a: {{ http: 'http://127.0.0.1:{server.port}/' }}"))
+            daemon.done("reload")
+            expect(daemon, "a", "ok", "HTTP 200")
+            assert is_loaded(daemon)
+
+
+@test("tasks and descriptors are constant over 100 reloads that change every source", limit=180)
+def reloads():
+    with web() as server, listener() as port:
+        def configuration(number):
+            return once(
+                f"page: {{ description: round {number}, http: 'http://127.0.0.1:{server.port}/' }}",
+                f"cache: {{ description: round {number}, tcp: '127.0.0.1:{port}' }}",
+                f"plugin: {{ description: round {number}, exec: [/bin/echo, fine] }}",
+                f"slow: {{ description: round {number}, exec: [/bin/sleep, '86403'] }}",
+                f"unit: {{ description: round {number}, unit: nginx.service }}",
+                f"web: {{ description: round {number}, notify: true, ttl: 1h }}",
+                f"new{number}: {{ tcp: '127.0.0.1:{port}' }}")
+
+        def threads(daemon):
+            import os
+            return len(os.listdir(f"/proc/{daemon.process.pid}/task"))
+
+        with Daemon(configuration(0)) as daemon:
+            for number in range(1, 11):
+                daemon.file.write_text(configuration(number))
+                daemon.done("reload")
+            daemon.done("wait", "page", "--timeout", "15s")
+            eventually(lambda: daemon.text("plugin") == "fine")
+            before, tasks, memory = daemon.descriptors(), threads(daemon), daemon.resident()
+            for number in range(11, 111):
+                daemon.file.write_text(configuration(number))
+                daemon.done("reload")
+            daemon.done("wait", "new110", "--timeout", "15s")
+            eventually(lambda: daemon.descriptors() <= before + 4, f"about {before} descriptors")
+            eventually(lambda: threads(daemon) <= tasks + 4, f"about {tasks} threads")
+            assert daemon.resident() < memory + 8 * 1024, f"{memory} KiB grew to {daemon.resident()} KiB"

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl refresh and wait, and their methods: shared, bounded, cancellable, visible."""
+
+import contextlib
+import json
+import os
+import pty
+import select
+import signal
+import time
+
+from harness.daemon import STATUSCTL, Daemon, environment
+from harness.expect import contains, equal, eventually, one_sentence
+from harness.runner import test
+from harness.varlink import VarlinkError
+
+from .test_exec import once, processes, script
+
+
+class Gated:
+    """A daemon with a server `disk`, whose plugin notes that it began and waits until it may end."""
+
+    def __init__(self, more=""):
+        self.daemon = Daemon(start=False)
+        folder = self.daemon.folder
+        self.log, self.gate = folder / "runs", folder / "gate"
+        self.marker = f"86404.{os.getpid()}"
+        path = script(self.daemon, "check",
+                      f"echo >>{self.log}\n[ -e {self.gate} ] || sleep {self.marker} &\n"
+                      f"child=$!\nwhile [ ! -e {self.gate} ] && kill -0 $child 2>/dev/null; do sleep 0.02; done\n"
+                      f"echo DISK OK\n")
+        self.daemon.file.write_text(once(f"  disk: {{ exec: [{path}] }}\n{more}"))
+        self.daemon.start()
+
+    def runs(self):
+        """How many loads have begun."""
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def open(self):
+        """Lets all loads end, those that are under way and those to come."""
+        self.gate.touch()
+
+    def close(self):
+        """Has loads to come wait."""
+        self.gate.unlink()
+
+    def __enter__(self):
+        self.daemon.__enter__()
+        return self
+
+    def __exit__(self, *arguments):
+        self.open()
+        self.daemon.__exit__(*arguments)
+
+
+@test("a hundred clients select and refresh one server at once: its first load runs once, and all get its status")
+def hundred_clients():
+    with Gated() as gated, contextlib.ExitStack() as stack:
+        eventually(lambda: gated.runs() == 1, "the first load")
+        clients = [stack.enter_context(gated.daemon.connect()) for _ in range(100)]
+        for client in clients:
+            client.send("Select", {"server": "disk"})
+            client.send("Refresh", {"server": "disk"}, more=True)
+        for client in clients:
+            equal(client.receive()["parameters"]["server"]["phase"], "loading")
+            equal(client.receive()["parameters"]["event"]["kind"], "refreshing")
+        gated.open()
+        for client in clients:
+            event = client.receive()["parameters"]["event"]
+            equal((event["kind"], event["server"]["status"]["text"], event["server"]["refreshing"]),
+                  ("refreshed", "DISK OK", False))
+        equal(gated.runs(), 1, "loads")
+
+
+@test("each client may leave; the last one's leaving cancels the load, and its process is gone")
+def last_leaves():
+    with Gated() as gated, contextlib.ExitStack() as stack:
+        gated.open()
+        gated.daemon.done("wait", "disk", "--timeout", "15s")
+        gated.close()
+        clients = [stack.enter_context(gated.daemon.connect()) for _ in range(100)]
+        for client in clients:
+            client.send("Refresh", {"server": "disk"})
+        eventually(lambda: gated.runs() == 2 and processes(gated.marker) == 1, "one load for all")
+        for client in clients[:-1]:
+            client.socket.close()
+        # A round trip behind their leaving.
+        equal(gated.daemon.describe("disk")["refreshing"], True)
+        equal(processes(gated.marker), 1, "processes with one client left")
+        clients[-1].socket.close()
+        eventually(lambda: processes(gated.marker) == 0, "no process")
+        eventually(lambda: not gated.daemon.describe("disk")["refreshing"])
+        equal((gated.daemon.describe("disk")["phase"], gated.daemon.text("disk")), ("loaded", "DISK OK"))
+        gated.open()
+        contains(gated.daemon.done("refresh", "disk"), "disk: DISK OK [ok]")
+        equal(gated.runs(), 3, "loads")
+
+
+@test("selecting, selecting again, reloading and losing clients loads nothing again")
+def loads_once():
+    with Gated("  other: { push: true }\n") as gated:
+        gated.open()
+        gated.daemon.done("wait", "disk", "--timeout", "15s")
+        for _ in range(5):
+            gated.daemon.done("select", "disk")
+            gated.daemon.done("select", "other")
+            gated.daemon.done("reload")
+            with gated.daemon.connect() as client:
+                client.send("Watch", {"server": "disk"}, more=True)
+                client.receive()
+        equal(gated.runs(), 1, "loads")
+
+
+@test("a refresh is seen by everybody while it runs, and its events stand around what it found")
+def visible():
+    with Gated() as gated, gated.daemon.connect() as watcher:
+        gated.open()
+        gated.daemon.done("wait", "disk", "--timeout", "15s")
+        gated.close()
+        events = watcher.watch(server="disk", updates=True)
+        equal(next(events)["kind"], "snapshot")
+        with gated.daemon.follow("refresh", "disk", "--json") as asker:
+            equal(json.loads(asker.next())["kind"], "refreshing")
+            event = next(events)
+            equal((event["kind"], event["server"]["refreshing"], event["server"]["status"]["text"]),
+                  ("refreshing", True, "DISK OK"))
+            gated.open()
+            equal([next(events)["kind"] for _ in range(2)], ["updated", "refreshed"])
+            last = json.loads(asker.next())
+            equal((last["kind"], last["server"]["refreshing"]), ("refreshed", False))
+            equal(asker.wait(), 0)
+
+
+@test("refresh: without a name the selected server; what has nothing to refresh is status 5; who is unknown 4")
+def refresh_names():
+    with Gated("  backup: { notify: true }\n") as gated:
+        gated.open()
+        equal(gated.daemon.ctl("refresh").status, 4, "nothing selected")
+        gated.daemon.done("select", "disk")
+        contains(gated.daemon.done("refresh"), "disk: DISK OK [ok]")
+        contains(one_sentence(gated.daemon.ctl("refresh", "backup"), 5), "backup has nothing to refresh")
+        one_sentence(gated.daemon.ctl("refresh", "nosuch"), 4)
+        equal(gated.daemon.ctl("refresh", "disk", "--all").status, 64)
+        error = json.loads(gated.daemon.ctl("refresh", "backup", "--json").out)
+        equal((error["error"], error["parameters"]["server"]), ("org.statusd.monitor.NotRefreshable", "backup"))
+
+
+@test("refresh --all: a line for each as it ends; who fails is told, and makes the exit status 1")
+def refresh_all():
+    with Gated("  good: { exec: [/bin/echo, well] }\n  gone: { exec: [/nonexistent] }\n  backup: { push: true }\n") as gated:
+        with gated.daemon.follow("refresh", "--all") as lines:
+            lines.until("good: well [ok]")
+            gated.open()
+            lines.until("disk: DISK OK [ok]")
+            equal(lines.wait(), 1)
+            equal(lines.errors, ["statusctl: gone could not be refreshed: cannot run /nonexistent: No such file or directory"])
+    with Daemon("servers: { a: { push: true } }\n") as daemon:
+        equal(daemon.ctl("refresh", "--all").status, 0)
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(self, *command, **variables):
+        self.process, self._file = pty.fork()
+        if self.process == 0:
+            os.execve(command[0], command, environment(**variables))
+        self.output = b""
+
+    def read(self, until, seconds=15):
+        """Reads until the output contains `until`, or to its end where that is None."""
+        end = time.monotonic() + seconds
+        while until is None or until not in self.output:
+            ready, _, _ = select.select([self._file], [], [], max(0, end - time.monotonic()))
+            assert ready, f"no {until!r} in {self.output!r}"
+            try:
+                data = os.read(self._file, 4096)
+            except OSError:  # the other side is closed
+                data = b""
+            if not data:
+                assert until is None, f"no {until!r} in {self.output!r}"
+                break
+            self.output += data
+        return self.output
+
+    def type(self, data):
+        """Types on the terminal."""
+        os.write(self._file, data)
+
+    def wait(self):
+        """Reads to the end and returns the exit status."""
+        self.read(None)
+        os.close(self._file)
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+
+
+@test("a terminal shows an indicator as long as a refresh runs, then the status alone; Ctrl-C cancels the load")
+def indicator():
+    with Gated() as gated:
+        address = {"STATUSD_ADDRESS": f"unix:{gated.daemon.socket}", "LANG": "C.UTF-8", "TERM": "xterm"}
+        terminal = Terminal(STATUSCTL, "refresh", "disk", **address)
+        terminal.read("⠋ Refreshing disk 0.".encode())
+        gated.open()
+        equal(terminal.wait(), 0)
+        contains(terminal.output.decode().rsplit("\r\x1b[K", 1)[1], "disk: DISK OK")
+        gated.close()
+        terminal = Terminal(STATUSCTL, "refresh", "disk", **{**address, "LANG": "C"})
+        terminal.read(b"Refreshing disk")
+        equal(processes(gated.marker), 1, "processes while it runs")
+        terminal.type(b"\x03")
+        equal(terminal.wait(), 130)
+        assert terminal.output.endswith(b"\r\x1b[K") and b"\xe2" not in terminal.output, terminal.output
+        eventually(lambda: processes(gated.marker) == 0, "no process after Ctrl-C")
+
+
+@test("what is quick, or not on a terminal, or JSON, shows no indicator")
+def no_indicator():
+    with Gated() as gated:
+        gated.open()
+        gated.daemon.done("wait", "disk", "--timeout", "15s")
+        gated.close()
+        for arguments in (("refresh", "disk"), ("refresh", "disk", "--json")):
+            runs = gated.runs()
+            with gated.daemon.follow(*arguments) as lines:
+                eventually(lambda runs=runs: gated.runs() == runs + 1)
+                time.sleep(0.4)  # longer than an indicator would need
+                gated.open()
+                equal(lines.wait(), 0)
+                equal(lines.errors, [])
+            gated.close()
+    with Daemon(once("  quick: { exec: [/bin/echo, well] }\n")) as daemon:
+        terminal = Terminal(STATUSCTL, "refresh", "quick", STATUSD_ADDRESS=f"unix:{daemon.socket}", TERM="dumb")
+        equal(terminal.wait(), 0)
+        assert b"Refreshing" not in terminal.output, terminal.output
+
+
+@test("SIGTERM and SIGKILL of a client are a leaving, too")
+def killed_client():
+    with Gated() as gated:
+        gated.open()
+        gated.daemon.done("wait", "disk", "--timeout", "15s")
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            gated.close()
+            with gated.daemon.follow("refresh", "disk") as asker:
+                eventually(lambda: processes(gated.marker) == 1)
+                asker.end(number)
+            eventually(lambda: processes(gated.marker) == 0, "no process")
+            gated.open()
+
+
+@test("wait: returns when the server is ok, at once where it is already, and with whatever level or text was asked for")
+def wait():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("wait", "db")
+        with daemon.follow("wait", "db", "--text", "Signed Out") as text, daemon.follow("wait", "db", "--level", "critical") as level:
+            for follower in (text, level):
+                assert follower.process.poll() is None
+            daemon.done("post", "db", "Failing", "--level", "critical")
+            equal(level.wait(), 0)
+            assert text.process.poll() is None
+            daemon.done("post", "db", "Signed Out")
+            equal(text.wait(), 0)
+        state = json.loads(daemon.done("wait", "db", "--json"))
+        equal((state["name"], state["status"]["text"]), ("db", "Signed Out"))
+
+
+@test("wait: no state is missed, however short it lasts")
+def wait_short():
+    with Daemon() as daemon, daemon.connect() as waiter, daemon.connect() as poster:
+        daemon.done("post", "db", "first")
+        for number in range(200):
+            # Both in one write: when the first is answered, the second has been taken.
+            waiter.socket.sendall(b"".join(
+                json.dumps({"method": f"org.statusd.monitor.{method}", "parameters": parameters}).encode() + b"\0"
+                for method, parameters in (("Describe", {"server": "db"}), ("Wait", {"server": "db", "text": f"moment {number}"}))))
+            waiter.receive()
+            for text in ("before", f"moment {number}", "after"):
+                poster.send("Post", {"server": "db", "text": text})
+            for _ in range(3):
+                poster.receive()
+            equal(waiter.receive()["parameters"]["server"]["status"]["text"], f"moment {number}")
+
+
+@test("wait: also for a server that does not exist yet; 75 when the time is over, with how it is")
+def wait_timeout():
+    with Daemon() as daemon:
+        with daemon.follow("wait", "late", "--timeout", "30s") as late:
+            daemon.done("post", "other", "x")
+            assert late.process.poll() is None
+            daemon.done("post", "late", "Signed In")
+            equal(late.wait(), 0)
+        contains(one_sentence(daemon.ctl("wait", "never", "--timeout", "50ms"), 75), "no such server")
+        daemon.done("post", "db", "Failing", "--level", "critical")
+        contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "50ms"), 75), "db is “Failing” (critical)")
+        error = json.loads(daemon.ctl("wait", "db", "--timeout", "50ms", "--json").out)
+        equal((error["error"], error["parameters"]["server"]["name"]), ("org.statusd.monitor.WaitTimedOut", "db"))
+        for arguments in (("wait",), ("wait", "a/b"), ("wait", "db", "--timeout", "soon"), ("wait", "db", "--level", "fine")):
+            equal(daemon.ctl(*arguments).status, 64, " ".join(arguments))
+
+
+@test("Wait without level and text, or with a time below zero, is refused with the parameter's name")
+def wait_parameters():
+    with Daemon() as daemon, daemon.connect() as connection:
+        for parameters, name in (({"server": "db"}, "level"), ({"level": "ok"}, "server"), ({"server": "a/b", "level": "ok"}, "server"),
+                                 ({"server": "db", "level": "ok", "timeoutMilliseconds": -1}, "timeoutMilliseconds")):
+            try:
+                connection.call("Wait", parameters)
+                raise AssertionError(f"{parameters} was taken")
+            except VarlinkError as error:
+                equal((error.name, error.parameters), ("org.varlink.service.InvalidParameter", {"parameter": name}))
+
+
+@test("who may not change anything may wait, and may not refresh")
+def access():
+    from harness.daemon import NOBODY, readable_binaries, run
+    from harness.expect import Skip
+
+    if os.getuid() != 0:
+        raise Skip("needs root, to run a command as another user")
+    with Gated() as gated:
+        gated.open()
+        binaries = readable_binaries(gated.daemon.folder)
+        variables = environment(STATUSD_ADDRESS=f"unix:{gated.daemon.socket}")
+        as_nobody = {"env": variables, "user": NOBODY, "group": NOBODY, "extra_groups": []}
+        equal(run(f"{binaries}/statusctl", "wait", "disk", "--timeout", "15s", **as_nobody).status, 0)
+        one_sentence(run(f"{binaries}/statusctl", "refresh", "disk", **as_nobody), 77)

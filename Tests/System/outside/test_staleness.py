@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A status goes stale when nothing is heard for its time to live."""
+
+import os
+import signal
+import time
+
+from harness.daemon import Daemon
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+from .test_notify_clients import send, systemd_notify
+
+
+def is_stale(daemon, server):
+    """Whether Describe says so."""
+    return daemon.describe(server)["stale"]
+
+
+@test("past its ttl a status is stale, everywhere it is shown; the same status again makes it fresh; both are changes")
+def goes_stale():
+    with Daemon("servers: { backup: { notify: true, ttl: 300ms }, db: { push: true } }\n") as daemon:
+        daemon.done("select", "backup")
+        with daemon.follow("watch", "backup") as lines:
+            lines.next()
+            systemd_notify(daemon, "backup", "--status=5 files saved")
+            contains(lines.until("5 files saved"), "[ok]")
+            contains(lines.until("5 files saved"), "[stale]")
+            eventually(lambda: daemon.manager.status() == "backup: 5 files saved (stale)")
+            equal(daemon.ctl("status", "backup").status, 3)
+            contains(daemon.done("list"), "stale")
+            systemd_notify(daemon, "backup", "--status=5 files saved")
+            contains(lines.until("5 files saved"), "[ok]")
+        changed = daemon.describe("backup")["status"]
+        assert changed["changedAt"] < changed["updatedAt"], changed
+        contains(daemon.log(), "backup: 5 files saved (stale)")
+
+
+@test("WATCHDOG=1 keeps it fresh, and WATCHDOG_USEC= says for how long")
+def watchdog():
+    with Daemon("servers: { web: { notify: true } }\n") as daemon:
+        send(daemon.notify_path("web"), "STATUS=Serving\nWATCHDOG_USEC=2000000\n")
+        eventually(lambda: daemon.text("web") == "Serving")
+        with daemon.connect() as connection:
+            connection.send("Watch", {"server": "web"}, more=True)
+            equal(connection.receive()["parameters"]["event"]["server"]["stale"], False)
+            for _ in range(25):
+                send(daemon.notify_path("web"), "WATCHDOG=1")
+                time.sleep(0.1)  # the program's own rhythm, twenty times as quick as it has to be
+            send(daemon.notify_path("web"), "STATUS=last word")
+            text = connection.receive()["parameters"]["event"]["server"]
+            equal((text["status"]["text"], text["stale"]), ("last word", False))
+            equal(connection.receive()["parameters"]["event"]["server"]["stale"], True)
+            send(daemon.notify_path("web"), "WATCHDOG_USEC=0\n")
+            equal(connection.receive()["parameters"]["event"]["server"]["stale"], False)
+
+
+@test("wait does not take a stale status for one of now")
+def wait():
+    with Daemon("servers: { web: { push: true, ttl: 200ms } }\n") as daemon:
+        daemon.done("post", "web", "Serving")
+        eventually(lambda: is_stale(daemon, "web"))
+        equal(daemon.ctl("wait", "web", "--timeout", "50ms").status, 75)
+
+
+@test("a daemon that was held up reads what came meanwhile before it calls anything stale")
+def held_up():
+    servers = "".join(f"  s{number}: {{ notify: true, ttl: 500ms }}\n" for number in range(50))
+    with Daemon(f"servers:\n{servers}") as daemon:
+        for number in range(50):
+            send(daemon.notify_path(f"s{number}"), "STATUS=Serving")
+        eventually(lambda: daemon.text("s49") == "Serving")
+        with daemon.connect() as connection:
+            connection.send("Watch", {"all": True}, more=True)
+            connection.receive()
+            daemon.process.send_signal(signal.SIGSTOP)
+            time.sleep(2.5)  # longer than the ttl, and than the daemon takes for an ordinary delay
+            for number in range(50):
+                send(daemon.notify_path(f"s{number}"), "STATUS=Still serving")
+            daemon.process.send_signal(signal.SIGCONT)
+            for _ in range(50):
+                server = connection.receive()["parameters"]["event"]["server"]
+                equal((server["status"]["text"], server["stale"]), ("Still serving", False))
+
+
+@test("after a restart nothing is stale that has not been silent for its ttl since")
+def restart():
+    with Daemon("servers: { web: { push: true, ttl: 1h } }\n") as daemon:
+        daemon.done("post", "web", "Serving")
+        daemon.stop()
+        daemon.start()
+        equal(is_stale(daemon, "web"), False)
+        daemon.done("post", "web", "Serving")
+        equal(is_stale(daemon, "web"), False)
+        assert os.path.exists(daemon.socket)
