@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""unit: units of a real systemd, followed by the hardened service; and checks that it runs."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+
+from harness.daemon import Follower, environment, run
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+from harness.servers import Certificates, listener, web
+
+from .unit import connect, done, journal, log, main_process, service, statusctl, systemctl
+
+UNITS = pathlib.Path("/etc/systemd/system")
+SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
+
+
+def describe(server):
+    """A server as Describe tells it."""
+    with connect() as connection:
+        return connection.call("Describe", {"server": server})["server"]
+
+
+def becomes(server, level, text):
+    """Waits until the server has this text, then looks at its level."""
+    try:
+        statusctl("wait", server, "--text", text, "--timeout", "15s")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it is {describe(server)}") from None
+    equal(describe(server)["status"]["level"], level, f"level of “{text}”")
+
+
+@contextlib.contextmanager
+def units(**texts):
+    """Unit files, which are gone at the end, with whatever ran."""
+    try:
+        for name, text in texts.items():
+            (UNITS / f"{name}.service").write_text(text)
+        systemctl("daemon-reload")
+        yield
+    finally:
+        for name in texts:
+            run("systemctl", "unmask", f"{name}.service")
+            run("systemctl", "stop", f"{name}.service")
+            (UNITS / f"{name}.service").unlink(missing_ok=True)
+            run("systemctl", "reset-failed", f"{name}.service")
+        systemctl("daemon-reload")
+
+
+def following(*names):
+    """A configuration that follows units of these names."""
+    return "servers:\n" + "".join(f"  {name}: {{ unit: {name}.service }}\n" for name in names)
+
+
+@test("a unit's states are followed: stopped, started, failed, reset")
+def states():
+    with units(sleeper=SLEEPER, breaker="[Service]\nExecStart=/bin/sh -c 'exit 7'\n"), service(configuration=following("sleeper", "breaker")):
+        becomes("sleeper", "warning", "inactive (dead)")
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        run("systemctl", "start", "breaker")
+        becomes("breaker", "critical", "failed (exit-code)")
+        systemctl("kill", "--signal=KILL", "sleeper")
+        becomes("sleeper", "critical", "failed (signal)")
+        systemctl("reset-failed", "sleeper")
+        becomes("sleeper", "warning", "inactive (dead)")
+        texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=sleeper") if entry["_PID"] == str(main_process())]
+        for text in ("active (running)", "failed (signal)", "inactive (dead)"):
+            assert text in texts, texts
+
+
+@test("what a service says of itself is its text as long as it runs; a oneshot that is done is ok")
+def status_text():
+    talker = ("[Service]\nType=notify\nNotifyAccess=all\n"
+              "ExecStart=/bin/sh -c 'systemd-notify --ready --status=\"Serving 12 clients\"; exec sleep infinity'\n")
+    with units(talker=talker, backup="[Service]\nType=oneshot\nExecStart=/bin/true\n"), service(configuration=following("talker", "backup")):
+        becomes("backup", "ok", "inactive (dead)")
+        systemctl("start", "talker", "backup")
+        becomes("talker", "ok", "Serving 12 clients")
+        systemctl("stop", "talker")
+        becomes("talker", "warning", "inactive (dead)")
+
+
+@test("a unit that does not exist is empty; it is followed when it comes, when it is masked, and when it goes")
+def comes_and_goes():
+    with service(configuration=following("later")):
+        eventually(lambda: describe("later")["phase"] == "empty")
+        equal(describe("later")["message"], "there is no unit later.service")
+        equal(run("/usr/bin/statusctl", "status", "later").status, 3)
+        with units(later=SLEEPER):
+            becomes("later", "warning", "inactive (dead)")
+            systemctl("start", "later")
+            becomes("later", "ok", "active (running)")
+            systemctl("stop", "later")
+            (UNITS / "later.service").unlink()
+            systemctl("mask", "later")
+            becomes("later", "warning", "masked")
+            systemctl("unmask", "later")
+            eventually(lambda: describe("later")["phase"] == "empty")
+            equal(describe("later").get("status"), None)
+            (UNITS / "later.service").write_text(SLEEPER)
+            systemctl("daemon-reload")
+            becomes("later", "warning", "inactive (dead)")
+
+
+@test("what happens after daemon-reload and daemon-reexec is followed as before, and they are no changes")
+def reexec():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        becomes("sleeper", "warning", "inactive (dead)")
+        with Follower("/usr/bin/statusctl", "watch", "sleeper", env=environment()) as lines:
+            lines.next()
+            for command in ("daemon-reload", "daemon-reexec", "daemon-reexec"):
+                systemctl(command)
+            systemctl("start", "sleeper")
+            contains(lines.next(), "active (running)", "[ok]")
+            systemctl("daemon-reexec")
+            systemctl("stop", "sleeper")
+            contains(lines.until("inactive"), "[warning]")
+
+
+@test("a lost bus is a failed server with that reason, which is well again when the bus is; the last status stays")
+def bus_restart():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper", "nosuch") + "  db: { push: true }\n"):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        before = len(os.listdir(f"/proc/{main_process()}/fd"))
+        try:
+            for _ in range(3):
+                # dbus-daemon by its own number: with its socket stopped first nobody starts another one.
+                run("systemctl", "stop", "dbus.socket", "dbus.service")
+                state = eventually(lambda: (state := describe("sleeper"))["phase"] == "failed" and state)
+                contains(state["message"], "bus")
+                equal(state["status"]["text"], "active (running)")
+                statusctl("post", "db", "still takes posts")
+                result = run("/usr/bin/statusctl", "refresh", "sleeper")
+                equal(result.status, 1)
+                contains(result.err, "sleeper could not be refreshed: ", "bus")
+                run("systemctl", "reset-failed", "dbus.service", "dbus.socket")
+                run("systemctl", "start", "dbus.socket", "dbus.service")
+                statusctl("wait", "sleeper", "--timeout", "40s")
+                equal(describe("sleeper")["phase"], "loaded")
+                eventually(lambda: describe("nosuch")["phase"] == "empty")
+        finally:
+            run("systemctl", "reset-failed", "dbus.service", "dbus.socket")
+            run("systemctl", "start", "dbus.socket", "dbus.service")
+        eventually(lambda: len(os.listdir(f"/proc/{main_process()}/fd")) <= before + 2, f"{before} descriptors")
+        systemctl("kill", "--signal=KILL", "sleeper")
+        becomes("sleeper", "critical", "failed (signal)")
+
+
+@test("statusctl refresh reads a unit again")
+def refresh():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        becomes("sleeper", "warning", "inactive (dead)")
+        contains(statusctl("refresh", "sleeper"), "sleeper: inactive (dead) [warning]")
+        systemctl("start", "sleeper")
+        contains(statusctl("refresh", "sleeper"), "sleeper: active (running) [ok]")
+
+
+@test("checks work in the hardened service: Debian's plugins, tcp, and https by the system's and by an own authority")
+def hardened():
+    with Certificates() as authority, web(authority.make("good")) as server, listener() as port:
+        # The service sees a /tmp of its own.
+        shutil.copy(authority.ca, "/etc/statusd-test-ca.pem")
+        plugins = "/usr/lib/nagios/plugins"
+        configuration = f"""defaults: {{ interval: 1h, timeout: 10s }}
+servers:
+  disk: {{ exec: [{plugins}/check_disk, -w, 0%, -c, 0%, -p, /] }}
+  dummy: {{ exec: [{plugins}/check_dummy, '1', careful] }}
+  tcp: {{ exec: [{plugins}/check_tcp, -H, 127.0.0.1, -p, '{port}'] }}
+  http: {{ exec: [{plugins}/check_http, -H, localhost, -p, '{server.port}', -S, -s, ready] }}
+  port: {{ tcp: 'localhost:{port}' }}
+  site: {{ http: {{ url: 'https://localhost:{server.port}/', contains: ready, ca: /etc/statusd-test-ca.pem }} }}
+  strange: {{ http: 'https://localhost:{server.port}/' }}
+  slow: {{ exec: [/bin/sleep, '1000'], timeout: 300ms }}
+"""
+        try:
+            with service(configuration=configuration):
+                for name, level, part in (
+                        ("disk", "ok", "DISK OK"), ("dummy", "warning", "WARNING: careful"), ("tcp", "ok", "TCP OK"),
+                        ("http", "ok", "HTTP OK"), ("port", "ok", "connected in "), ("site", "ok", "HTTP 200 in "),
+                        ("strange", "critical", "certificate is not trusted")):
+                    result = run("/usr/bin/statusctl", "wait", name, "--level", level, "--timeout", "15s")
+                    assert result.status == 0, f"{name}: {result.err}{describe(name)}{log()}"
+                    contains(describe(name)["status"]["text"], part)
+                eventually(lambda: describe("slow")["phase"] == "failed")
+                equal(describe("slow")["message"], "timed out after 300ms")
+                equal(done("systemctl", "show", "-P", "NRestarts", "statusd.service").strip(), "0")
+                complaints = [entry["MESSAGE"] for entry in journal() if entry["_PID"] == str(main_process())
+                              and entry["_TRANSPORT"] != "journal"]
+                equal(complaints, [], "what libraries complain of in the journal")
+        finally:
+            os.unlink("/etc/statusd-test-ca.pem")
+
+
+@test("systemctl stop ends plugins with the service; none is left, and the stop waits for none")
+def stop():
+    with service(configuration="servers: { slow: { exec: [/bin/sleep, '86405'], timeout: 1h } }\n"):
+        eventually(lambda: run("pgrep", "-f", "sleep 86405").status == 0, "the plugin")
+        systemctl("stop", "statusd.socket", "statusd.service")
+        equal(run("pgrep", "-f", "sleep 86405").status, 1)
+        equal(done("systemctl", "show", "-P", "Result", "statusd.service").strip(), "success")
