@@ -71,7 +71,7 @@ final class DaemonParts {
         let termination = Termination()
         // Shut down from the last to the first: who waits for a load leaves before the loads are waited for.
         var services: [any Service] = [
-            SourceService(runner: runner),
+            SourceService(runner: runner) { self.announceStart() },
             ControlService(service: service), WatcherService(watcher: watcher),
             SignalService(reloader: reloader) {
                 await self.announceEnd(); termination.request()
@@ -86,7 +86,6 @@ final class DaemonParts {
                 services: services.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) },
                 logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
         async let triggered: Void = termination.trigger(group)
-        announceStart()
         try await group.run()
         termination.request()
         await triggered

@@ -111,8 +111,19 @@ final class ServerRegistry {
         }
     }
 
-    /// What loads a server's status; nil where there is nothing to load.
-    func refreshAction(of name: ServerName) -> RefreshAction? { sources[name]?.refreshAction }
+    /// Whether there is something to load a server's status by.
+    func isRefreshable(_ name: ServerName) -> Bool { sources[name]?.refreshAction != nil }
+
+    /// Loads a server's status; where a reload puts another source in the place of the one that loads, by that one.
+    ///
+    /// Returns when the load has ended, when there is nothing to load any more, and when the task is cancelled.
+    func refresh(_ name: ServerName) async {
+        var source: (any Source)?
+        repeat {
+            source = sources[name]
+            await source?.refreshAction?()
+        } while !Task.isCancelled && sources[name] !== source
+    }
 
     // MARK: Posts
 

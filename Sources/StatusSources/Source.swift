@@ -12,6 +12,6 @@ public protocol Source: AnyObject {
     /// once, and the last one to leave cancels the load.
     var refreshAction: RefreshAction? { get }
 
-    /// Ends the source: nothing of it is posted any more.
+    /// Ends the source: nothing of it is posted any more, and who waits for a load is let go.
     func close()
 }

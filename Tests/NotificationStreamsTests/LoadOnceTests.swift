@@ -113,6 +113,23 @@ struct LoadOnceTests {
         #expect(await next.outcome == "value 2")
     }
 
+    @Test("Cancelling it lets all who wait go; a value that was loaded stays")
+    func cancelledForAll() async {
+        let first = make()
+        let leaver = loads.caller(first.load)
+        loads.executor.run()
+        first.cancel()
+        loads.executor.run()
+        #expect(await leaver.outcome == "cancelled")
+        let caller = loads.caller(first.load)
+        loads.executor.run()
+        loads.end(1)
+        loads.end(2)
+        #expect(await caller.outcome == "value 2")
+        first.cancel()
+        #expect(first.value == "value 2")
+    }
+
     @Test("A caller whose task is cancelled already begins no load")
     func cancelledCaller() async {
         let first = make()

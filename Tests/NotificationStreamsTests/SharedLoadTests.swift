@@ -43,6 +43,24 @@ struct SharedLoadTests {
         loads.end(1)
     }
 
+    @Test("Cancelling it lets all who wait go and cancels the load; who asks then gets another")
+    func cancelled() async {
+        let shared = make()
+        shared.cancel()
+        let callers = (0..<3).map { _ in loads.caller(shared.load) }
+        loads.executor.run()
+        shared.cancel()
+        loads.executor.run()
+        for caller in callers { #expect(await caller.outcome == "cancelled") }
+        #expect(loads.log.entries == ["load 1 begins", "load 1 cancelled"])
+        #expect(!shared.isLoading)
+        let next = loads.caller(shared.load)
+        loads.executor.run()
+        loads.end(1)
+        loads.end(2)
+        #expect(await next.outcome == "value 2")
+    }
+
     @Test("Callers who come while a cancelled load is ending share the next one, from which they may leave as well")
     func whileEnding() async {
         let shared = make()

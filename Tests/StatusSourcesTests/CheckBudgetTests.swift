@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import StatusSources
 import Synchronization
 import Systemd
 import Testing
+
+@testable import StatusSources
 
 @Suite("The budget of all checks", .timeLimit(.minutes(1)))
 @EventLoop struct CheckBudgetTests {
@@ -65,6 +66,30 @@ import Testing
         await second.began(1)
         second.end(.ok, "")
         connection.end(.ok, "")
+        for task in tasks { #expect(await task.value) }
+    }
+
+    @Test("a quarter of the places is kept for what somebody waits for, also where somebody comes to wait for it later")
+    func reserved() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 4, processes: 4))
+        let checks = (0..<4).map { _ in GateCheck() }
+        let isWanted = Mutex(false)
+        var tasks = checks[..<3].map { start($0, in: budget) }
+        for check in checks[..<3] { await check.began(1) }
+        let last = checks[3]
+        tasks.append(
+            Task { @EventLoop in
+                let result = try? await budget.run(.process, isUrgent: { isWanted.withLock { $0 } }) {
+                    try await last.run()
+                }
+                return result != nil
+            })
+        await settle()
+        #expect(last.begun == 0)
+        isWanted.withLock { $0 = true }
+        budget.admit()
+        await last.began(1)
+        for check in checks { check.end(.ok, "") }
         for task in tasks { #expect(await task.value) }
     }
 

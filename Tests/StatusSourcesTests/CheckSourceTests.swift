@@ -163,6 +163,22 @@ import Testing
         #expect(try monitor.state(of: disk).phase == .loading)
     }
 
+    @Test("closing a source lets those go who asked it for a load, and cancels that")
+    func closedWhileAsked() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            let askers = (0..<10).map { _ in Task { await source.refreshAction?() } }
+            _ = await monitor.states(of: disk).first { $0.isRefreshing }
+            source.close()
+            for asker in askers { await asker.value }
+            let isRefreshing = try monitor.state(of: disk).isRefreshing
+            #expect(!isRefreshing)
+        }
+        #expect(check.cancelled == 1)
+    }
+
     @Test("latency is told so that it becomes another text only where it became another matter")
     func latency() async throws {
         let source = makeSource()

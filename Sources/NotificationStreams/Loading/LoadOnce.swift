@@ -47,6 +47,13 @@ public final class LoadOnce<Value: Sendable>: Sendable {
         try await storage.load()
     }
 
+    /// Lets all who wait go with a `CancellationError`, and cancels the load; the next to ask begins it afresh.
+    ///
+    /// A value that has been loaded stays.
+    public func cancel() {
+        storage.cancel()
+    }
+
     /// The value, if it has been loaded.
     public var value: Value? {
         storage.value

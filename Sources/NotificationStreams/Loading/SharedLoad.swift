@@ -47,6 +47,11 @@ public final class SharedLoad<Value: Sendable>: Sendable {
         try await storage.load()
     }
 
+    /// Lets all who wait go with a `CancellationError`, and cancels the load; the next to ask begins another.
+    public func cancel() {
+        storage.cancel()
+    }
+
     /// Whether somebody waits for a load at this moment.
     public var isLoading: Bool {
         storage.callers > 0

@@ -51,13 +51,13 @@ struct SharedLoadStateMachine<Value: Sendable>: ~Copyable {
         case begin(ID)
         /// Hand a result out.
         case deliver(Result<Value, any Error>, to: [Caller])
-        /// Let a caller go, and cancel a load, where there is one.
-        case release(Caller?, cancelling: Task<Void, Never>?)
+        /// Let callers go, and cancel a load, where there is one.
+        case release([Caller], cancelling: Task<Void, Never>?)
     }
 
     /// Somebody waits for the value.
     mutating func join(_ id: ID, _ caller: Caller, isCancelled: Bool) -> Action {
-        guard !isCancelled else { return .release(caller, cancelling: nil) }
+        guard !isCancelled else { return .release([caller], cancelling: nil) }
         switch consume state {
         case .idle:
             self = Self(.loading(id, nil, callers: [id: caller]))
@@ -89,14 +89,32 @@ struct SharedLoadStateMachine<Value: Sendable>: ~Copyable {
             let caller = callers.removeValue(forKey: id)
             guard callers.isEmpty else {
                 self = Self(.loading(load, task, callers: callers))
-                return .release(caller, cancelling: nil)
+                return .release(caller.map { [$0] } ?? [], cancelling: nil)
             }
             self = Self(.abandoned(load, callers: [:]))
-            return .release(caller, cancelling: task)
+            return .release(caller.map { [$0] } ?? [], cancelling: task)
         case .abandoned(let load, var callers):
             let caller = callers.removeValue(forKey: id)
             self = Self(.abandoned(load, callers: callers))
-            return .release(caller, cancelling: nil)
+            return .release(caller.map { [$0] } ?? [], cancelling: nil)
+        case .loaded(let value):
+            self = Self(.loaded(value))
+            return .none
+        }
+    }
+
+    /// All who wait are to leave.
+    mutating func cancel() -> Action {
+        switch consume state {
+        case .idle:
+            self = Self(.idle)
+            return .none
+        case .loading(let load, let task, let callers):
+            self = Self(.abandoned(load, callers: [:]))
+            return .release(Array(callers.values), cancelling: task)
+        case .abandoned(let load, let callers):
+            self = Self(.abandoned(load, callers: [:]))
+            return .release(Array(callers.values), cancelling: nil)
         case .loaded(let value):
             self = Self(.loaded(value))
             return .none
@@ -113,7 +131,7 @@ struct SharedLoadStateMachine<Value: Sendable>: ~Copyable {
         case .abandoned(let load, let callers):
             // The last caller left before the task was known.
             self = Self(.abandoned(load, callers: callers))
-            return load == id ? .release(nil, cancelling: task) : .none
+            return load == id ? .release([], cancelling: task) : .none
         case .idle:
             self = Self(.idle)
             return .none

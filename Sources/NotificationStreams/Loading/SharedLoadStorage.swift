@@ -46,6 +46,10 @@ final class SharedLoadStorage<Value: Sendable>: Sendable {
         }
     }
 
+    func cancel() {
+        perform(machine.withLock { $0.cancel() })
+    }
+
     private func perform(_ action: Machine.Action) {
         switch action {
         case .none:
@@ -56,9 +60,11 @@ final class SharedLoadStorage<Value: Sendable>: Sendable {
             for caller in callers {
                 caller.resume(with: result)
             }
-        case .release(let caller, let task):
+        case .release(let callers, let task):
             task?.cancel()
-            caller?.resume(throwing: CancellationError())
+            for caller in callers {
+                caller.resume(throwing: CancellationError())
+            }
         }
     }
 

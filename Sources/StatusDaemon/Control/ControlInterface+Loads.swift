@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import NotificationStreams
 import StatusInterface
 import StatusModel
 import StatusMonitor
@@ -14,11 +13,10 @@ extension ControlInterface {
         try checkAccess(of: call)
         let name = try parameters.server.map { try known($0) } ?? monitor.selectedState().name
         _ = try monitor.state(of: name)
-        guard let refresh = registry.refreshAction(of: name) else { throw VarlinkError.notRefreshable(name.rawValue) }
-        let monitor = monitor
+        guard registry.isRefreshable(name) else { throw VarlinkError.notRefreshable(name.rawValue) }
         call.perform { call in
             do {
-                try await Self.refresh(name, with: refresh, monitor: monitor, answering: call)
+                try await self.refresh(name, answering: call)
             } catch is CancellationError {
                 // The client has left, or the daemon ends, by which the connection is closed: there is nobody to answer.
             } catch {
@@ -28,12 +26,10 @@ extension ControlInterface {
     }
 
     /// Loads, and answers: with one event at the end, or with one at the beginning, too, where the client asked for more.
-    private static func refresh(
-        _ name: ServerName, with refresh: RefreshAction, monitor: StatusMonitor, answering call: VarlinkCall
-    ) async throws {
+    private func refresh(_ name: ServerName, answering call: VarlinkCall) async throws {
         guard call.wantsMore else {
-            await refresh()
-            let event = try endOfRefresh(of: name, monitor: monitor)
+            await registry.refresh(name)
+            let event = try endOfRefresh(of: name)
             return call.reply { $0.member("event", event) }
         }
         // The load that is about to begin, or the one that is joined, is what this tells of.
@@ -46,16 +42,16 @@ extension ControlInterface {
         } onClose: {
         }
         stream.wake()
-        await refresh()
+        await registry.refresh(name)
         do {
-            let event = try endOfRefresh(of: name, monitor: monitor)
+            let event = try endOfRefresh(of: name)
             stream.finish { $0.member("event", event) }
         } catch let error as VarlinkError {
             stream.fail(error)
         }
     }
 
-    private static func endOfRefresh(of name: ServerName, monitor: StatusMonitor) throws -> Event {
+    private func endOfRefresh(of name: ServerName) throws -> Event {
         // What there is to see after a refresh that was cut short is not what was asked for.
         try Task.checkCancellation()
         let event = try monitor.event(.refreshed, about: name)

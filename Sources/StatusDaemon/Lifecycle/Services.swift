@@ -28,9 +28,11 @@ struct WatcherService: Service {
 /// Loads statuses as the schedules say until the daemon goes down.
 struct SourceService: Service {
     let runner: SourceRunner
+    /// Is called when the first loads have begun.
+    let onStart: @EventLoop @Sendable () -> Void
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await runner.run() }
+        await cancelWhenGracefulShutdown { await runner.run(onStart: onStart) }
     }
 }
 

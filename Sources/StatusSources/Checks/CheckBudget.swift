@@ -4,7 +4,8 @@ public import Systemd
 
 /// How many checks may run side by side, those of all servers together.
 ///
-/// Whoever finds no place waits, in order; a load that somebody asked for goes before those that only the clock asked for.
+/// Whoever finds no place waits, in order. A load that somebody asked for goes before those that only the clock asked for, and a quarter
+/// of the places is for such loads alone: so it need not wait for the end of checks that hang.
 @EventLoop
 public final class CheckBudget {
     /// What a check takes of the machine.
@@ -65,10 +66,6 @@ public final class CheckBudget {
     /// Waits for a place; returns whether there is one, which has been taken then.
     private func enter(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool) async -> Bool {
         if Task.isCancelled { return false }
-        if waiters.isEmpty, hasRoom(for: resource) {
-            take(resource)
-            return true
-        }
         lastID += 1
         let id = lastID
         return await withTaskCancellationHandler {
@@ -94,7 +91,9 @@ public final class CheckBudget {
     }
 
     /// Hands free places over to those who wait; nobody can come in between.
-    private func admit() {
+    ///
+    /// To be called where what is urgent may have become another.
+    func admit() {
         while let index = nextWaiter() {
             let waiter = waiters.remove(at: index)
             take(waiter.resource)
@@ -104,12 +103,14 @@ public final class CheckBudget {
 
     private func nextWaiter() -> Int? {
         guard running < limits.checks else { return nil }
-        return waiters.firstIndex { hasRoom(for: $0.resource) && $0.isUrgent() }
-            ?? waiters.firstIndex { hasRoom(for: $0.resource) }
+        return waiters.firstIndex { hasRoom(for: $0.resource, isUrgent: true) && $0.isUrgent() }
+            ?? waiters.firstIndex { hasRoom(for: $0.resource, isUrgent: false) }
     }
 
-    private func hasRoom(for resource: Resource) -> Bool {
-        running < limits.checks && (resource != .process || runningProcesses < limits.processes)
+    private func hasRoom(for resource: Resource, isUrgent: Bool) -> Bool {
+        func isFree(_ used: Int, of limit: Int) -> Bool { used < (isUrgent ? limit : limit - limit / 4) }
+        return isFree(running, of: limits.checks)
+            && (resource != .process || isFree(runningProcesses, of: limits.processes))
     }
 
     private func take(_ resource: Resource) {

@@ -57,10 +57,11 @@ public final class CheckSource {
         await load.ended()
     }
 
-    /// Ends ``run()``; what a load still finds is not posted.
+    /// Ends ``run()`` and the load that runs; what it still finds is not posted.
     public func close() {
         isClosed = true
         closer.finish()
+        load.cancel()
     }
 
     private func follow() async {
@@ -110,5 +111,11 @@ public final class CheckSource {
 }
 
 extension CheckSource: Source {
-    public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.load.refresh() } }
+    public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.loadForSomebody() } }
+
+    private func loadForSomebody() async {
+        // A load that waits for a place already has become urgent.
+        EventLoop.atEndOfTurn { [budget] in budget.admit() }
+        await load.refresh()
+    }
 }

@@ -52,6 +52,12 @@ final class ServerLoad {
         if askers == 0 { try? monitor.endRefresh(of: server) }
     }
 
+    /// Lets all who wait go, and cancels the load that runs.
+    func cancel() {
+        first.cancel()
+        again.cancel()
+    }
+
     /// Returns when no load runs any more.
     func ended() async {
         if isRunning { await withCheckedContinuation { onEnd.append($0) } }

@@ -26,7 +26,9 @@ extension HTTPTransfer {
         case CURLE_WEIRD_SERVER_REPLY: "the answer is no HTTP"
         case CURLE_GOT_NOTHING: "connection closed without an answer"
         case CURLE_PARTIAL_FILE: "connection closed within the answer"
-        case CURLE_SSL_CACERT_BADFILE: "cannot read certificates from \(request.caFile ?? "the system's store")"
+        case CURLE_SSL_CACERT_BADFILE:
+            request.caFile.map { "cannot read certificates from \($0)" }
+                ?? "cannot read the system's certificates; install the package ca-certificates"
         case CURLE_SSL_CONNECT_ERROR: "no TLS connection: \(handshakeReason)"
         default: Self.phrase(handle.text(of: code))
         }

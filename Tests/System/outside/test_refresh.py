@@ -234,6 +234,27 @@ def no_indicator():
         assert b"Refreshing" not in terminal.output, terminal.output
 
 
+@test("a reload in the middle of a refresh: what replaces the source is loaded instead, and who waits for a removed server is told")
+def reload_in_the_middle():
+    with Gated() as gated:
+        eventually(lambda: processes(gated.marker) == 1, "the first load")
+        with gated.daemon.follow("refresh", "disk") as asker:
+            eventually(lambda: gated.daemon.describe("disk")["refreshing"])
+            gated.daemon.file.write_text(once("  disk: { exec: [/bin/echo, another disk] }\n"))
+            gated.daemon.done("reload")
+            contains(asker.next(), "disk: another disk [ok]")
+            equal(asker.wait(), 0)
+        equal(processes(gated.marker), 0, "processes of the old source")
+        gated.daemon.file.write_text(once(f"  disk: {{ exec: [/bin/sleep, '{gated.marker}'] }}\n"))
+        gated.daemon.done("reload")
+        with gated.daemon.follow("refresh", "disk") as asker:
+            eventually(lambda: gated.daemon.describe("disk")["refreshing"])
+            gated.daemon.file.write_text(once("  other: { push: true }\n"))
+            gated.daemon.done("reload")
+            equal(asker.wait(), 4)
+        eventually(lambda: processes(gated.marker) == 0, "no process")
+
+
 @test("SIGTERM and SIGKILL of a client are a leaving, too")
 def killed_client():
     with Gated() as gated:
