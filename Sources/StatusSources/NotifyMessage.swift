@@ -19,6 +19,9 @@ struct NotifyMessage: Equatable {
     /// How often it is going to say so at least (`WATCHDOG_USEC=`); zero where it will no more.
     var watchdogTime: Duration?
 
+    /// What is longer is no promise, as systemd's own infinity is none; what is shorter would be stale before it is read.
+    private static let watchdogTimes = Duration.milliseconds(100)...Duration.seconds(366 * 86_400)
+
     /// Reads a datagram.
     ///
     /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
@@ -40,9 +43,14 @@ struct NotifyMessage: Equatable {
         case ("STOPPING", "1"): condition = .stopping
         case ("WATCHDOG", "1"): isAlive = true
         case ("WATCHDOG", "trigger"): condition = .unwell
-        case ("WATCHDOG_USEC", _): if let time = Int64(value), time >= 0 { watchdogTime = .microseconds(time) }
+        case ("WATCHDOG_USEC", _): if let number = UInt64(value) { watchdogTime = Self.watchdogTime(number) }
         case ("ERRNO", _): if let number = Int32(value), number > 0 { condition = .failed(number) }
         default: break
         }
+    }
+
+    private static func watchdogTime(_ microseconds: UInt64) -> Duration {
+        let time = Duration.microseconds(Int64(clamping: microseconds))
+        return time == .zero || time > watchdogTimes.upperBound ? .zero : max(time, watchdogTimes.lowerBound)
     }
 }

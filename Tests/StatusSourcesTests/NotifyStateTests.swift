@@ -54,4 +54,16 @@ import Testing
         #expect(cut.hasSuffix("x… [ok]"))
         #expect(cut.utf8.count == 1024 + " [ok]".utf8.count)
     }
+
+    @Test(
+        "how long a watchdog's word holds is taken from where it makes sense",
+        arguments: [
+            ("WATCHDOG_USEC=2000000", Duration.seconds(2)), ("WATCHDOG_USEC=0", .zero),
+            ("WATCHDOG_USEC=1", .milliseconds(100)),
+            ("WATCHDOG_USEC=18446744073709551615", .zero), ("WATCHDOG_USEC=1\nWATCHDOG_USEC=3000000", .seconds(3)),
+            ("WATCHDOG_USEC=-1", nil), ("WATCHDOG_USEC=soon", nil), ("WATCHDOG=1", nil),
+        ])
+    func watchdogTime(_ datagram: String, _ time: Duration?) {
+        #expect(Array(datagram.utf8).withUnsafeBytes { NotifyMessage($0) }.watchdogTime == time)
+    }
 }

@@ -136,6 +136,28 @@ import Testing
         #expect(fired.all == ["early", "late"])
     }
 
+    @Test("a time that nobody lives to see does not come at once")
+    func farTimer() async throws {
+        let fired = Seen<String>()
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            EventLoop.perform {
+                do {
+                    let far = try TimerSource { fired.append("far") }
+                    let near = try TimerSource { continuation.resume() }
+                    // A time in the past, which a time that cannot be set would leave in its place.
+                    far.schedule(after: .zero)
+                    far.schedule(after: .microseconds(Int64.max))
+                    far.schedule(after: .seconds(Int64.max))
+                    near.schedule(after: .milliseconds(1))
+                    EventLoopTests.keep.withLock { $0 += [far, near] }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+        #expect(fired.all == [])
+    }
+
     /// Timers of tests, which have to live until they fire.
     private static let keep = Mutex<[TimerSource]>([])
 }

@@ -24,6 +24,8 @@ public final class TimerSource {
         }
     }
 
+    private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
+
     private var source: OpaquePointer?
     private var handler: (@EventLoop () -> Void)?
 
@@ -48,10 +50,11 @@ public final class TimerSource {
 
     /// Calls the handler once, `delay` from now.
     ///
-    /// Scheduling again moves the time.
+    /// Scheduling again moves the time. No delay is longer than a hundred years.
     public func schedule(after delay: Duration) {
         guard let source else { return }
-        sd_event_source_set_time_relative(source, delay.microseconds)
+        // A time that sd-event cannot count to would leave the old one in its place.
+        sd_event_source_set_time_relative(source, min(delay, Self.longestDelay).microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }
 
