@@ -67,7 +67,8 @@ struct CommandFailure: Error {
             return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
                 .joined(separator: "\n")
         case MonitorInterface.qualified("NotRefreshable"):
-            return "\(text("server")) has nothing to refresh; it tells its status by itself"
+            return
+                "\(text("server")) has nothing to refresh; “statusctl status \(text("server"))” shows what is known of it"
         case MonitorInterface.qualified("RefreshFailed"):
             return "\(text("server")) could not be refreshed: \(text("reason"))"
         case MonitorInterface.qualified("WaitTimedOut"):

@@ -8,7 +8,7 @@ enum ServerText {
     static func levelWord(_ server: ServerState) -> String {
         if server.phase == .failed { return "failed" }
         if server.isStale { return "stale" }
-        return server.status?.level.rawValue ?? "-"
+        return server.status?.level.rawValue ?? (server.phase == .loading ? "loading" : "-")
     }
 
     /// The table of `list`: a line a server, the selected one marked.
@@ -53,6 +53,7 @@ enum ServerText {
         add("Since", server.status.map { TimeText.full($0.changedAt) })
         add("Updated", server.status.map { TimeText.full($0.updatedAt) })
         add("Source", server.source)
+        if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? "yes" : "no")
         return lines
     }

@@ -2,6 +2,8 @@
 """tcp and http: against servers that are there, that are not, and that misbehave."""
 
 import contextlib
+import threading
+import time
 
 from harness.daemon import Daemon
 from harness.expect import contains, equal, eventually
@@ -139,6 +141,30 @@ def gigabyte():
                 daemon.done("refresh", "big")
             assert daemon.resident() < before + 16 * 1024, f"{before} KiB grew to {daemon.resident()} KiB"
             assert sender.sent < 22 * 64 << 20, f"{sender.sent} bytes were taken"
+
+
+@test("no more checks run side by side than the limits say, and each has its turn")
+def bounded():
+    lock, counts = threading.Lock(), {"now": 0, "most": 0}
+
+    def answer(connection):
+        with connection:
+            with lock:
+                counts["now"] += 1
+                counts["most"] = max(counts["most"], counts["now"])
+            connection.recv(4096)
+            time.sleep(0.02)  # as long as a server may take that has something to do
+            with lock:
+                counts["now"] -= 1
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with listener(answer) as port:
+        servers = [f"s{number}: {{ http: 'http://127.0.0.1:{port}/' }}" for number in range(200)]
+        with Daemon("limits: { checks: 8 }\n" + once(*servers)) as daemon:
+            for number in (0, 99, 199):
+                daemon.done("wait", f"s{number}", "--timeout", "15s")
+            eventually(lambda: all(server["phase"] == "loaded" for server in daemon.connect().call("List")["servers"]))
+    assert 2 <= counts["most"] <= 8, counts
 
 
 @test("a host without http servers does not load libcurl; one that gets them by a reload does")

@@ -320,6 +320,25 @@ def wait_timeout():
             equal(daemon.ctl(*arguments).status, 64, " ".join(arguments))
 
 
+@test("Wait with more is answered once, like Wait without; Refresh without more once, at the end")
+def with_and_without_more():
+    with Gated() as gated, gated.daemon.connect() as connection:
+        gated.open()
+        for flags in ({}, {"more": True}):
+            connection.send("Wait", {"server": "disk", "level": "ok", "timeoutMilliseconds": 15000}, **flags)
+            reply = connection.receive()
+            equal((reply["parameters"]["server"]["name"], reply.get("continues", False)), ("disk", False))
+        connection.send("Refresh", {"server": "disk"})
+        reply = connection.receive()
+        equal((reply["parameters"]["event"]["kind"], reply.get("continues", False)), ("refreshed", False))
+        connection.send("Refresh", {"server": "disk"}, more=True)
+        replies = [connection.receive(), connection.receive()]
+        equal([(reply["parameters"]["event"]["kind"], reply.get("continues", False)) for reply in replies],
+              [("refreshing", True), ("refreshed", False)])
+        # The connection is there for the next call.
+        connection.call("List")
+
+
 @test("Wait without level and text, or with a time below zero, is refused with the parameter's name")
 def wait_parameters():
     with Daemon() as daemon, daemon.connect() as connection:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl verify: what the README shows is right, and each kind of mistake has its file and line."""
+
+import json
+import pathlib
+import re
+
+from harness.daemon import Daemon
+from harness.expect import contains, equal
+from harness.runner import test
+
+README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+
+MISTAKES = {
+    "unit: a/b": "no unit's name", "unit: x@.service": "no unit's name", "exec: check_disk -w 10%": "must be a list",
+    "exec: [check_disk]": "absolute path", "exec: []": "must be a list", "tcp: 6379": "HOST:PORT", "tcp: '::1:80'": "HOST:PORT",
+    "tcp: 'a:65536'": "HOST:PORT", "http: localhost": "http:// or https://", "http: { status: 200 }": "needs a “url”",
+    "http: { url: http://a, status: 1000 }": "status of HTTP", "http: { url: http://a, method: get }": "method of HTTP",
+    "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
+    "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be a text",
+    "http: { url: http://a, method: HEAD, contains: x }": "the answer to HEAD", "notify: maybe": "true, false or a mapping",
+    "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "exec: [/a], interval: 0s": "must be a time",
+    "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
+    "push: true, unit: a": "several sources", "description: nothing else": "has no source",
+}
+"""What somebody may write into a server, and what is said about it."""
+
+WARNINGS = {
+    "push: true, interval: 1s": "has no meaning for push", "unit: a, ttl: 1h": "has no meaning for unit",
+    "notify: true, failures: 2": "has no meaning for notify", "exec: [/a], ttl: 1s": "stale before the next load",
+    "http: { url: http://a, boddy: x }": "unknown in “http”", "push: true, colour: red": "is unknown",
+}
+
+
+def problem(daemon, options, severity):
+    """What verify says of a server with these options, which stand in line 3: the whole sentence."""
+    daemon.file.write_text(f"servers:\n  good: {{ push: true }}\n  bad: {{ {options} }}\n")
+    result = daemon.ctl("verify", daemon.file)
+    equal(result.status, 78 if severity == "error" else 0, options)
+    lines = result.err.splitlines()
+    equal(len(lines), 1, f"lines about “{options}”: {lines}")
+    contains(lines[0], f"statusctl: {severity}: {daemon.file}:3: ")
+    problems = json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"]
+    equal([(found["severity"], found["file"], found["line"], found["server"]) for found in problems],
+          [(severity, str(daemon.file), 3, "bad")])
+    return lines[0]
+
+
+@test("each kind of mistake in a source's options is named with file and line, on its own, by people's words and as JSON")
+def mistakes():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        for options, part in MISTAKES.items():
+            contains(problem(daemon, options, "error"), part)
+        for options, part in WARNINGS.items():
+            contains(problem(daemon, options, "warning"), part)
+
+
+@test("a daemon with a mistake in a server follows the others, shows that one as failed, and takes it when it is mended")
+def disabled():
+    with Daemon("servers:\n  good: { exec: [/bin/echo, well] }\n  bad: { exec: well }\n") as daemon:
+        daemon.done("wait", "good", "--timeout", "15s")
+        state = daemon.describe("bad")
+        equal((state["phase"], state["refreshable"]), ("failed", False))
+        contains(state["message"], f"{daemon.file}:3: “exec” must be a list")
+        equal(daemon.ctl("refresh", "bad").status, 5)
+        daemon.file.write_text("servers:\n  good: { exec: [/bin/echo, well] }\n  bad: { exec: [/bin/echo, mended] }\n")
+        daemon.done("reload")
+        daemon.done("wait", "bad", "--text", "mended", "--timeout", "15s")
+
+
+@test("the configuration that the README shows is right, and the README's tables have every option")
+def readme():
+    text = README.read_text()
+    example = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1]
+    with Daemon("servers: {}\n", start=False) as daemon:
+        daemon.file.write_text(example)
+        result = daemon.ctl("verify", daemon.file)
+        equal((result.status, result.err), (0, ""))
+        daemon.file.write_text("servers: { a: { http: { url: http://a, x: 1 }, x: 1 } }\ndefaults: { x: 1 }\nlimits: { x: 1 }\n")
+        known = re.findall(r"known are (.*)", daemon.ctl("verify", daemon.file).err)
+        equal(len(known), 4)
+        for option in {option for options in known for option in options.split(", ")}:
+            assert f"`{option}" in text or f"{option}:" in example, f"the README does not have {option}"
