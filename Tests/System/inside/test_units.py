@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 
 from harness.daemon import Follower, environment, run
@@ -11,7 +12,7 @@ from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import Certificates, listener, web
 
-from .unit import connect, done, journal, log, main_process, service, statusctl, systemctl
+from .unit import PROJECT, connect, done, journal, log, main_process, service, statusctl, systemctl
 
 UNITS = pathlib.Path("/etc/systemd/system")
 SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
@@ -169,6 +170,7 @@ def hardened():
 servers:
   disk: {{ exec: [{plugins}/check_disk, -w, 0%, -c, 0%, -p, /] }}
   dummy: {{ exec: [{plugins}/check_dummy, '1', careful] }}
+  load: {{ exec: [{plugins}/check_load, -w, '1000,1000,1000', -c, '2000,2000,2000'] }}
   tcp: {{ exec: [{plugins}/check_tcp, -H, 127.0.0.1, -p, '{port}'] }}
   http: {{ exec: [{plugins}/check_http, -H, localhost, -p, '{server.port}', -S, -s, ready] }}
   port: {{ tcp: 'localhost:{port}' }}
@@ -179,7 +181,8 @@ servers:
         try:
             with service(configuration=configuration):
                 for name, level, part in (
-                        ("disk", "ok", "DISK OK"), ("dummy", "warning", "WARNING: careful"), ("tcp", "ok", "TCP OK"),
+                        ("disk", "ok", "DISK OK"), ("dummy", "warning", "WARNING: careful"),
+                        ("load", "ok", "LOAD OK"), ("tcp", "ok", "TCP OK"),
                         ("http", "ok", "HTTP OK"), ("port", "ok", "connected in "), ("site", "ok", "HTTP 200 in "),
                         ("strange", "critical", "certificate is not trusted")):
                     result = run("/usr/bin/statusctl", "wait", name, "--level", level, "--timeout", "15s")
@@ -193,6 +196,21 @@ servers:
                 equal(complaints, [], "what libraries complain of in the journal")
         finally:
             os.unlink("/etc/statusd-test-ca.pem")
+
+
+@test("plugins that see processes and send ICMP work with the drop-in that the README shows")
+def more_than_usual():
+    drop_in = re.search(r"```ini\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)[1]
+    plugins = "/usr/lib/nagios/plugins"
+    configuration = f"""servers:
+  procs: {{ exec: [{plugins}/check_procs, -c, '1:', -C, systemd] }}
+  ping: {{ exec: [{plugins}/check_icmp, -H, 127.0.0.1] }}
+"""
+    with service(configuration=configuration, drop_in=drop_in):
+        for name, part in (("procs", "PROCS OK"), ("ping", "OK - 127.0.0.1")):
+            result = run("/usr/bin/statusctl", "wait", name, "--timeout", "15s")
+            assert result.status == 0, f"{name}: {result.err}{describe(name)}{log()}"
+            contains(describe(name)["status"]["text"], part)
 
 
 @test("systemctl stop ends plugins with the service; none is left, and the stop waits for none")
