@@ -87,14 +87,15 @@ private struct ConfigurationMerger {
 
     /// A check whose status is stale before the next load is due was not meant so.
     private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
-        guard server.source.isCheck, let timeToLive = server.timeToLive, timeToLive <= server.schedule.interval else {
+        guard server.source.isCheck, let timeToLive = server.timeToLive, timeToLive <= server.schedule.longestPause
+        else {
             return
         }
         problems.append(
             Problem(
                 .warning, at: server.origin, server: name,
                 reason:
-                    "“ttl” is not longer than “interval”, so that its status is stale before the next load; make it longer"
+                    "“ttl” is not longer than a tenth more than “interval” and “timeout” together, so that its status may be stale before the next load; make it longer"
             ))
     }
 

@@ -50,8 +50,10 @@ struct HTTPReader {
         let what = "a URL that begins with http:// or https://"
         let url = try reader.string(node, of: key, what)
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
-        let host = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
-        guard !host.isEmpty, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+        let authority = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
+        // A name and password may stand before the host.
+        let place = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        guard HostAndPort(place) != nil, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             throw reader.problem(at: node, "“\(key)” must be \(what)")
         }
         return url

@@ -90,6 +90,9 @@ public struct ScheduleConfiguration: Equatable, Sendable {
 
     /// The schedule that holds where no file says otherwise.
     public init() {}
+
+    /// How long it may be from the end of one load to the end of the next.
+    var longestPause: Duration { interval * 1.1 + timeout }
 }
 
 /// What is asked of an HTTP server, and what it should answer.

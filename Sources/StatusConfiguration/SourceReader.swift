@@ -70,20 +70,10 @@ struct SourceReader {
     private func endpoint(_ node: Node) throws(Problem) -> SourceConfiguration {
         let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379"
         let text = try reader.string(node, of: "tcp", what)
-        guard let (host, port) = Self.split(text) else { throw reader.problem(at: node, "“tcp” must be \(what)") }
-        return .tcp(host: host, port: port)
-    }
-
-    /// Takes a host and its port apart; nil where it is none.
-    private static func split(_ text: String) -> (host: String, port: UInt16)? {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {
-            return nil
+        guard let place = HostAndPort(text), let port = place.port else {
+            throw reader.problem(at: node, "“tcp” must be \(what)")
         }
-        var host = text[..<colon]
-        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-        if isBracketed { host = host.dropFirst().dropLast() }
-        let isWellFormed = host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } && !host.contains { "[]/".contains($0) }
-        return !host.isEmpty && isWellFormed && host.contains(":") == isBracketed ? (String(host), port) : nil
+        return .tcp(host: place.host, port: port)
     }
 
     private mutating func http(_ node: Node) throws(Problem) -> HTTPConfiguration {

@@ -68,6 +68,8 @@ public struct Daemon: Sendable {
 
     private func start() async throws {
         raiseDescriptorLimit()
+        // Dispatch, which counts the time for tasks, makes its own descriptors now, and does not stop the daemon later for want of them.
+        try await Task.sleep(for: .nanoseconds(1))
         let loader = ConfigurationLoader(location: location)
         let loaded = try loader.load()
         for problem in loaded.problems { logger.log(problem) }

@@ -12,14 +12,16 @@ import Systemd
 /// The servers that are followed, and the sources that run for them: makes the monitor follow a configuration.
 @EventLoop
 final class ServerRegistry {
-    private let monitor: StatusMonitor
-    private let factory: SourceFactory
-    private let logger: Logger
-    private let push: PushSource
+    let monitor: StatusMonitor
+    let factory: SourceFactory
+    let logger: Logger
+    let push: PushSource
     private(set) var configuration = Configuration()
-    private var sources: [ServerName: any Source] = [:]
+    var sources: [ServerName: any Source] = [:]
+    /// Why sources could not be started, which a reload tries again.
+    private var startFailures: [ServerName: String] = [:]
     /// Servers that nobody configured, but that somebody posted to.
-    private var guests: Set<ServerName> = []
+    var guests: Set<ServerName> = []
     private var hasSelected = false
 
     init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
@@ -47,11 +49,13 @@ final class ServerRegistry {
         }
         for (name, server) in new.servers.sorted(by: { $0.key < $1.key }) {
             if let before = old[name] {
-                guard before.isSame(as: server) == false else { continue }
-                change(name, to: server)
-                reply.changed.append(name.rawValue)
+                guard !before.isSame(as: server) || startFailures[name] != nil else { continue }
+                let failure = startFailures[name]
+                change(name, from: before.source, to: server)
+                // What could not be started and still cannot is no change.
+                if !before.isSame(as: server) || startFailures[name] != failure { reply.changed.append(name.rawValue) }
             } else if guests.remove(name) != nil {
-                change(name, to: server)
+                change(name, from: .push, to: server)
                 reply.changed.append(name.rawValue)
             } else {
                 add(name, server)
@@ -75,7 +79,7 @@ final class ServerRegistry {
     }
 
     /// Selects as configured, once there is such a server: where whoever posts is accepted, it may come later.
-    private func selectFirst() {
+    func selectFirst() {
         guard !hasSelected, let name = configuration.select else { return }
         hasSelected = (try? monitor.select(name)) != nil
     }
@@ -84,88 +88,48 @@ final class ServerRegistry {
     func didSelect() { hasSelected = true }
 
     private func add(_ name: ServerName, _ server: ServerConfiguration) {
-        let failure = server.failure ?? startSource(of: name, server)
+        let failure = start(server, of: name)
         monitor.add(server.definition(name: name, failure: failure))
     }
 
-    private func change(_ name: ServerName, to server: ServerConfiguration) {
-        sources.removeValue(forKey: name)?.close()
-        let failure = server.failure ?? startSource(of: name, server)
-        try? monitor.redefine(server.definition(name: name, failure: failure))
+    private func change(_ name: ServerName, from source: SourceConfiguration, to server: ServerConfiguration) {
+        let isOfNewSource = source != server.source
+        let predecessor = sources.removeValue(forKey: name)
+        predecessor?.close()
+        let shown = isOfNewSource ? nil : try? monitor.state(of: name).status?.level
+        let failure = start(server, of: name, predecessor: predecessor, shown: shown)
+        try? monitor.redefine(server.definition(name: name, failure: failure), isOfNewSource: isOfNewSource)
     }
 
     private func remove(_ name: ServerName) {
         sources.removeValue(forKey: name)?.close()
+        startFailures[name] = nil
         try? monitor.remove(name)
     }
 
-    // MARK: Sources
-
-    /// Starts what a source needs; returns why that is not possible.
-    private func startSource(of name: ServerName, _ server: ServerConfiguration) -> String? {
+    /// Starts what a server needs; returns why it cannot be followed.
+    private func start(
+        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil
+    ) -> String? {
+        startFailures[name] = nil
+        if let failure = server.failure { return failure }
         do throws(SourceProblem) {
-            sources[name] = try factory.start(server, of: name)
+            sources[name] = try factory.start(server, of: name, predecessor: predecessor, shown: shown)
             return nil
         } catch {
+            startFailures[name] = error.description
             return error.description
         }
     }
 
-    /// Whether there is something to load a server's status by.
-    func isRefreshable(_ name: ServerName) -> Bool { sources[name]?.refreshAction != nil }
-
-    /// Loads a server's status; where a reload puts another source in the place of the one that loads, by that one.
-    ///
-    /// Returns when the load has ended, when there is nothing to load any more, and when the task is cancelled.
-    func refresh(_ name: ServerName) async {
-        var source: (any Source)?
-        repeat {
-            source = sources[name]
-            await source?.refreshAction?()
-        } while !Task.isCancelled && sources[name] !== source
-    }
-
-    // MARK: Posts
-
-    /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
-    func post(_ text: String, level: Level, to name: ServerName) throws -> Int {
-        if let server = configuration.servers[name] {
-            if let failure = server.failure { throw RefusedPost.misconfigured(failure) }
-        } else if !guests.contains(name) {
-            // Judged before the server is added: what is refused changes nothing.
-            _ = try StatusText(text)
-            try welcome(name)
-        }
-        return try push.post(text, level: level, to: name)
-    }
-
-    private func welcome(_ name: ServerName) throws {
-        guard configuration.acceptsAny else { throw MonitorError.noSuchServer(name) }
-        guard guests.count < configuration.limits.servers else {
-            throw RefusedPost.tooManyServers(configuration.limits.servers)
-        }
-        guests.insert(name)
-        // Whoever posts may also speak sd_notify; where there is no room for its socket, posting still works.
-        do throws(SourceProblem) {
-            sources[name] = try factory.openNotifySocket(of: name)
-        } catch {
-            logger.warning("no notify socket for \(name): \(error)", metadata: ["server": "\(name)"])
-        }
-        monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
-        selectFirst()
-    }
+    /// Why a server cannot be followed; nil where it can.
+    func failure(of name: ServerName) -> String? { configuration.servers[name]?.failure ?? startFailures[name] }
 
     /// Closes all sources.
     func close() {
         for source in sources.values { source.close() }
         sources = [:]
     }
-}
-
-/// Why a post is refused.
-enum RefusedPost: Error {
-    case misconfigured(String)
-    case tooManyServers(Int)
 }
 
 extension ServerConfiguration {

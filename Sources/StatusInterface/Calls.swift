@@ -123,7 +123,10 @@ public struct WaitParameters: JSONReadable, Sendable {
             switch name {
             case "server": server = try ServerName(from: &reader)
             case "level": level = try Level?(from: &reader)
-            case "text": text = try String?(from: &reader)
+            case "text":
+                text = try String?(from: &reader)
+                // Nothing ever has a text that is none.
+                if let text, (try? StatusText(text)) == nil { throw reader.error(.type(expected: "text")) }
             case "timeoutMilliseconds":
                 milliseconds = try Int?(from: &reader)
                 if let milliseconds, milliseconds < 0 { throw reader.error(.type(expected: "time")) }

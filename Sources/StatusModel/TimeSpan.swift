@@ -51,8 +51,9 @@ public enum TimeSpan {
         guard let number = Int64(whole), let unit = word.isEmpty ? 1_000_000 : microseconds(of: word) else {
             return nil
         }
-        let (product, overflow) = number.multipliedReportingOverflow(by: unit)
-        return overflow ? nil : product + part(fraction, of: unit)
+        let (product, isTooLong) = number.multipliedReportingOverflow(by: unit)
+        let (sum, overflow) = product.addingReportingOverflow(part(fraction, of: unit))
+        return isTooLong || overflow ? nil : sum
     }
 
     /// What the digits behind the point come to.

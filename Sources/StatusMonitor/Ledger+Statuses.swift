@@ -62,11 +62,16 @@ extension Ledger {
     }
 
     /// Notes what a load found that does not count yet; nil where it is known already, or nothing is shown that it could be beside.
+    ///
+    /// It is a change where the load before it failed.
     mutating func remark(_ remark: String, about name: ServerName) throws(MonitorError) -> Consequences? {
         guard let state = records[name]?.state else { throw .noSuchServer(name) }
-        guard state.phase == .loaded, state.message != remark else { return nil }
-        mutate(name) { $0.state.message = remark }
-        return append(.updated, about: name)
+        guard state.status != nil, state.phase != .loaded || state.message != remark else { return nil }
+        mutate(name) { record in
+            record.state.phase = .loaded
+            record.state.message = remark
+        }
+        return append(state.phase == .loaded ? .updated : .changed, about: name)
     }
 
     /// A load that somebody asked for begins or has ended; nil where that is known already.

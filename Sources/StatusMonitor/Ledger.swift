@@ -97,11 +97,15 @@ struct Ledger {
         return deselection?.followed(by: removal) ?? removal
     }
 
-    /// Takes over a server's new definition and keeps its status; nil where it is the same as before.
-    mutating func redefine(_ definition: ServerDefinition, at now: Moment) throws(MonitorError) -> Consequences? {
+    /// Takes over a server's new definition; nil where nothing is another by it.
+    ///
+    /// Its status is kept, but for one of another source that is not going to be loaded; until it is, it does not count as current.
+    mutating func redefine(
+        _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
+    ) throws(MonitorError) -> Consequences? {
         guard let old = records[definition.name] else { throw .noSuchServer(definition.name) }
-        guard old.definition != definition else { return nil }
-        mutate(definition.name) { $0.redefine(definition, at: now) }
+        guard isOfNewSource || old.definition != definition else { return nil }
+        mutate(definition.name) { $0.redefine(definition, isOfNewSource: isOfNewSource, at: now) }
         guard let new = records[definition.name] else { return nil }
         let expiry = noteExpiry(of: new)
         if new.state == old.state { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
@@ -175,16 +179,18 @@ struct Ledger {
 }
 
 extension Ledger.Record {
-    fileprivate mutating func redefine(_ definition: ServerDefinition, at now: Moment) {
+    fileprivate mutating func redefine(_ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment) {
         // What a program asked for goes with the source that took it.
-        if definition.source != self.definition.source { freshness.ownTimeToLive = nil }
+        if isOfNewSource { freshness.ownTimeToLive = nil }
+        if isOfNewSource, !definition.isRefreshable, definition.failure == nil { state.status = nil }
         self.definition = definition
         freshness.timeToLive = definition.timeToLive
         state.isStale = state.isStale && freshness.isStale(at: now)
         state.summary = definition.summary
         state.source = definition.source
         state.isRefreshable = definition.isRefreshable
-        if definition.failure == nil, state.status != nil {
+        if !definition.isRefreshable { state.isRefreshing = false }
+        if definition.failure == nil, state.status != nil, !isOfNewSource {
             state.phase = .loaded
             state.message = nil
         } else {

@@ -4,7 +4,8 @@ public import StatusModel
 
 /// The states of one server, which need not exist yet: the current one, and from then on each, however short it lasts.
 public struct ServerStates: Sendable {
-    private let current: ServerState?
+    /// The state at the beginning; nil where there was no such server.
+    public let current: ServerState?
     private let watch: Watch?
     private let wakes: AsyncStream<Void>
 
@@ -16,7 +17,7 @@ public struct ServerStates: Sendable {
         current = watch?.next()?.server
     }
 
-    /// Waits for a state; nil where the task is cancelled before it comes.
+    /// Waits for a state, be it the current one; nil where the task is cancelled before it comes.
     public func first(where isWanted: @Sendable (ServerState) -> Bool) async -> ServerState? {
         if let current, isWanted(current) { return current }
         var iterator = wakes.makeAsyncIterator()

@@ -77,8 +77,13 @@ public final class StatusMonitor: Sendable {
     /// Takes over a server's new definition.
     ///
     /// What it said last stays.
-    public func redefine(_ definition: ServerDefinition) throws(MonitorError) {
-        try change { ledger, now throws(MonitorError) in try ledger.redefine(definition, at: now) }
+    ///
+    /// - Parameter isOfNewSource: whether its statuses come from elsewhere from now on. Then what it said before does not count as
+    ///   current until it has been loaded anew; where nothing is loaded it goes.
+    public func redefine(_ definition: ServerDefinition, isOfNewSource: Bool = false) throws(MonitorError) {
+        try change { ledger, now throws(MonitorError) in
+            try ledger.redefine(definition, isOfNewSource: isOfNewSource, at: now)
+        }
     }
 
     // MARK: Statuses

@@ -61,6 +61,18 @@ import Testing
         #expect(changes.lines() == [])
     }
 
+    @Test("what does not count yet ends the failure of the load before it, which is a change")
+    func remarkAfterFailure() throws {
+        try fixture.post("connected", to: "disk")
+        try monitor.fail(disk, "timed out after 10 s")
+        let watch = try fixture.watch(.all)
+        _ = watch.next()
+        try monitor.remark("connection refused", about: disk)
+        #expect(try state().phase == .loaded)
+        #expect(try state().message == "connection refused")
+        #expect(watch.lines() == ["changed disk connected"])
+    }
+
     @Test("a refresh is seen while it runs, once however many ask, and its end is an event after what it found")
     func refresh() throws {
         let watch = try fixture.watch(.server(disk))
@@ -83,6 +95,28 @@ import Testing
         try monitor.redefine(ServerDefinition(name: disk, summary: "The disk", source: "exec", isRefreshable: true))
         #expect(try state().phase == .loaded)
         #expect(try state().status?.text.rawValue == "DISK OK")
+    }
+
+    @Test("a status of another source is kept until the new one has loaded, but does not count as current")
+    func newSource() throws {
+        try fixture.post("DISK OK", to: "disk")
+        try monitor.redefine(
+            ServerDefinition(name: disk, source: "exec", isRefreshable: true), isOfNewSource: true)
+        #expect(try state().phase == .loading)
+        #expect(try state().status?.text.rawValue == "DISK OK")
+        #expect(try !state().isHealthy)
+        try fixture.post("DISK OK", to: "disk")
+        #expect(try state().isHealthy)
+    }
+
+    @Test("where the new source loads nothing, a status of the old one goes, and so does its refresh")
+    func newSourceWithoutLoads() throws {
+        try fixture.post("DISK FULL", to: "disk", level: .critical)
+        try monitor.beginRefresh(of: disk)
+        try monitor.redefine(ServerDefinition(name: disk, source: "push"), isOfNewSource: true)
+        #expect(try state().phase == .empty)
+        #expect(try state().status == nil)
+        #expect(try !state().isRefreshing)
     }
 
     @Test("a reader may wait for a server that comes later")

@@ -28,7 +28,7 @@ import Testing
 
     @Test("no more run than there are places; the next begins when one ends, in order")
     func places() async {
-        let budget = CheckBudget(CheckBudget.Limits(checks: 2, processes: 2))
+        let budget = CheckBudget(CheckBudget.Limits(checks: 3, processes: 3))
         let checks = (0..<4).map { _ in GateCheck() }
         var tasks: [Task<Bool, Never>] = []
         for check in checks {
@@ -44,12 +44,12 @@ import Testing
         await checks[3].began(1)
         for check in checks { check.end(.ok, "") }
         for task in tasks { #expect(await task.value) }
-        #expect(budget.count == 0)
+        #expect(budget.running == 0)
     }
 
     @Test("what somebody waits for goes first; connections do not wait for processes")
     func order() async {
-        let budget = CheckBudget(CheckBudget.Limits(checks: 2, processes: 1))
+        let budget = CheckBudget(CheckBudget.Limits(checks: 3, processes: 1))
         let (first, second, urgent, connection) = (GateCheck(), GateCheck(), GateCheck(), GateCheck())
         var tasks = [start(first, in: budget)]
         await first.began(1)
@@ -111,7 +111,20 @@ import Testing
         #expect(await running.value)
         #expect(await last.value)
         #expect(second.begun == 0)
-        #expect(budget.count == 0)
+        #expect(budget.running == 0)
+    }
+
+    @Test("who is cancelled already takes no place, even where there is one")
+    func cancelledBefore() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1))
+        let check = GateCheck()
+        let task = Task { @EventLoop in
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try? await budget.run(.process) { try await check.run() }
+        }
+        #expect(await task.value == nil)
+        #expect(check.begun == 0)
+        #expect(budget.running == 0)
     }
 
     @Test("a larger limit lets those in who wait")
@@ -121,7 +134,7 @@ import Testing
         let tasks = [start(first, in: budget), start(second, in: budget)]
         await first.began(1)
         await settle()
-        budget.limits = CheckBudget.Limits(checks: 2, processes: 2)
+        budget.limits = CheckBudget.Limits(checks: 3, processes: 3)
         await second.began(1)
         first.end(.ok, "")
         second.end(.ok, "")

@@ -179,6 +179,60 @@ import Testing
         #expect(check.cancelled == 1)
     }
 
+    @Test("what takes the place of a source loads nothing before the load of that has ended, however long it takes")
+    func successor() async throws {
+        let stubborn = GateCheck(heedsCancelling: false)
+        let budget = CheckBudget(CheckBudget.Limits(checks: 8, processes: 8))
+        let schedule = CheckSchedule(interval: .seconds(60))
+        let old = CheckSource(
+            server: disk, check: stubborn, schedule: schedule, budget: budget, monitor: monitor, clock: clock)
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        let run: @EventLoop @Sendable () async -> Void = { await old.run() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(operation: run)
+            await stubborn.began(1)
+            old.close()
+            let new = CheckSource(
+                server: disk, check: check, schedule: schedule, predecessor: old, budget: budget, monitor: monitor,
+                clock: clock)
+            try await with(new) {
+                let asker = Task { await new.refreshAction?() }
+                _ = await monitor.states(of: disk).first { $0.isRefreshing }
+                #expect(check.begun == 0)
+                stubborn.end(.critical, "what the old one found")
+                await check.began(1)
+                check.end(.ok, "DISK OK")
+                await asker.value
+                let text = try monitor.state(of: disk).status?.text.rawValue
+                #expect(text == "DISK OK")
+            }
+        }
+    }
+
+    @Test("what is held back after a load that failed says so, and that load is over")
+    func heldAfterFailure() async throws {
+        let source = makeSource(failures: 3)
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+            await clock.sleeper()
+            for (run, result) in [
+                (2, Result<CheckResult, CheckFailure>.failure(CheckFailure("timed out after 1s"))),
+                (3, .success(CheckResult(.critical, "DISK FULL"))),
+            ] {
+                let asker = Task { await source.refreshAction?() }
+                await check.began(run)
+                check.end(result)
+                await asker.value
+            }
+            let state = try monitor.state(of: disk)
+            #expect(state.phase == .loaded)
+            #expect(state.status?.level == .ok)
+            #expect(state.message == "DISK FULL; 1 of 3 before it counts")
+        }
+    }
+
     @Test("latency is told so that it becomes another text only where it became another matter")
     func latency() async throws {
         let source = makeSource()

@@ -65,6 +65,8 @@ import Testing
         }
         let plain = ExecCheck(command: ["/etc/passwd"], timeout: .seconds(30), environment: [:])
         await #expect(throws: CheckFailure("cannot run /etc/passwd: Permission denied")) { try await plain.run() }
+        let folder = ExecCheck(command: ["/tmp"], timeout: .seconds(30), environment: [:])
+        await #expect(throws: CheckFailure("cannot run /tmp: it is no regular file")) { try await folder.run() }
         let script = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         try "#!/nonexistent/interpreter\n".write(toFile: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: script) }
@@ -73,6 +75,11 @@ import Testing
         await #expect(throws: CheckFailure("cannot run \(script): its interpreter is missing")) {
             try await orphan.run()
         }
+    }
+
+    /// Returns when no process has `marker` among its arguments any more: what was killed is gone a moment later.
+    private func ended(_ marker: String) async {
+        while isRunning(marker) { await Task.yield() }
     }
 
     /// Whether any process has `marker` among its arguments.
@@ -92,14 +99,14 @@ import Testing
             try await run(
                 "trap '' TERM; (trap '' TERM; sleep \(marker)) & sleep \(marker)", timeout: .milliseconds(100))
         }
-        #expect(!isRunning(marker))
+        await ended(marker)
     }
 
     @Test("what a plugin leaves running in its group ends with it, and holds nothing up")
     func leftOver() async throws {
         let marker = "86400.\(getpid())2"
         #expect(try await run("sleep \(marker) & echo done").text == "done")
-        #expect(!isRunning(marker))
+        await ended(marker)
     }
 
     @Test("who leaves the group and holds the output open holds nothing up")
@@ -118,6 +125,6 @@ import Testing
         _ = FileManager.default.contents(atPath: file)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(!isRunning(marker))
+        await ended(marker)
     }
 }

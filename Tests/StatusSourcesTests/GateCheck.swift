@@ -16,6 +16,10 @@ final class GateCheck: Check {
     }
 
     private let state = Mutex(State())
+    private let heedsCancelling: Bool
+
+    init(heedsCancelling: Bool = true) { self.heedsCancelling = heedsCancelling }
+
     let resource = CheckBudget.Resource.process
 
     /// How many runs have begun.
@@ -39,10 +43,10 @@ final class GateCheck: Check {
                     return due
                 }
                 for (_, waiter) in due { waiter.resume() }
-                if Task.isCancelled { cancel() }
+                if Task.isCancelled, heedsCancelling { cancel() }
             }
         } onCancel: {
-            cancel()
+            if heedsCancelling { cancel() }
         }
     }
 

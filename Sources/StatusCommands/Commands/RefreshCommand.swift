@@ -60,7 +60,7 @@ struct RefreshCommand: AsyncParsableCommand {
                 var failures: [CommandFailure] = []
                 for (number, server) in servers.enumerated() {
                     if number >= Self.sideBySide, let failure = await group.next() ?? nil { failures.append(failure) }
-                    group.addTask { await Self.refresh(server.name, options, terminal) }
+                    group.addTask { await Self.refresh(server.name, options, terminal, indicator) }
                 }
                 for await failure in group { if let failure { failures.append(failure) } }
                 return failures
@@ -72,7 +72,7 @@ struct RefreshCommand: AsyncParsableCommand {
 
     /// Refreshes one of many, on a connection of its own, and tells at once how that ended.
     private static func refresh(
-        _ name: ServerName, _ options: ClientOptions, _ terminal: Terminal
+        _ name: ServerName, _ options: ClientOptions, _ terminal: Terminal, _ indicator: ProgressIndicator
     ) async -> CommandFailure? {
         do {
             let client = try await MonitorClient.connect(to: try options.resolvedAddress())
@@ -80,12 +80,14 @@ struct RefreshCommand: AsyncParsableCommand {
                 for try await reply in try await client.refreshing(name.rawValue) { terminal.json(reply.event) }
             } else {
                 let event = try await client.refresh(name.rawValue)
-                if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
+                if let server = event.server {
+                    indicator.interrupt { terminal.line(ServerText.line(server, terminal.style)) }
+                }
             }
             return nil
         } catch {
             let failure = CommandFailure(error, address: try? options.resolvedAddress())
-            terminal.failure(failure)
+            indicator.interrupt { terminal.failure(failure) }
             return failure
         }
     }

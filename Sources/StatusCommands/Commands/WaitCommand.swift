@@ -27,7 +27,12 @@ struct WaitCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long to wait, such as 30s or 5min (default: for ever).", valueName: "time"))
     var timeout: TimeOption?
 
-    func validate() throws { try ServerName.validate(name) }
+    func validate() throws {
+        try ServerName.validate(name)
+        do throws(InvalidStatus) { _ = try text.map { text throws(InvalidStatus) in try StatusText(text) } } catch {
+            throw ValidationError("nothing ever has this text: \(error)")
+        }
+    }
 
     func run() async throws {
         try await options.perform { client, terminal in

@@ -18,6 +18,8 @@ final class ProgressIndicator: Sendable {
 
     private let isShown: Bool
     private let frames: [String]
+    /// What is drawn now: nobody writes beside it at the same time.
+    private let drawn = Mutex("")
 
     /// - Parameters:
     ///   - terminal: where JSON is wanted there is no indicator.
@@ -49,18 +51,39 @@ final class ProgressIndicator: Sendable {
         }
     }
 
+    /// Runs `write`, which writes lines, with the indicator out of the way.
+    func interrupt(_ write: () -> Void) {
+        drawn.withLock { drawn in
+            Self.draw(drawn.isEmpty ? nil : "")
+            write()
+            Self.draw(drawn.isEmpty ? nil : drawn)
+        }
+    }
+
     private func animate(_ text: String) async throws {
         let began = ContinuousClock.now
         try await Task.sleep(for: Self.delay)
-        defer { Self.draw("") }
+        defer { show("") }
         for count in 0... {
             let tenths = Int((ContinuousClock.now - began) / .milliseconds(100))
-            Self.draw("\(frames[count % frames.count]) \(text) \(tenths / 10).\(tenths % 10) s")
+            let time = " \(tenths / 10).\(tenths % 10) s"
+            let frame = frames[count % frames.count]
+            // One line of the terminal, however narrow that has become: a second one could not be taken back.
+            let room = Terminal.width(of: STDERR_FILENO).map { max(0, $0 - time.count - 3) } ?? Int.max
+            show("\(frame) \(text.prefix(room))\(time)")
             try await Task.sleep(for: Self.interval)
         }
     }
 
-    private static func draw(_ line: String) {
+    private func show(_ line: String) {
+        drawn.withLock { drawn in
+            drawn = line
+            Self.draw(line)
+        }
+    }
+
+    private static func draw(_ line: String?) {
+        guard let line else { return }
         let bytes = Array("\(erase)\(line)".utf8)
         _ = write(STDERR_FILENO, bytes, bytes.count)
     }

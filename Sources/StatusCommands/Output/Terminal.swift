@@ -17,9 +17,13 @@ struct Terminal: Sendable {
         self.isJSON = isJSON
         let isTerminal = isatty(STDOUT_FILENO) == 1
         style = Style(isTerminal: isTerminal, environment: environment)
+        width = isTerminal ? Self.width(of: STDOUT_FILENO) : nil
+    }
+
+    /// How wide a terminal is at this moment; nil for what is none.
+    static func width(of descriptor: Int32) -> Int? {
         var size = winsize()
-        width =
-            isTerminal && ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
+        return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
     /// Writes one line to standard output, at once, whatever that is.

@@ -12,8 +12,7 @@ extension ControlInterface {
         let parameters = try call.parameters(ServerParameters.self)
         try checkAccess(of: call)
         let name = try parameters.server.map { try known($0) } ?? monitor.selectedState().name
-        _ = try monitor.state(of: name)
-        guard registry.isRefreshable(name) else { throw VarlinkError.notRefreshable(name.rawValue) }
+        try registry.checkRefreshable(name)
         call.perform { call in
             do {
                 try await self.refresh(name, answering: call)
@@ -28,7 +27,7 @@ extension ControlInterface {
     /// Loads, and answers: with one event at the end, or with one at the beginning, too, where the client asked for more.
     private func refresh(_ name: ServerName, answering call: VarlinkCall) async throws {
         guard call.wantsMore else {
-            await registry.refresh(name)
+            try await registry.refresh(name)
             let event = try endOfRefresh(of: name)
             return call.reply { $0.member("event", event) }
         }
@@ -42,18 +41,18 @@ extension ControlInterface {
         } onClose: {
         }
         stream.wake()
-        await registry.refresh(name)
         do {
+            try await registry.refresh(name)
             let event = try endOfRefresh(of: name)
             stream.finish { $0.member("event", event) }
-        } catch let error as VarlinkError {
-            stream.fail(error)
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            stream.fail(VarlinkError(any: error))
         }
     }
 
     private func endOfRefresh(of name: ServerName) throws -> Event {
-        // What there is to see after a refresh that was cut short is not what was asked for.
-        try Task.checkCancellation()
         let event = try monitor.event(.refreshed, about: name)
         if let server = event.server, server.phase == .failed {
             throw VarlinkError.refreshFailed(name.rawValue, server.message ?? "unknown")
@@ -67,6 +66,7 @@ extension ControlInterface {
         let (name, condition) = (parameters.server, parameters.condition)
         // Whatever is posted behind this call is looked at.
         let states = monitor.states(of: name)
+        if let state = states.current, condition(state) { return call.reply { $0.member("server", state) } }
         call.perform { call in
             let state: ServerState?
             if let timeout = parameters.timeout {

@@ -146,6 +146,12 @@ extension VarlinkError {
         case let error as InvalidStatus: self = .invalidStatus(error.description)
         case RefusedPost.misconfigured(let failure):
             self = .invalidStatus("its configuration is wrong (\(failure)); mend it and reload")
+        case RefusedPost.loaded(let source):
+            self = .invalidStatus(
+                "its status comes from \(source), and only servers with “push” or “notify” take posts")
+        case RefusedRefresh.nothingToLoad(let name): self = .notRefreshable(name.rawValue)
+        case RefusedRefresh.misconfigured(let name, let failure):
+            self = .refreshFailed(name.rawValue, "it cannot be followed (\(failure)); mend that and reload")
         case RefusedPost.tooManyServers(let limit): self = .limitReached("servers", limit)
         default: self = .invalidStatus("\(error)")
         }

@@ -37,26 +37,38 @@ final class SourceFactory {
     /// Takes over what a new configuration says of all sources.
     func prepare(_ limits: LimitsConfiguration) {
         access = .control
-        budget.limits = CheckBudget.Limits(limits)
+        budget.limits = CheckBudget.Limits(limits).fitting(descriptors: OwnedDescriptor.limit)
     }
 
     /// Makes and starts a server's source; nil where nothing has to run for it.
-    func start(_ server: ServerConfiguration, of name: ServerName) throws(SourceProblem) -> (any Source)? {
+    ///
+    /// - Parameters:
+    ///   - server: what is said of the server.
+    ///   - name: its name.
+    ///   - predecessor: the source whose place it takes, which is closed.
+    ///   - shown: the level that is shown, where it came from the same kind of load.
+    func start(
+        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown: Level?
+    ) throws(SourceProblem) -> (any Source)? {
+        func start(_ check: some Check) -> any Source {
+            let source = CheckSource(
+                server: name, check: check, schedule: CheckSchedule(server.schedule),
+                predecessor: predecessor as? CheckSource, shown: shown, budget: budget, monitor: monitor)
+            runner.start(source)
+            return source
+        }
+        let timeout = server.schedule.timeout
         switch server.source {
         case .push, .none: return nil
         case .notify(let users): return try openNotifySocket(of: name, for: users)
         case .unit(let unit):
-            return UnitSource(
-                server: name, unit: unit, timeout: server.schedule.timeout, bus: units, monitor: monitor)
+            return UnitSource(server: name, unit: unit, timeout: timeout, bus: units, monitor: monitor)
         case .exec(let command):
-            let check = ExecCheck(command: command, timeout: server.schedule.timeout, environment: environment)
-            return start(check, server.schedule, of: name)
+            return start(ExecCheck(command: command, timeout: timeout, environment: environment))
         case .tcp(let host, let port):
-            return start(TCPCheck(host: host, port: port, timeout: server.schedule.timeout), server.schedule, of: name)
+            return start(TCPCheck(host: host, port: port, timeout: timeout))
         case .http(let http):
-            let check = HTTPCheck(
-                HTTPCheck.Expectation(http), timeout: server.schedule.timeout, client: try httpClient())
-            return start(check, server.schedule, of: name)
+            return start(HTTPCheck(HTTPCheck.Expectation(http), timeout: timeout, client: try httpClient()))
         }
     }
 
@@ -85,13 +97,6 @@ final class SourceFactory {
         } catch {
             throw SourceProblem(error.description)
         }
-    }
-
-    private func start(_ check: some Check, _ schedule: ScheduleConfiguration, of name: ServerName) -> any Source {
-        let source = CheckSource(
-            server: name, check: check, schedule: CheckSchedule(schedule), budget: budget, monitor: monitor)
-        runner.start(source)
-        return source
     }
 }
 
@@ -124,6 +129,13 @@ extension HTTPCheck.Expectation {
 extension CheckBudget.Limits {
     fileprivate init(_ configuration: LimitsConfiguration) {
         self.init(checks: configuration.checks, processes: configuration.processes)
+    }
+
+    /// Less, where so many would leave no descriptors for anything else: a check takes up to eight, a process sixteen while it is
+    /// started, and sixty-four are for the daemon and its clients.
+    fileprivate func fitting(descriptors: Int) -> CheckBudget.Limits {
+        CheckBudget.Limits(
+            checks: min(checks, (descriptors - 64) / 8), processes: min(processes, (descriptors - 64) / 16))
     }
 }
 

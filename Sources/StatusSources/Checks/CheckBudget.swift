@@ -5,7 +5,7 @@ public import Systemd
 /// How many checks may run side by side, those of all servers together.
 ///
 /// Whoever finds no place waits, in order. A load that somebody asked for goes before those that only the clock asked for, and a quarter
-/// of the places is for such loads alone: so it need not wait for the end of checks that hang.
+/// of the places, but at least one of several, is for such loads alone: so it need not wait for the end of checks that hang.
 @EventLoop
 public final class CheckBudget {
     /// What a check takes of the machine.
@@ -36,16 +36,13 @@ public final class CheckBudget {
 
     /// The limits; those who run already go on where they become less.
     public var limits: Limits { didSet { admit() } }
-    private var running = 0
+    private(set) var running = 0
     private var runningProcesses = 0
     private var waiters: [Waiter] = []
     private var lastID = 0
 
     /// A budget that nobody uses yet.
     public init(_ limits: Limits) { self.limits = limits }
-
-    /// How many checks run at this moment.
-    public var count: Int { running }
 
     /// Runs `body` when there is a place for it.
     ///
@@ -65,11 +62,12 @@ public final class CheckBudget {
 
     /// Waits for a place; returns whether there is one, which has been taken then.
     private func enter(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool) async -> Bool {
-        if Task.isCancelled { return false }
         lastID += 1
         let id = lastID
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                // Asked here: the handler of a task that was cancelled before has run already, and found nobody.
+                guard !Task.isCancelled else { return continuation.resume(returning: false) }
                 waiters.append(
                     Waiter(id: id, resource: resource, isUrgent: isUrgent, continuation: continuation))
                 admit()
@@ -108,7 +106,10 @@ public final class CheckBudget {
     }
 
     private func hasRoom(for resource: Resource, isUrgent: Bool) -> Bool {
-        func isFree(_ used: Int, of limit: Int) -> Bool { used < (isUrgent ? limit : limit - limit / 4) }
+        func isFree(_ used: Int, of limit: Int) -> Bool {
+            let reserve = limit == 1 || isUrgent ? 0 : max(1, limit / 4)
+            return used < limit - reserve
+        }
         return isFree(running, of: limits.checks)
             && (resource != .process || isFree(runningProcesses, of: limits.processes))
     }

@@ -16,6 +16,7 @@ public final class CheckSource {
     private let clock: any Clock<Duration>
     private var hysteresis: Hysteresis
     private var latency = Latency()
+    private var predecessor: CheckSource?
     private var isClosed = false
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
@@ -27,12 +28,14 @@ public final class CheckSource {
     ///   - server: whose status.
     ///   - check: how to find out.
     ///   - schedule: when.
+    ///   - predecessor: the source whose place it takes, which has been closed; nothing is loaded before that has ended.
+    ///   - shown: the level that is shown already; nil where that says nothing of this check.
     ///   - budget: how much of the machine all checks may use.
     ///   - monitor: where statuses are posted.
     ///   - clock: what the schedule counts by.
     public init(
-        server: ServerName, check: any Check, schedule: CheckSchedule, budget: CheckBudget, monitor: StatusMonitor,
-        clock: any Clock<Duration> = ContinuousClock()
+        server: ServerName, check: any Check, schedule: CheckSchedule, predecessor: CheckSource? = nil,
+        shown: Level? = nil, budget: CheckBudget, monitor: StatusMonitor, clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.server = server
         self.check = check
@@ -40,9 +43,8 @@ public final class CheckSource {
         self.budget = budget
         self.monitor = monitor
         self.clock = clock
-        hysteresis = Hysteresis(
-            failures: schedule.failures, successes: schedule.successes,
-            shown: try? monitor.state(of: server).status?.level)
+        self.predecessor = predecessor
+        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
         (closing, closer) = AsyncStream.makeStream()
     }
 
@@ -61,7 +63,7 @@ public final class CheckSource {
     public func close() {
         isClosed = true
         closer.finish()
-        load.cancel()
+        load.close()
     }
 
     private func follow() async {
@@ -76,6 +78,9 @@ public final class CheckSource {
     }
 
     private func loadStatus() async throws {
+        // Never two loads of one server at once.
+        await predecessor?.load.ended()
+        predecessor = nil
         let outcome: Result<CheckResult, CheckFailure>
         do {
             let check = check

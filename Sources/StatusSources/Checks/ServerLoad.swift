@@ -16,11 +16,10 @@ final class ServerLoad {
     private let load: @EventLoop @Sendable () async throws -> Void
     private lazy var first = LoadOnce<Void>(name: "first load of \(server)") { [weak self] in try await self?.run() }
     private lazy var again = SharedLoad<Void>(name: "load of \(server)") { [weak self] in try await self?.run() }
-    /// How many loads have come to their end.
-    private var round = 0
-    /// Who waits for the end of this round because he asked for it.
+    /// How many wait because they asked for it.
     private var askers = 0
     private var isRunning = false
+    private var isClosed = false
     private var onEnd: [CheckedContinuation<Void, Never>] = []
 
     /// - Parameters:
@@ -41,19 +40,20 @@ final class ServerLoad {
         if first.value == nil { try await first.load() } else { try await again.load() }
     }
 
-    /// Loads because somebody asks for it; returns when the load has ended, or when the task is cancelled.
+    /// Loads because somebody asks for it; returns when the load has ended, when it is closed, or when the task is cancelled.
     func refresh() async {
-        let mine = round
+        guard !isClosed else { return }
         askers += 1
         _ = try? monitor.beginRefresh(of: server)
         try? await self()
-        guard mine == round else { return }
         askers -= 1
-        if askers == 0 { try? monitor.endRefresh(of: server) }
+        if askers == 0 { endRefresh() }
     }
 
     /// Lets all who wait go, and cancels the load that runs.
-    func cancel() {
+    func close() {
+        endRefresh()
+        isClosed = true
         first.cancel()
         again.cancel()
     }
@@ -64,14 +64,21 @@ final class ServerLoad {
     }
 
     private func run() async throws {
+        // Who asked just before the end joined just behind it.
+        if isClosed { throw CancellationError() }
         isRunning = true
         defer { end() }
+        // Who asked while a cancelled load was ending may have been told the end of that one.
+        if isWanted, !isClosed { _ = try? monitor.beginRefresh(of: server) }
         try await load()
         // What was cancelled has not come to an end: who asks meanwhile waits for the load after it.
         try Task.checkCancellation()
-        round += 1
-        askers = 0
-        try? monitor.endRefresh(of: server)
+        endRefresh()
+    }
+
+    /// What is closed has been told as ended, and another load may be what is to be seen now.
+    private func endRefresh() {
+        if !isClosed { try? monitor.endRefresh(of: server) }
     }
 
     private func end() {

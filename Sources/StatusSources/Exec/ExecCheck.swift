@@ -38,7 +38,13 @@ public struct ExecCheck: Check {
         self.environment = environment
     }
 
+    /// What starting a process opens for a moment: swift-subprocess stops the daemon where it cannot.
+    private static let descriptors = 16
+
     public func run() async throws -> CheckResult {
+        guard OwnedDescriptor.hasRoom(for: Self.descriptors) else {
+            throw CheckFailure("cannot run \(command[0]): \(String(cString: strerror(EMFILE)))")
+        }
         do {
             return try await withTimeLimit(timeout) { try await runPlugin() }
         } catch is TimeLimitExceeded {
@@ -98,6 +104,9 @@ public struct ExecCheck: Check {
 
     /// Why the plugin does not run: swift-subprocess says of whatever it cannot execute that it is not there.
     private func reason(_ error: SubprocessError) -> String {
+        var status = stat()
+        if stat(command[0], &status) != 0 { return String(cString: strerror(errno)) }
+        if status.st_mode & S_IFMT != S_IFREG { return "it is no regular file" }
         if access(command[0], X_OK) != 0 { return String(cString: strerror(errno)) }
         if error.code == .executableNotFound { return "its interpreter is missing" }
         return error.underlyingError.map { String(cString: strerror($0.rawValue)) } ?? error.description

@@ -46,7 +46,7 @@ public final class HTTPClient {
     isolated deinit { close() }
 
     /// Stops what is running, whose callers get a `CancellationError`, and closes every connection.
-    public func close() {
+    private func close() {
         guard let multi else { return }
         for waiting in running.values { stop(waiting.transfer) }
         self.multi = nil

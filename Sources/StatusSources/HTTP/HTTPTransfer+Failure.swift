@@ -20,7 +20,7 @@ extension HTTPTransfer {
         case CURLE_OPERATION_TIMEDOUT: "no answer within \(TimeSpan.text(request.timeout))"
         case CURLE_COULDNT_RESOLVE_HOST: "host not found: \(lastHost)"
         case CURLE_COULDNT_CONNECT: connectionReason
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR: Self.phrase(lastPart(of: code))
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason
         case CURLE_WEIRD_SERVER_REPLY: "the answer is no HTTP"
@@ -30,21 +30,21 @@ extension HTTPTransfer {
             request.caFile.map { "cannot read certificates from \($0)" }
                 ?? "cannot read the system's certificates; install the package ca-certificates"
         case CURLE_SSL_CONNECT_ERROR: "no TLS connection: \(handshakeReason)"
-        default: Self.phrase(handle.text(of: code))
+        default: handle.text(of: code).asPhrase
         }
     }
 
     /// What the system says about the last attempt to connect, where it says anything.
     private var connectionReason: String {
         let number = socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
-        return Self.phrase(number > 0 ? String(cString: strerror(number)) : handle.text(of: CURLE_COULDNT_CONNECT))
+        return (number > 0 ? String(cString: strerror(number)) : handle.text(of: CURLE_COULDNT_CONNECT)).asPhrase
     }
 
     /// Why TLS did not come about, for which there are words only.
     private var handshakeReason: String {
         let reason = lastPart(of: CURLE_SSL_CONNECT_ERROR)
         // OpenSSL's way to say that the other side has closed the connection.
-        return reason.hasPrefix("SSL_ERROR_SYSCALL") ? "connection closed" : Self.phrase(reason)
+        return reason.hasPrefix("SSL_ERROR_SYSCALL") ? "connection closed" : reason.asPhrase
     }
 
     /// libcurl has one number for an address that it refuses and for an answer that is no HTTP.
@@ -56,26 +56,34 @@ extension HTTPTransfer {
         return redirects == 0 ? "the URL is not valid" : "redirected to an address that is not valid"
     }
 
+    /// What went wrong while something was sent or received, for which there are words only.
+    private func transferReason(_ code: CURLcode) -> String {
+        let text = handle.text(of: code)
+        // Its words have numbers that are others each time.
+        if text.hasPrefix("Too large response headers") { return "the answer's header is too large" }
+        return lastPart(of: code).asPhrase
+    }
+
     /// libcurl's words without who says them: what follows after `Recv failure: ` or `error:0A00010B:SSL routines::`.
     private func lastPart(of code: CURLcode) -> String {
         let text = handle.text(of: code)
-        let parts = text.split(separator: ": ")
-        guard let last = parts.last, last.hasPrefix("error:") else { return parts.last.map(String.init) ?? text }
-        return last.split(separator: ":").last.map(String.init) ?? text
-    }
-
-    /// libcurl's words as a phrase: in one line, and in lower case unless it is a name that begins.
-    private static func phrase(_ text: String) -> String {
-        let words = text.split(whereSeparator: \.isWhitespace)
-        let isName = words.first?.dropFirst().contains(where: \.isUppercase) ?? false
-        var phrase = words.joined(separator: " ")
-        if phrase.hasSuffix(".") { phrase.removeLast() }
-        return isName ? phrase : phrase.prefix(1).lowercased() + phrase.dropFirst()
+        if let error = text.range(of: "error:") {
+            return text[error].split(separator: ":").last.map(String.init) ?? text
+        }
+        for prefix in ["Recv failure: ", "Send failure: "] where text.hasPrefix(prefix) {
+            return text.droppingPrefix(prefix)
+        }
+        return text
     }
 }
 
 extension String {
     fileprivate func droppingPrefix(_ prefix: String) -> String {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
+    }
+
+    /// The text from the last `part` of it on.
+    fileprivate func range(of part: String) -> PartialRangeFrom<String.Index>? {
+        indices.last { self[$0...].hasPrefix(part) }.map { $0... }
     }
 }

@@ -57,7 +57,9 @@ final class HTTPTransfer {
         // Else a resolver that hangs holds up the loop when its transfer ends.
         handle.set(CURLOPT_QUICK_EXIT, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+        // What was to be kept from others' eyes is not sent in the open because the server says so.
+        let isSecure = request.url.lowercased().hasPrefix("https:")
+        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
         handle.set(CURLOPT_PROXY, "")
         // 0 would be no limit at all.
         handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
@@ -85,7 +87,8 @@ final class HTTPTransfer {
         case "HEAD": handle.set(CURLOPT_NOBODY, 1)
         default: handle.set(CURLOPT_CUSTOMREQUEST, request.method)
         }
-        handle.set(CURLOPT_HTTPHEADER, request.headers)
+        // A field without a value is one that libcurl leaves out, unless it is written in libcurl's own way.
+        handle.set(CURLOPT_HTTPHEADER, request.headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
         handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
         handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
     }

@@ -25,21 +25,32 @@ public struct TCPCheck: Check {
 
     public func run() async throws -> CheckResult {
         do {
-            let latency = try await withTimeLimit(timeout) { try await TCPConnection.probe(try await addresses.load()) }
-            return CheckResult(.ok, "connected", latency: latency)
-        } catch is TimeLimitExceeded {
-            return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
+            let began = ContinuousClock.now
+            let addresses = try await lookUp()
+            return try await connect(to: addresses, within: timeout - (ContinuousClock.now - began))
         } catch let error as HostNotFound {
             return CheckResult(.critical, "\(error)")
         } catch let error as SystemdError {
             // Without descriptors nothing is known of the server.
             if error.code == .exhausted { throw CheckFailure(error.message) }
-            return CheckResult(.critical, String(cString: strerror(error.errno)).withLowercaseStart)
+            return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)
         }
     }
-}
 
-extension String {
-    /// The text as it stands within a sentence.
-    var withLowercaseStart: String { prefix(1).lowercased() + dropFirst() }
+    private func lookUp() async throws -> [InternetAddress] {
+        do {
+            return try await withTimeLimit(timeout) { try await addresses.load() }
+        } catch is TimeLimitExceeded {
+            throw HostNotFound(host: host, reason: "no answer within \(TimeSpan.text(timeout))")
+        }
+    }
+
+    private func connect(to addresses: [InternetAddress], within limit: Duration) async throws -> CheckResult {
+        do {
+            let latency = try await withTimeLimit(limit) { try await TCPConnection.probe(addresses) }
+            return CheckResult(.ok, "connected", latency: latency)
+        } catch is TimeLimitExceeded {
+            return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
+        }
+    }
 }

@@ -63,6 +63,6 @@ extension UnitSource: Source {
     public func close() {
         subscription?.cancel()
         subscription = nil
-        load.cancel()
+        load.close()
     }
 }

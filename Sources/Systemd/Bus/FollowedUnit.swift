@@ -63,12 +63,6 @@ final class FollowedUnit {
         for follower in followers { follower.tell(observation) }
     }
 
-    /// Ends all that is told.
-    func close() {
-        for follower in followers { follower.cancel() }
-        followers = []
-    }
-
     // MARK: What is asked
 
     /// Asks for more; returns whether the unit has to get in line for it.

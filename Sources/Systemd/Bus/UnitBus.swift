@@ -45,14 +45,6 @@ public final class UnitBus {
         return UnitSubscription(self, followed, follower)
     }
 
-    /// Ends the following of all units, and the connection; calls of ``UnitSubscription/read()`` return.
-    public func close() {
-        let closing = units.values
-        units = [:]
-        disconnect()
-        for unit in closing { unit.close() }
-    }
-
     // MARK: Units
 
     private func add(_ name: String) -> FollowedUnit {

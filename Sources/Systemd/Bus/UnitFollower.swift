@@ -56,8 +56,15 @@ final class UnitFollower {
                 ask()
             }
         } onCancel: {
-            EventLoop.perform { self.calls.removeValue(forKey: number)?.continuation.resume() }
+            EventLoop.perform { self.giveUp(number) }
         }
+    }
+
+    /// Who waited may have told others that nothing is known: what comes is handed on, be it the same as before.
+    private func giveUp(_ number: UInt64) {
+        guard let call = calls.removeValue(forKey: number) else { return }
+        told = nil
+        call.continuation.resume()
     }
 
     /// A reading begins, which answers all calls up to now.

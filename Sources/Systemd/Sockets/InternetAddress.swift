@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
-import Dispatch
 import Glibc
 
 /// An address of the Internet with its port.
@@ -27,16 +26,12 @@ public struct InternetAddress: Sendable {
 
     /// The addresses that a host's name stands for, in the order in which they are to be tried.
     ///
-    /// A number is read at once. A name may take as long as the resolver likes, on a thread of its own: it cannot be cancelled.
+    /// A number is read at once. A name may take as long as the system's resolver likes: that cannot be cancelled.
     ///
     /// - Throws: ``HostNotFound`` where there is none.
     public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
         if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
-        return try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(with: Result { try resolve(host, port: port, flags: 0) })
-            }
-        }
+        return try await Resolver.shared.run { try resolve(host, port: port, flags: 0) }
     }
 
     private static func resolve(_ host: String, port: UInt16, flags: Int32) throws -> [InternetAddress] {
@@ -61,26 +56,11 @@ public struct HostNotFound: Error, Sendable, CustomStringConvertible {
     /// What the resolver says.
     public let reason: String
 
-    public var description: String { "host not found: \(host) (\(reason))" }
-}
-
-/// Stream sockets of the Internet.
-public enum InternetSocket {
-    /// Connects; nil where the task is cancelled before it is done.
-    @EventLoop
-    public static func connect(to address: InternetAddress) async throws(SystemdError) -> OwnedDescriptor? {
-        let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        let descriptor = socket(address.family, flags, 0)
-        guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot make a socket") }
-        let socket = OwnedDescriptor(adopting: descriptor)
-        let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
-        if failure == 0 { return socket }
-        guard failure == EINPROGRESS else { throw SystemdError(errno: failure, "cannot connect") }
-        guard try await Readiness(of: descriptor, for: .writable).waitUnlessCancelled() else { return nil }
-        var result: Int32 = 0
-        var length = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
-        guard result == 0 else { throw SystemdError(errno: result, "cannot connect") }
-        return socket
+    /// A name that stands for nothing, for this reason.
+    public init(host: String, reason: String) {
+        self.host = host
+        self.reason = reason
     }
+
+    public var description: String { "host not found: \(host) (\(reason))" }
 }

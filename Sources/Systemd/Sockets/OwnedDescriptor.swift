@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Glibc
 
 /// A file descriptor that is closed when the last reference to it goes.
@@ -11,4 +12,27 @@ public final class OwnedDescriptor: Sendable {
     public init(adopting descriptor: Int32) { rawValue = descriptor }
 
     deinit { close(rawValue) }
+}
+
+extension OwnedDescriptor {
+    /// How many descriptors this process may have.
+    public static var limit: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Whether there is room for so many more at this moment.
+    public static func hasRoom(for count: Int) -> Bool {
+        let first = eventfd(0, Int32(EFD_CLOEXEC))
+        guard first >= 0 else { return false }
+        var opened = [first]
+        while opened.count < count {
+            let next = fcntl(first, F_DUPFD_CLOEXEC, 0)
+            if next < 0 { break }
+            opened.append(next)
+        }
+        for descriptor in opened { close(descriptor) }
+        return opened.count == count
+    }
 }

@@ -116,9 +116,10 @@ class Follower:
 
 
 class Daemon:
-    """A statusd of its own, ended with the `with` block. `configuration` is YAML, or None for the embedded defaults."""
+    """A statusd of its own, ended with the `with` block. `configuration` is YAML, or None for the embedded defaults;
+    `prefix` a command that runs statusd."""
 
-    def __init__(self, configuration=None, start=True, **options):
+    def __init__(self, configuration=None, start=True, prefix=(), **options):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="statusd-", dir="/tmp"))
         self.folder.chmod(0o755)
         self.runtime = self.folder / "run"
@@ -133,6 +134,7 @@ class Daemon:
             NOTIFY_SOCKET=self.manager.path, RUNTIME_DIRECTORY=self.runtime, STATE_DIRECTORY=self.folder / "state",
             CONFIGURATION_DIRECTORY=self.folder / "etc")
         self.options = options
+        self.prefix = prefix
         self.process = None
         if start:
             try:
@@ -145,7 +147,7 @@ class Daemon:
         """Starts the daemon and waits for its READY=1."""
         ready = self.manager.lines().count("READY=1")
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([STATUSD, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            self.process = subprocess.Popen([*self.prefix, STATUSD, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             env=self.environment, **self.options)
 
         def is_ready():

@@ -14,7 +14,8 @@ import threading
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Answers by the path: /status/N, /redirect/N (to N-1, at last to /), /loop; all else with "ready" and what was asked."""
+    """Answers by the path: /status/N, /redirect/N (to N-1, at last to /), /loop, /http/PORT (to there);
+    all else with "ready" and what was asked."""
 
     def log_message(self, *_):
         pass
@@ -25,6 +26,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if parts[1] == "redirect":
             number = int(parts[2])
             return self._answer(302, b"", Location=f"/redirect/{number - 1}" if number > 1 else "/")
+        if parts[1] == "http":
+            return self._answer(302, b"", Location=f"http://127.0.0.1:{parts[2]}/")
         if parts[1] == "loop":
             return self._answer(302, b"", Location="/loop")
         status = int(parts[2]) if parts[1] == "status" else 200

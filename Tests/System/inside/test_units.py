@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
@@ -149,6 +150,22 @@ def bus_restart():
         eventually(lambda: len(os.listdir(f"/proc/{main_process()}/fd")) <= before + 2, f"{before} descriptors")
         systemctl("kill", "--signal=KILL", "sleeper")
         becomes("sleeper", "critical", "failed (signal)")
+
+
+@test("a refresh that the bus is too slow for fails, and what the bus says later counts, be it the same as before")
+def slow_bus():
+    with units(sleeper=SLEEPER), service(configuration="servers: { sleeper: { unit: sleeper.service, timeout: 300ms } }\n"):
+        becomes("sleeper", "warning", "inactive (dead)")
+        bus = int(done("systemctl", "show", "-P", "MainPID", "dbus.service"))
+        os.kill(bus, signal.SIGSTOP)
+        try:
+            result = run("/usr/bin/statusctl", "refresh", "sleeper")
+            equal((result.status, describe("sleeper")["phase"]), (1, "failed"))
+            contains(result.err, "the service manager did not answer within 300ms")
+        finally:
+            os.kill(bus, signal.SIGCONT)
+        eventually(lambda: describe("sleeper")["phase"] == "loaded")
+        equal(run("/usr/bin/statusctl", "post", "sleeper", "made up").status, 1)
 
 
 @test("statusctl refresh reads a unit again")

@@ -2,11 +2,14 @@
 """tcp and http: against servers that are there, that are not, and that misbehave."""
 
 import contextlib
+import os
+import resource
+import sys
 import threading
 import time
 
 from harness.daemon import Daemon
-from harness.expect import contains, equal, eventually
+from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 from harness.servers import Certificates, Gigabyte, listener, refused_port, web
 
@@ -50,6 +53,25 @@ def tcp_silent():
             expect(daemon, "full", "critical", "no answer within 300ms")
 
 
+@test("tcp: a port that nobody listens at is refused, also where the kernel gives that very port to the one who asks")
+def self_connect():
+    if os.getuid() != 0:
+        raise Skip("needs root, for a network of its own")
+    # A network in which the kernel has few ports to give.
+    program = ("import fcntl, os, socket, struct, sys\n"
+               "s = socket.socket()\n"
+               "fcntl.ioctl(s, 0x8914, struct.pack('16sh14s', b'lo', 0x41, b''))\n"  # SIOCSIFFLAGS: up and running
+               "open('/proc/sys/net/ipv4/ip_local_port_range', 'w').write('40000 40003')\n"
+               "s.close()\n"
+               "os.execv(sys.argv[1], sys.argv[1:])\n")
+    with Daemon(once("gone: { tcp: '127.0.0.1:40002' }"), prefix=("unshare", "-n", "--", sys.executable, "-c", program)) as daemon:
+        expect(daemon, "gone", "critical", "connection refused")
+        with daemon.connect() as connection:
+            for _ in range(100):
+                status = connection.call("Refresh", {"server": "gone"})["event"]["server"]["status"]
+                equal(status["text"], "connection refused")
+
+
 @test("tcp: so many failures in a row count, and one success; until then they stand beside the status")
 def hysteresis():
     with contextlib.ExitStack() as stack:
@@ -74,7 +96,7 @@ def http():
                 f"other: {{ http: {{ url: {url}/, contains: steady }} }}",
                 f"wrong: {{ http: {{ url: {url}/status/503, status: 200 }} }}",
                 f"right: {{ http: {{ url: {url}/status/404, status: [200, 400-410] }} }}",
-                f"post: {{ http: {{ url: {url}/, method: POST, contains: 'POST /', headers: {{ X-Key: abc }} }} }}",
+                f"post: {{ http: {{ url: {url}/, method: POST, contains: 'POST /', headers: {{ X-Key: abc, X-Empty: '' }} }} }}",
                 f"head: {{ http: {{ url: {url}/, method: HEAD }} }}",
                 f"moved: {{ http: {{ url: {url}/redirect/3, contains: 'GET /' }} }}",
                 f"stays: {{ http: {{ url: {url}/redirect/1, redirects: 0, status: 302 }} }}",
@@ -87,7 +109,7 @@ def http():
             expect(daemon, "wrong", "critical", "expected 200, got 503")
             expect(daemon, "loop", "critical", "too many redirects (4)")
             headers = next(headers for method, _, headers in server.requests if method == "POST")
-            equal(headers.get("X-Key"), "abc")
+            equal((headers.get("X-Key"), headers.get("X-Empty")), ("abc", ""))
             contains(headers.get("User-Agent"), "statusd/")
 
 
@@ -113,6 +135,31 @@ def certificates():
             expect(daemon, "self", "critical", "certificate is self-signed")
             expect(daemon, "strange", "critical", "certificate is not trusted")
             expect(daemon, "missing", "critical", "cannot read certificates from /nonexistent.pem")
+
+
+@test("http: nothing leads from https to http")
+def downgrade():
+    with Certificates() as authority, web(authority.make("good")) as server, web() as plain:
+        with Daemon(once(f"site: {{ http: {{ url: 'https://localhost:{server.port}/http/{plain.port}', ca: {authority.ca} }} }}")) as daemon:
+            expect(daemon, "site", "critical", "redirected to an address that is not valid")
+            equal(plain.requests, [])
+
+
+@test("http: a header without end is told as such, in the same words each time")
+def endless_header():
+    def answer(connection):
+        with connection:
+            connection.recv(4096)
+            try:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                for number in range(100000):
+                    connection.sendall(b"X-%d: %s\r\n" % (number, b"x" * 1000))
+            except OSError:
+                pass
+
+    with listener(answer) as port:
+        with Daemon(once(f"big: {{ http: 'http://127.0.0.1:{port}/' }}")) as daemon:
+            expect(daemon, "big", "critical", "the answer's header is too large")
 
 
 @test("http: who accepts and never answers, refuses, or speaks something else is told as such")
@@ -180,6 +227,38 @@ def curl_on_demand():
             daemon.done("reload")
             expect(daemon, "a", "ok", "HTTP 200")
             assert is_loaded(daemon)
+
+
+@test("where descriptors run out, checks fail with that reason, and the daemon goes on")
+def few_descriptors():
+    with listener() as port:
+        servers = [f"p{number}: {{ exec: [/bin/sleep, '0.1'] }}" for number in range(8)]
+        servers += [f"h{number}: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}" for number in range(60)]
+        servers += [f"t{number}: {{ tcp: '127.0.0.1:{port}' }}" for number in range(60)]
+        configuration = "limits: { checks: 4096, processes: 1024 }\n" + once(*servers).replace("interval: 1h", "interval: 200ms")
+        with Daemon(configuration, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))) as daemon:
+            daemon.done("wait", "t59", "--timeout", "15s")
+            # Clients take what is left.
+            clients = [stack_socket for stack_socket in (connect_quietly(daemon) for _ in range(60)) if stack_socket]
+            time.sleep(2)  # in which each check runs several times
+            for client in clients:
+                client.close()
+            eventually(lambda: (daemon.assert_alive(), True)[1])
+            daemon.done("wait", "t59", "--timeout", "15s")
+
+
+def connect_quietly(daemon):
+    """A client that says nothing; None where there is no room for it."""
+    import socket
+
+    client = socket.socket(socket.AF_UNIX)
+    try:
+        client.setblocking(False)
+        client.connect(daemon.socket)
+        return client
+    except OSError:
+        client.close()
+        return None
 
 
 @test("tasks and descriptors are constant over 100 reloads that change every source", limit=180)

@@ -2,11 +2,15 @@
 """statusctl refresh and wait, and their methods: shared, bounded, cancellable, visible."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
+import struct
+import termios
 import time
 
 from harness.daemon import STATUSCTL, Daemon, environment
@@ -161,9 +165,10 @@ def refresh_all():
 class Terminal:
     """A command on a terminal of its own."""
 
-    def __init__(self, *command, **variables):
+    def __init__(self, *command, columns=80, **variables):
         self.process, self._file = pty.fork()
         if self.process == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
             os.execve(command[0], command, environment(**variables))
         self.output = b""
 
@@ -213,6 +218,25 @@ def indicator():
         eventually(lambda: processes(gated.marker) == 0, "no process after Ctrl-C")
 
 
+@test("lines of refresh --all stand on lines of their own, and the indicator fits the terminal's line")
+def indicator_and_lines():
+    name = "n" * 63
+    with Gated(f"  {name}: {{ exec: [/bin/sleep, '0.5'] }}\n  quick: {{ exec: [/bin/sleep, '0.3'] }}\n") as gated:
+        address = {"STATUSD_ADDRESS": f"unix:{gated.daemon.socket}", "LANG": "C.UTF-8", "TERM": "xterm", "NO_COLOR": "1"}
+        terminal = Terminal(STATUSCTL, "refresh", "--all", **address)
+        terminal.read(b"quick: no output [ok]")
+        gated.open()
+        equal(terminal.wait(), 0)
+        written = terminal.output.decode()
+        for found in re.finditer(r"[0-9:]{8} (?:disk|quick|nnn)", written):
+            equal(written[:found.start()][-4:], "\r\x1b[K", f"what stands before {found[0]}")
+        gated.close()
+        terminal = Terminal(STATUSCTL, "refresh", name, columns=40, **address)
+        equal(terminal.wait(), 0)
+        drawn = [line for line in terminal.output.decode().split("\r\x1b[K") if "Refreshing" in line]
+        assert drawn and max(map(len, drawn)) < 40, drawn
+
+
 @test("what is quick, or not on a terminal, or JSON, shows no indicator")
 def no_indicator():
     with Gated() as gated:
@@ -253,6 +277,44 @@ def reload_in_the_middle():
             gated.daemon.done("reload")
             equal(asker.wait(), 4)
         eventually(lambda: processes(gated.marker) == 0, "no process")
+        gated.daemon.file.write_text(once(f"  disk: {{ exec: [/bin/sleep, '{gated.marker}'] }}\n"))
+        gated.daemon.done("reload")
+        with gated.daemon.follow("refresh", "disk") as asker:
+            eventually(lambda: gated.daemon.describe("disk")["refreshing"])
+            gated.daemon.file.write_text(once("  disk: { push: true }\n"))
+            gated.daemon.done("reload")
+            equal(asker.wait(), 5)
+
+
+@test("a status that another check has found is not taken for one of the check that takes its place")
+def new_check():
+    with Daemon(once("  disk: { exec: [/bin/echo, well] }\n")) as daemon:
+        daemon.done("wait", "disk", "--timeout", "15s")
+        daemon.file.write_text(once("  disk: { exec: [/bin/sleep, '86406'], timeout: 1h, failures: 3 }\n"))
+        daemon.done("reload")
+        equal(daemon.ctl("wait", "disk", "--timeout", "50ms").status, 75)
+        equal(daemon.ctl("status", "disk").status, 3)
+        equal((daemon.describe("disk")["phase"], daemon.text("disk")), ("loading", "well"))
+        daemon.file.write_text(once("  disk: { exec: [/bin/sh, -c, 'echo bad; exit 2'], failures: 3 }\n"))
+        daemon.done("reload")
+        daemon.done("wait", "disk", "--level", "critical", "--timeout", "15s")
+
+
+@test("a source that could not be started is tried again with each reload; until then nobody can post over it")
+def started_later():
+    with Daemon(start=False) as daemon:
+        daemon.file.write_text("servers: { web: { notify: true } }\n")
+        obstacle = daemon.runtime / "notify" / "web"
+        obstacle.parent.mkdir(mode=0o755)
+        obstacle.write_text("in the way")
+        daemon.start()
+        contains(daemon.describe("web")["message"], "is no socket; remove it")
+        contains(one_sentence(daemon.ctl("post", "web", "fine"), 1), "is no socket")
+        equal(json.loads(daemon.done("reload", "--json"))["changed"], [])
+        obstacle.unlink()
+        equal(json.loads(daemon.done("reload", "--json"))["changed"], ["web"])
+        daemon.done("post", "web", "fine")
+        equal(daemon.text("web"), "fine")
 
 
 @test("SIGTERM and SIGKILL of a client are a leaving, too")
@@ -303,6 +365,14 @@ def wait_short():
             equal(waiter.receive()["parameters"]["server"]["status"]["text"], f"moment {number}")
 
 
+@test("wait: what is so already is said at once, even where no time is given")
+def wait_no_time():
+    with Daemon() as daemon, daemon.connect() as connection:
+        daemon.done("post", "db", "Signed In")
+        for _ in range(500):
+            connection.call("Wait", {"server": "db", "level": "ok", "timeoutMilliseconds": 0})
+
+
 @test("wait: also for a server that does not exist yet; 75 when the time is over, with how it is")
 def wait_timeout():
     with Daemon() as daemon:
@@ -316,7 +386,7 @@ def wait_timeout():
         contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "50ms"), 75), "db is “Failing” (critical)")
         error = json.loads(daemon.ctl("wait", "db", "--timeout", "50ms", "--json").out)
         equal((error["error"], error["parameters"]["server"]["name"]), ("org.statusd.monitor.WaitTimedOut", "db"))
-        for arguments in (("wait",), ("wait", "a/b"), ("wait", "db", "--timeout", "soon"), ("wait", "db", "--level", "fine")):
+        for arguments in (("wait",), ("wait", "a/b"), ("wait", "db", "--text", ""), ("wait", "db", "--timeout", "soon"), ("wait", "db", "--level", "fine")):
             equal(daemon.ctl(*arguments).status, 64, " ".join(arguments))
 
 
@@ -343,6 +413,7 @@ def with_and_without_more():
 def wait_parameters():
     with Daemon() as daemon, daemon.connect() as connection:
         for parameters, name in (({"server": "db"}, "level"), ({"level": "ok"}, "server"), ({"server": "a/b", "level": "ok"}, "server"),
+                                 ({"server": "db", "text": " "}, "text"),
                                  ({"server": "db", "level": "ok", "timeoutMilliseconds": -1}, "timeoutMilliseconds")):
             try:
                 connection.call("Wait", parameters)

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 from harness.daemon import Daemon
-from harness.expect import contains, equal
+from harness.expect import contains, equal, one_sentence
 from harness.runner import test
 
 README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
@@ -14,12 +14,13 @@ README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
 MISTAKES = {
     "unit: a/b": "no unit's name", "unit: x@.service": "no unit's name", "exec: check_disk -w 10%": "must be a list",
     "exec: [check_disk]": "absolute path", "exec: []": "must be a list", "tcp: 6379": "HOST:PORT", "tcp: '::1:80'": "HOST:PORT",
-    "tcp: 'a:65536'": "HOST:PORT", "http: localhost": "http:// or https://", "http: { status: 200 }": "needs a “url”",
+    "tcp: 'a:65536'": "HOST:PORT", "tcp: 'a:+80'": "HOST:PORT", "http: localhost": "http:// or https://", "http: http://x:99999/": "http:// or https://",
+    "http: 'http://:80/'": "http:// or https://", "http: 'http://[zz]/'": "http:// or https://", "http: 'http://a@/'": "http:// or https://", "http: { status: 200 }": "needs a “url”",
     "http: { url: http://a, status: 1000 }": "status of HTTP", "http: { url: http://a, method: get }": "method of HTTP",
     "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
     "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be a text",
     "http: { url: http://a, method: HEAD, contains: x }": "the answer to HEAD", "notify: maybe": "true, false or a mapping",
-    "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "exec: [/a], interval: 0s": "must be a time",
+    "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
@@ -27,7 +28,7 @@ MISTAKES = {
 
 WARNINGS = {
     "push: true, interval: 1s": "has no meaning for push", "unit: a, ttl: 1h": "has no meaning for unit",
-    "notify: true, failures: 2": "has no meaning for notify", "exec: [/a], ttl: 1s": "stale before the next load",
+    "notify: true, failures: 2": "has no meaning for notify", "exec: [/a], interval: 1h, ttl: 66min": "stale before the next load",
     "http: { url: http://a, boddy: x }": "unknown in “http”", "push: true, colour: red": "is unknown",
 }
 
@@ -62,7 +63,9 @@ def disabled():
         state = daemon.describe("bad")
         equal((state["phase"], state["refreshable"]), ("failed", False))
         contains(state["message"], f"{daemon.file}:3: “exec” must be a list")
-        equal(daemon.ctl("refresh", "bad").status, 5)
+        contains(one_sentence(daemon.ctl("refresh", "bad"), 1), "bad could not be refreshed: ", "“exec” must be a list", "mend")
+        contains(one_sentence(daemon.ctl("post", "bad", "x"), 1), "“exec” must be a list")
+        contains(one_sentence(daemon.ctl("post", "good", "x"), 1), "its status comes from exec")
         daemon.file.write_text("servers:\n  good: { exec: [/bin/echo, well] }\n  bad: { exec: [/bin/echo, mended] }\n")
         daemon.done("reload")
         daemon.done("wait", "bad", "--text", "mended", "--timeout", "15s")

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A host, a name or a number, and a port: `example.org:80`, `[::1]:80`, or without a port.
+struct HostAndPort: Equatable {
+    /// The host; an address of IPv6 without its brackets.
+    var host: String
+    /// The port; nil where there is none.
+    var port: UInt16?
+
+    /// Takes them apart; nil where it is none of these.
+    init?(_ text: some StringProtocol) {
+        var rest = text[...]
+        if rest.first == "[" {
+            guard let end = rest.firstIndex(of: "]") else { return nil }
+            let address = rest[rest.index(after: rest.startIndex)..<end]
+            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || ":.%".contains($0) || $0.isLetter })
+            else {
+                return nil
+            }
+            host = String(address)
+            rest = rest[rest.index(after: end)...]
+        } else {
+            let end = rest.firstIndex(of: ":") ?? rest.endIndex
+            host = String(rest[..<end])
+            guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"[]/@".utf8.contains($0) }) else {
+                return nil
+            }
+            rest = rest[end...]
+        }
+        if rest.isEmpty { return }
+        let digits = rest.dropFirst()
+        guard rest.first == ":", digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let port = UInt16(digits),
+            port > 0
+        else { return nil }
+        self.port = port
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import NotificationStreams
+import StatusConfiguration
+import StatusModel
+import StatusMonitor
+import StatusSources
+import Systemd
+
+/// What clients do to servers by way of their sources.
+extension ServerRegistry {
+    // MARK: Posts
+
+    /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
+    func post(_ text: String, level: Level, to name: ServerName) throws -> Int {
+        if let server = configuration.servers[name] {
+            if let failure = failure(of: name) { throw RefusedPost.misconfigured(failure) }
+            if server.source.isRefreshable { throw RefusedPost.loaded(server.source.word) }
+        } else if !guests.contains(name) {
+            // Judged before the server is added: what is refused changes nothing.
+            _ = try StatusText(text)
+            try welcome(name)
+        }
+        return try push.post(text, level: level, to: name)
+    }
+
+    private func welcome(_ name: ServerName) throws {
+        guard configuration.acceptsAny else { throw MonitorError.noSuchServer(name) }
+        guard guests.count < configuration.limits.servers else {
+            throw RefusedPost.tooManyServers(configuration.limits.servers)
+        }
+        guests.insert(name)
+        // Whoever posts may also speak sd_notify; where there is no room for its socket, posting still works.
+        do throws(SourceProblem) {
+            sources[name] = try factory.openNotifySocket(of: name)
+        } catch {
+            logger.warning("no notify socket for \(name): \(error)", metadata: ["server": "\(name)"])
+        }
+        monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
+        selectFirst()
+    }
+
+    // MARK: Refreshes
+
+    /// Throws where there is nothing to load a server's status by.
+    func checkRefreshable(_ name: ServerName) throws {
+        _ = try monitor.state(of: name)
+        if let failure = failure(of: name) { throw RefusedRefresh.misconfigured(name, failure) }
+        guard sources[name]?.refreshAction != nil else { throw RefusedRefresh.nothingToLoad(name) }
+    }
+
+    /// Loads a server's status; where a reload puts another source in the place of the one that loads, by that one.
+    ///
+    /// Returns when the load has ended.
+    ///
+    /// - Throws: `CancellationError`; what ``checkRefreshable(_:)`` throws where there is nothing to load any more.
+    func refresh(_ name: ServerName) async throws {
+        var source: (any Source)?
+        repeat {
+            try checkRefreshable(name)
+            source = sources[name]
+            await source?.refreshAction?()
+            try Task.checkCancellation()
+        } while sources[name] !== source
+    }
+}
+
+/// Why a post is refused.
+enum RefusedPost: Error {
+    case misconfigured(String)
+    /// The server's status comes from this kind of source.
+    case loaded(String)
+    case tooManyServers(Int)
+}
+
+/// Why a refresh is refused.
+enum RefusedRefresh: Error {
+    case nothingToLoad(ServerName)
+    case misconfigured(ServerName, String)
+}

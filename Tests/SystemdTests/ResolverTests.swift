@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import Systemd
+
+@Suite("The resolver's threads", .timeLimit(.minutes(1))) struct ResolverTests {
+    /// Lookups that hang until the test lets them go.
+    private final class Hanging: Sendable {
+        let gate = DispatchSemaphore(value: 0)
+        private let counts = Mutex((running: 0, most: 0))
+        private let began = AsyncStream<Void>.makeStream()
+
+        var most: Int { counts.withLock { $0.most } }
+
+        @Sendable func body() {
+            counts.withLock { counts in
+                counts.running += 1
+                counts.most = max(counts.most, counts.running)
+            }
+            began.continuation.yield()
+            gate.wait()
+            counts.withLock { $0.running -= 1 }
+        }
+
+        func began(_ count: Int) async {
+            var left = count
+            for await _ in began.stream {
+                left -= 1
+                if left == 0 { return }
+            }
+        }
+    }
+
+    @Test("lookups that hang hold up nobody else, are bounded, and those in line have their turn")
+    func hanging() async throws {
+        let hanging = Hanging()
+        let resolver = Resolver()
+        await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 { group.addTask { try await resolver.run { hanging.body() } } }
+            await hanging.began(32)
+            // As many tasks as there could ever be threads for: each has its turn while all lookups hang.
+            await withTaskGroup(of: Int.self) { tasks in
+                for number in 0..<1000 { tasks.addTask { number } }
+                #expect(await tasks.reduce(0, +) == 499_500)
+            }
+            for _ in 0..<100 { hanging.gate.signal() }
+        }
+        #expect(hanging.most == 32)
+    }
+
+    @Test("what a lookup throws is thrown")
+    func fails() async throws {
+        let resolver = Resolver()
+        await #expect(throws: HostNotFound.self) {
+            try await resolver.run { throw HostNotFound(host: "nowhere", reason: "gone") }
+        }
+    }
+}
