@@ -84,7 +84,12 @@ public final class CheckSource {
         let outcome: Result<CheckResult, CheckFailure>
         do {
             let check = check
-            let work: @EventLoop @Sendable () async throws -> CheckResult = { try await check.run() }
+            let work: @EventLoop @Sendable () async throws -> CheckResult = {
+                guard OwnedDescriptor.hasRoom(for: OwnedDescriptor.reserve) else {
+                    throw CheckFailure("too many open files; raise LimitNOFILE= of the service")
+                }
+                return try await check.run()
+            }
             outcome = .success(
                 try await budget.run(check.resource, isUrgent: { [weak load] in load?.isWanted ?? false }, work))
         } catch let error as CheckFailure {

@@ -38,13 +38,7 @@ public struct ExecCheck: Check {
         self.environment = environment
     }
 
-    /// What starting a process opens for a moment: swift-subprocess stops the daemon where it cannot.
-    private static let descriptors = 16
-
     public func run() async throws -> CheckResult {
-        guard OwnedDescriptor.hasRoom(for: Self.descriptors) else {
-            throw CheckFailure("cannot run \(command[0]): \(String(cString: strerror(EMFILE)))")
-        }
         do {
             return try await withTimeLimit(timeout) { try await runPlugin() }
         } catch is TimeLimitExceeded {

@@ -43,6 +43,7 @@ public struct HTTPCheck: Check {
         do {
             return judge(try await client.perform(request))
         } catch let failure as HTTPFailure {
+            if failure.isLocal { throw CheckFailure(failure.reason) }
             return CheckResult(.critical, failure.reason)
         }
     }

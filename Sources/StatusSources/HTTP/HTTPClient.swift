@@ -66,7 +66,7 @@ public final class HTTPClient {
         let code = try await finish(transfer)
         if let response = transfer.response(code) { return response }
         guard let problem = transfer.certificateProblem(code) else {
-            throw HTTPFailure(reason: transfer.reason(code))
+            throw HTTPFailure(reason: transfer.reason(code), isLocal: transfer.isOutOfResources)
         }
         let certificates = problem.isInCertificate ? try await inspect(transfer) : []
         throw HTTPFailure(reason: problem.reason(for: transfer.lastHost, certificates))

@@ -36,6 +36,8 @@ struct HTTPResponse: Sendable {
 struct HTTPFailure: Error, Equatable, CustomStringConvertible {
     /// One short phrase, in lower case and without a full stop.
     let reason: String
+    /// Whether it is this host that lacks something, so that nothing is known of the server.
+    var isLocal = false
 
     var description: String { reason }
 }

@@ -34,6 +34,9 @@ extension HTTPTransfer {
         }
     }
 
+    /// Whether there were no descriptors, or no memory, for a socket.
+    var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
+
     /// What the system says about the last attempt to connect, where it says anything.
     private var connectionReason: String {
         let number = socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))

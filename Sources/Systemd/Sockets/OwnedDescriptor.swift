@@ -15,11 +15,22 @@ public final class OwnedDescriptor: Sendable {
 }
 
 extension OwnedDescriptor {
+    /// How many descriptors are kept for what cannot do without: libdispatch and swift-subprocess stop the process where they cannot
+    /// open what they need for a moment.
+    public static let reserve = 16
+
     /// How many descriptors this process may have.
     public static var limit: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }
         return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Whether the next descriptor would be one of the reserve, or there is none: the kernel gives out the lowest number that is free.
+    static func isInReserve(nextTo descriptor: Int32) -> Bool {
+        let next = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        if next >= 0 { close(next) }
+        return next < 0 || Int(next) >= limit - reserve
     }
 
     /// Whether there is room for so many more at this moment.

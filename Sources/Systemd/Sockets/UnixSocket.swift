@@ -64,8 +64,12 @@ public enum UnixSocket {
 
     /// Accepts a connection; nil where nobody waits any more.
     ///
-    /// - Throws: ``SystemdError/Code/exhausted`` where descriptors have run out: then the caller has to pause accepting.
+    /// - Throws: ``SystemdError/Code/exhausted`` where descriptors have run out, but for a ``OwnedDescriptor/reserve``: then the
+    ///   caller has to pause accepting.
     public static func accept(_ listener: Int32) throws(SystemdError) -> OwnedDescriptor? {
+        if OwnedDescriptor.isInReserve(nextTo: listener) {
+            throw SystemdError(errno: EMFILE, "cannot accept a connection")
+        }
         while true {
             let descriptor = accept4(
                 listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))

@@ -233,7 +233,7 @@ def curl_on_demand():
 def few_descriptors():
     with listener() as port:
         servers = [f"p{number}: {{ exec: [/bin/sleep, '0.1'] }}" for number in range(8)]
-        servers += [f"h{number}: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}" for number in range(60)]
+        servers += [f"h{number}: {{ http: 'http://127.0.0.1:{port}/', timeout: 50ms }}" for number in range(60)]
         servers += [f"t{number}: {{ tcp: '127.0.0.1:{port}' }}" for number in range(60)]
         configuration = "limits: { checks: 4096, processes: 1024 }\n" + once(*servers).replace("interval: 1h", "interval: 200ms")
         with Daemon(configuration, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))) as daemon:
