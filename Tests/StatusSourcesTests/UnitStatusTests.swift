@@ -9,7 +9,7 @@ import Testing
 @Suite("What a unit's properties mean") struct UnitStatusTests {
     private func unit(
         _ active: String, _ sub: String, load: String = "loaded", result: String? = nil, status: String? = nil,
-        type: String? = nil
+        type: String? = nil, remains: Bool = false
     ) -> UnitStatus {
         var properties = UnitProperties()
         properties.loadState = load
@@ -18,6 +18,7 @@ import Testing
         properties.result = result
         properties.statusText = status
         properties.serviceType = type
+        properties.remainsAfterExit = remains
         return UnitStatus(properties)
     }
 
@@ -44,6 +45,7 @@ import Testing
     func inactive() {
         #expect(unit("inactive", "dead", status: "Serving") == .status(.warning, "inactive (dead)"))
         #expect(unit("inactive", "dead", type: "oneshot") == .status(.ok, "inactive (dead)"))
+        #expect(unit("inactive", "dead", type: "oneshot", remains: true) == .status(.warning, "inactive (dead)"))
         #expect(unit("inactive", "dead", load: "masked") == .status(.warning, "masked"))
         #expect(unit("inactive", "dead", load: "bad-setting") == .status(.critical, "cannot be loaded (bad-setting)"))
     }

@@ -24,7 +24,8 @@ enum UnitStatus: Equatable {
 
     /// What runs to its end again and again, as a backup does, is well while it does not run; all else is expected to run.
     private static func inactive(_ unit: UnitProperties) -> UnitStatus {
-        .status(unit.serviceType == "oneshot" ? .ok : .warning, text(unit, unit.subState))
+        let runsToItsEnd = unit.serviceType == "oneshot" && !unit.remainsAfterExit
+        return .status(runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
     }
 
     /// What the service says of itself, as long as it runs.

@@ -21,6 +21,9 @@ struct BusMessage {
         static let variant = CChar(bitPattern: UInt8(ascii: "v"))
     }
 
+    /// How a truth value that is true stands among strings.
+    static let truth = "yes"
+
     private let message: OpaquePointer
 
     init(_ message: OpaquePointer) { self.message = message }
@@ -65,7 +68,7 @@ struct BusMessage {
         return strings
     }
 
-    /// Reads the next dictionary, of type `a{sv}`, and returns the strings of it that `names` lists.
+    /// Reads the next dictionary, of type `a{sv}`, and returns the strings and truth values of it that `names` lists.
     func strings(named names: Set<String>) -> [String: String] {
         guard sd_bus_message_enter_container(message, Code.array, "{sv}") > 0 else { return [:] }
         defer { sd_bus_message_exit_container(message) }
@@ -80,13 +83,17 @@ struct BusMessage {
         return strings
     }
 
-    /// Reads the next variant; nil where it is no string or is not wanted.
+    /// Reads the next variant; nil where it is neither a string nor a truth value, or is not wanted.
     private func variantString(isWanted: Bool) -> String? {
-        guard isWanted, sd_bus_message_enter_container(message, Code.variant, "s") > 0 else {
-            sd_bus_message_skip(message, "v")
-            return nil
+        if isWanted, sd_bus_message_enter_container(message, Code.variant, "s") > 0 {
+            defer { sd_bus_message_exit_container(message) }
+            return string()
         }
-        defer { sd_bus_message_exit_container(message) }
-        return string()
+        if isWanted, sd_bus_message_enter_container(message, Code.variant, "b") > 0 {
+            defer { sd_bus_message_exit_container(message) }
+            return boolean().map { $0 ? Self.truth : "no" }
+        }
+        sd_bus_message_skip(message, "v")
+        return nil
     }
 }

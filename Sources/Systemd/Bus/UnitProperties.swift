@@ -14,6 +14,8 @@ public struct UnitProperties: Sendable, Equatable {
     public var statusText: String?
     /// When a service counts as started, such as `notify` or `oneshot`; nil where the unit is no service.
     public var serviceType: String?
+    /// Whether a service counts as active when all of its processes have ended well (`RemainAfterExit=`).
+    public var remainsAfterExit = false
 
     /// Nothing known.
     public init() {}
@@ -30,7 +32,7 @@ public enum UnitObservation: Sendable, Equatable {
 extension UnitProperties {
     /// The properties' names on the bus; `Id` is the unit's own name where it was asked for by another one.
     static let names: Set<String> = [
-        "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type",
+        "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
     ]
 
     /// Takes over what came with a reply or a signal.
@@ -43,5 +45,6 @@ extension UnitProperties {
         if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
         // A mount has a property of this name as well, the file system's.
         if let value = values["Type"] { serviceType = value.isEmpty ? nil : value }
+        if let value = values["RemainAfterExit"] { remainsAfterExit = value == BusMessage.truth }
     }
 }

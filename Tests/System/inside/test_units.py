@@ -77,8 +77,13 @@ def states():
 def status_text():
     talker = ("[Service]\nType=notify\nNotifyAccess=all\n"
               "ExecStart=/bin/sh -c 'systemd-notify --ready --status=\"Serving 12 clients\"; exec sleep infinity'\n")
-    with units(talker=talker, backup="[Service]\nType=oneshot\nExecStart=/bin/true\n"), service(configuration=following("talker", "backup")):
+    backup = "[Service]\nType=oneshot\nExecStart=/bin/true\n"
+    with units(talker=talker, backup=backup, once=backup + "RemainAfterExit=yes\n"), service(
+            configuration=following("talker", "backup", "once")):
         becomes("backup", "ok", "inactive (dead)")
+        becomes("once", "warning", "inactive (dead)")
+        systemctl("start", "once")
+        becomes("once", "ok", "active (exited)")
         systemctl("start", "talker", "backup")
         becomes("talker", "ok", "Serving 12 clients")
         systemctl("stop", "talker")
