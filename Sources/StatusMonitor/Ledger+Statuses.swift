@@ -61,17 +61,20 @@ extension Ledger {
         return append(records[name]?.state == before ? .updated : .changed, about: name)
     }
 
-    /// Notes what a load found that does not count yet; nil where it is known already, or nothing is shown that it could be beside.
+    /// Notes what a load found that does not count yet; nil where nothing is shown that it could be beside.
     ///
-    /// It is a change where the load before it failed.
-    mutating func remark(_ remark: String, about name: ServerName) throws(MonitorError) -> Consequences? {
-        guard let state = records[name]?.state else { throw .noSuchServer(name) }
-        guard state.status != nil, state.phase != .loaded || state.message != remark else { return nil }
-        mutate(name) { record in
-            record.state.phase = .loaded
-            record.state.message = remark
-        }
-        return append(state.phase == .loaded ? .updated : .changed, about: name)
+    /// What is shown holds until it does count, and so is fresh. It is a change where the load before it failed, or the status was
+    /// stale.
+    mutating func remark(
+        _ remark: String, about name: ServerName, at now: Moment
+    ) throws(MonitorError) -> Consequences? {
+        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
+        let before = records.values[index].state
+        guard before.status != nil else { return nil }
+        records.values[index].state.phase = .loaded
+        records.values[index].state.message = remark
+        records.values[index].state.isStale = false
+        return appendFresh(before.phase != .loaded || before.isStale, at: index, now)
     }
 
     /// A load that somebody asked for begins or has ended; nil where that is known already.

@@ -16,7 +16,7 @@ extension StatusMonitor {
 
     /// Says what a load found that does not count yet, to be shown beside the status.
     public func remark(_ remark: String, about name: ServerName) throws(MonitorError) {
-        try change { ledger, _ throws(MonitorError) in try ledger.remark(remark, about: name) }
+        try change { ledger, now throws(MonitorError) in try ledger.remark(remark, about: name, at: now) }
     }
 
     /// Says that a load begins that somebody asked for; returns the event, or what it was where that is known already.

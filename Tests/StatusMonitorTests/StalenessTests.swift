@@ -51,6 +51,22 @@ import Testing
         #expect(try !isStale("a"))
     }
 
+    @Test("a load whose result does not count yet keeps it fresh")
+    func remarked() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("connected", to: "a")
+        fixture.advance(by: 9_000)
+        try monitor.remark("connection refused", about: name("a"))
+        fixture.advance(by: 9_000)
+        monitor.expire()
+        #expect(try !isStale("a"))
+        fixture.advance(by: 1_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try monitor.remark("connection refused", about: name("a"))
+        #expect(try !isStale("a"))
+    }
+
     @Test("whoever looks is told when to look next, and only when that is earlier than he knows")
     func schedule() throws {
         let times = Mutex<[Duration]>([])
