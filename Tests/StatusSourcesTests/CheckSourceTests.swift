@@ -192,12 +192,19 @@ import Testing
             group.addTask(operation: run)
             await stubborn.began(1)
             old.close()
-            let new = CheckSource(
+            // One that was replaced before it came to anything.
+            let brief = CheckSource(
                 server: disk, check: check, schedule: schedule, predecessor: old, budget: budget, monitor: monitor,
+                clock: clock)
+            brief.close()
+            let new = CheckSource(
+                server: disk, check: check, schedule: schedule, predecessor: brief, budget: budget, monitor: monitor,
                 clock: clock)
             try await with(new) {
                 let asker = Task { await new.refreshAction?() }
                 _ = await monitor.states(of: disk).first { $0.isRefreshing }
+                // A load that did not wait would have begun by now.
+                for _ in 0..<1000 { await Task.yield() }
                 #expect(check.begun == 0)
                 stubborn.end(.critical, "what the old one found")
                 await check.began(1)

@@ -77,10 +77,20 @@ public final class CheckSource {
         }
     }
 
-    private func loadStatus() async throws {
-        // Never two loads of one server at once.
-        await predecessor?.load.ended()
+    /// Returns when no load of this source runs, nor of those whose place it has taken.
+    private func ended() async {
+        await predecessorEnded()
+        await load.ended()
+    }
+
+    /// Never two loads of one server at once, however quickly one source takes the place of another.
+    private func predecessorEnded() async {
+        await predecessor?.ended()
         predecessor = nil
+    }
+
+    private func loadStatus() async throws {
+        await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
         do {
             let check = check
