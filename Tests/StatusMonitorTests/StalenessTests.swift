@@ -35,35 +35,36 @@ import Testing
         #expect(watch.lines() == ["changed a Signed In"])
     }
 
-    @Test("a sign of life keeps it fresh, and makes it fresh again")
-    func touched() throws {
+    /// What says that the status still holds, and is none itself.
+    enum Confirmation: CaseIterable {
+        /// A sign of life.
+        case touch
+        /// A load whose result does not count yet.
+        case remark
+    }
+
+    private func confirm(_ server: String, by confirmation: Confirmation) throws {
+        switch confirmation {
+        case .touch: try monitor.touch(name(server))
+        case .remark: try monitor.remark("connection refused", about: name(server))
+        }
+    }
+
+    @Test(
+        "a sign of life, or a load that does not count yet, keeps it fresh, and makes it fresh again",
+        arguments: Confirmation.allCases)
+    func confirmed(_ confirmation: Confirmation) throws {
         add("a", timeToLive: .seconds(10))
         try fixture.post("Serving", to: "a")
         fixture.advance(by: 9_000)
-        try monitor.touch(name("a"))
+        try confirm("a", by: confirmation)
         fixture.advance(by: 9_000)
         monitor.expire()
         #expect(try !isStale("a"))
         fixture.advance(by: 1_000)
         monitor.expire()
         #expect(try isStale("a"))
-        try monitor.touch(name("a"))
-        #expect(try !isStale("a"))
-    }
-
-    @Test("a load whose result does not count yet keeps it fresh")
-    func remarked() throws {
-        add("a", timeToLive: .seconds(10))
-        try fixture.post("connected", to: "a")
-        fixture.advance(by: 9_000)
-        try monitor.remark("connection refused", about: name("a"))
-        fixture.advance(by: 9_000)
-        monitor.expire()
-        #expect(try !isStale("a"))
-        fixture.advance(by: 1_000)
-        monitor.expire()
-        #expect(try isStale("a"))
-        try monitor.remark("connection refused", about: name("a"))
+        try confirm("a", by: confirmation)
         #expect(try !isStale("a"))
     }
 

@@ -44,6 +44,7 @@ final class ServerLoad {
     func refresh() async {
         guard !isClosed else { return }
         askers += 1
+        // A server that was removed meanwhile has nobody to show it, here and below.
         _ = try? monitor.beginRefresh(of: server)
         try? await self()
         askers -= 1
@@ -69,7 +70,7 @@ final class ServerLoad {
         isRunning = true
         defer { end() }
         // Who asked while a cancelled load was ending may have been told the end of that one.
-        if isWanted, !isClosed { _ = try? monitor.beginRefresh(of: server) }
+        if isWanted { _ = try? monitor.beginRefresh(of: server) }
         try await load()
         // What was cancelled has not come to an end: who asks meanwhile waits for the load after it.
         try Task.checkCancellation()

@@ -3,13 +3,8 @@
 import Glibc
 import StatusModel
 import Subprocess
+import SystemPackage
 import Systemd
-
-#if canImport(System)
-    import System
-#else
-    import SystemPackage
-#endif
 
 /// `exec: [/path, argument]`: runs a plugin by the Nagios plugin interface.
 ///

@@ -3,7 +3,7 @@
 
 import os
 
-from harness.daemon import Daemon, run
+from harness.daemon import Daemon
 from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 from harness.servers import listener, refused_port, web
@@ -191,13 +191,7 @@ def stops():
 @test("verify and list agree with what a plugin's server is: refreshable, and loading before its first load")
 def loading():
     with Daemon(once("  slow: { exec: [/bin/sleep, '86402'], placeholder: not asked yet }\n")) as daemon:
-        equal(run(*_verify(daemon)).status, 0)
+        equal(daemon.ctl("verify", daemon.file).status, 0)
         state = daemon.describe("slow")
         equal((state["phase"], state["message"], state["refreshable"], state["source"]),
               ("loading", "not asked yet", True, "exec"))
-
-
-def _verify(daemon):
-    from harness.daemon import STATUSCTL
-
-    return STATUSCTL, "verify", daemon.file

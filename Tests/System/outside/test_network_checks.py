@@ -4,6 +4,7 @@
 import contextlib
 import os
 import resource
+import socket
 import sys
 import threading
 import time
@@ -40,8 +41,6 @@ def tcp():
 @test("tcp: a server that does not answer at all is critical when the time is over")
 def tcp_silent():
     # A full backlog of a listener who never accepts: the kernel drops what comes then.
-    import socket
-
     with socket.socket() as server, contextlib.ExitStack() as stack:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
@@ -249,8 +248,6 @@ def few_descriptors():
 
 def connect_quietly(daemon):
     """A client that says nothing; None where there is no room for it."""
-    import socket
-
     client = socket.socket(socket.AF_UNIX)
     try:
         client.setblocking(False)
@@ -275,7 +272,6 @@ def reloads():
                 f"new{number}: {{ tcp: '127.0.0.1:{port}' }}")
 
         def threads(daemon):
-            import os
             return len(os.listdir(f"/proc/{daemon.process.pid}/task"))
 
         with Daemon(configuration(0)) as daemon:
