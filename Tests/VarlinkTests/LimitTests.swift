@@ -46,6 +46,20 @@ struct LimitTests {
         }
     }
 
+    @Test("A stream goes on until its socket is full, however little its output holds at once")
+    func fillsSockets() async throws {
+        var limits = VarlinkService.Limits()
+        limits.lowWaterBytes = 4096
+        try await Harness.run(limits: limits) { harness in
+            let client = await harness.client()
+            // About 50 KB, which any Unix socket holds.
+            await client.send(Call.call("Count", #"{"count":50,"size":1000}"#, "more"))
+            while await harness.interface.produced == 0 { await EventLoop.run {} }
+            let produced = await EventLoop.run { harness.interface.produced }
+            #expect(produced == 50)
+        }
+    }
+
     @Test("Of a client that does not read its answers no more calls are handled than fit under the limit")
     func boundsAnswers() async throws {
         var limits = VarlinkService.Limits()

@@ -10,6 +10,11 @@ public final class VarlinkStream {
         case error(VarlinkError)
     }
 
+    /// How many times one pump fills the output before the loop turns to other work.
+    ///
+    /// With the low-water mark of 64 KiB this is 1 MiB, which a fast reader can take without keeping others waiting for long.
+    private static let fillsPerPump = 16
+
     private let call: VarlinkCall
     /// Until the stream is closed.
     private var connection: ServerConnection?
@@ -43,13 +48,19 @@ public final class VarlinkStream {
         EventLoop.atEndOfTurn { self.pump() }
     }
 
-    /// Writes what there is and hands it to the socket now, as far as there is room, instead of at the end of the turn.
+    /// Writes now, instead of at the end of the turn, until nothing is left to say or the socket is full.
+    ///
+    /// One turn of the loop may read many more calls than one filling of the output has replies. A stream that stopped after one
+    /// filling would fall behind, even if its client reads as fast as it can.
     public func pump() {
         isPumpScheduled = false
         guard let connection, produce != nil, !isProducing else { return }
-        isHungry = fill(connection)
-        connection.transport.flush()
-        // Where the socket took all and there may be more, the others on the loop have their turn before this goes on.
+        var fills = 0
+        repeat {
+            isHungry = fill(connection)
+            connection.transport.flush()
+            fills += 1
+        } while isHungry && connection.transport.output.count == 0 && fills < Self.fillsPerPump
         connection.updateInterest()
     }
 
