@@ -58,7 +58,7 @@ private struct Optionals {
     var isSelected = false
     var revision = 0
 
-    mutating func read(_ member: String, from reader: inout JSONReader) throws(JSONError) {
+    mutating func read(_ member: JSONName, from reader: inout JSONReader) throws(JSONError) {
         switch member {
         case "description": summary = try String?(from: &reader).map { VisibleText.escape($0) }
         case "status": status = try Status?(from: &reader)

@@ -16,10 +16,20 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     /// Makes a name of `text`, or returns nil where it is none.
     public init?(_ text: some StringProtocol) {
-        guard let first = text.utf8.first, Self.isAlphanumeric(first), text.utf8.count <= Self.maximumLength,
-            text.utf8.allSatisfy(Self.isAllowed)
-        else { return nil }
-        rawValue = String(text)
+        self.init(String(text))
+    }
+
+    /// Makes a name of `text`, or returns nil where it is none.
+    public init?(_ text: String) {
+        var text = text
+        guard text.withUTF8({ Self.isName($0) }) else { return nil }
+        rawValue = text
+    }
+
+    private static func isName(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let first = bytes.first, isAlphanumeric(first), bytes.count <= maximumLength else { return false }
+        for byte in bytes where !isAllowed(byte) { return false }
+        return true
     }
 
     public var description: String { rawValue }

@@ -36,10 +36,8 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     public var description: String { rawValue }
 
     private static func normalize(_ text: String) -> String {
-        let bytes = text.utf8
-        if let first = bytes.first, let last = bytes.last, first != 0x20, last != 0x20, VisibleText.isPlain(text) {
-            return text
-        }
+        var text = text
+        if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
         let scalars = text.unicodeScalars
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })

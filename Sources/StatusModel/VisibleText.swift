@@ -21,8 +21,9 @@ public enum VisibleText {
     }
 
     /// Whether every byte is printable ASCII, which needs no further look.
-    static func isPlain(_ text: some StringProtocol) -> Bool {
-        text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7f }
+    static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        for byte in bytes where byte &- 0x20 >= 0x5f { return false }
+        return true
     }
 
     private static func mayBelongToControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte >= 0x7f }

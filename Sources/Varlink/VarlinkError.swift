@@ -25,7 +25,7 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
         let text = try? JSONReader.read(parameters) { reader throws(JSONError) in
             var text: String?
             try reader.object { name, reader throws(JSONError) in
-                if name == parameter { text = try String?(from: &reader) }
+                if name.text == parameter { text = try String?(from: &reader) }
             }
             return text
         }

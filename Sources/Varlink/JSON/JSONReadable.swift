@@ -64,7 +64,7 @@ extension Dictionary: JSONReadable where Key == String, Value: JSONReadable {
     public init(from reader: inout JSONReader) throws(JSONError) {
         var members: [String: Value] = [:]
         try reader.object { name, reader throws(JSONError) in
-            members[name] = try Value(from: &reader)
+            members[name.text] = try Value(from: &reader)
         }
         self = members
     }

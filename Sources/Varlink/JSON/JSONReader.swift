@@ -59,25 +59,38 @@ public struct JSONReader: ~Copyable {
     ///
     /// A value that `member` leaves unread is skipped. An error about a value's type is reported with the member's name.
     public mutating func object(
-        _ member: (_ name: String, inout JSONReader) throws(JSONError) -> Void
+        _ member: (_ name: JSONName, inout JSONReader) throws(JSONError) -> Void
     ) throws(JSONError) {
         try open(UInt8(ascii: "{"), expected: "object")
         var names = MemberNames()
         var isLast = try closes(UInt8(ascii: "}"))
         while !isLast {
-            let name = try memberName(&names)
-            let start = position
-            do throws(JSONError) {
-                try member(name, &self)
-            } catch {
-                // That a type does not know the member itself names it already; an error from inside its value is further on.
-                let isOwn = error.reason == .unknownMember(name) && error.offset <= start
-                throw isOwn ? JSONError(error.reason, offset: start) : error.inside(name)
+            if let name = try plainMemberName(&names) {
+                try readMember(JSONName(bytes: name), member)
+            } else {
+                let name = try decodedMemberName(&names)
+                try name.withUnsafeBufferPointer { name throws(JSONError) in
+                    try readMember(JSONName(bytes: name), member)
+                }
             }
-            if position == start { try skip() }
             isLast = try ends(UInt8(ascii: "}"))
         }
         remainingDepth += 1
+    }
+
+    @inline(__always)
+    private mutating func readMember(
+        _ name: JSONName, _ member: (_ name: JSONName, inout JSONReader) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        let start = position
+        do throws(JSONError) {
+            try member(name, &self)
+        } catch {
+            // That a type does not know the member itself names it already; an error from inside its value is further on.
+            let isOwn = error.reason == .unknownMember(name.text) && error.offset <= start
+            throw isOwn ? JSONError(error.reason, offset: start) : error.inside(name.text)
+        }
+        if position == start { try skip() }
     }
 
     /// Reads an array; `element` is called for each of its elements, and reads it or leaves it to be skipped.
@@ -181,6 +194,7 @@ extension JSONReader {
         return false
     }
 
+    @inline(__always)
     private mutating func colon() throws(JSONError) {
         skipWhitespace()
         guard current == UInt8(ascii: ":") else { throw error(.syntax) }
@@ -188,33 +202,33 @@ extension JSONReader {
         skipWhitespace()
     }
 
-    private mutating func memberName(_ names: inout MemberNames) throws(JSONError) -> String {
+    /// Reads a member's name and colon without a copy; returns nil, and consumes nothing, if the name must be decoded.
+    @inline(__always)
+    private mutating func plainMemberName(
+        _ names: inout MemberNames
+    ) throws(JSONError) -> UnsafeBufferPointer<UInt8>? {
         guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
-        let name: String
-        let hash: UInt64
-        if let plain = plainString() {
-            name = String(decoding: plain, as: UTF8.self)
-            hash = NameHash.hash(plain)
-        } else {
-            name = try string()
-            hash = Array(name.utf8).withUnsafeBufferPointer { NameHash.hash($0) }
-        }
-        guard names.insert(hash) else { throw error(.duplicateMember(name)) }
-        try colon()
-        return name
-    }
-
-    /// As `memberName`, without making a string of a name that needs no decoding.
-    private mutating func skipMemberName(_ names: inout MemberNames) throws(JSONError) {
-        guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
-        guard let name = plainString() else {
-            _ = try memberName(&names)
-            return
-        }
+        guard let name = plainString() else { return nil }
         guard names.insert(NameHash.hash(name)) else {
             throw error(.duplicateMember(String(decoding: name, as: UTF8.self)))
         }
         try colon()
+        return name
+    }
+
+    /// Reads a member's name that has escapes or non-ASCII characters, and its colon.
+    private mutating func decodedMemberName(_ names: inout MemberNames) throws(JSONError) -> [UInt8] {
+        let text = try string()
+        let name = Array(text.utf8)
+        guard names.insert(name.withUnsafeBufferPointer { NameHash.hash($0) }) else {
+            throw error(.duplicateMember(text))
+        }
+        try colon()
+        return name
+    }
+
+    private mutating func skipMemberName(_ names: inout MemberNames) throws(JSONError) {
+        if try plainMemberName(&names) == nil { _ = try decodedMemberName(&names) }
     }
 
     /// The error where a value of another kind was expected: the fault is the text's where no value begins here at all.
