@@ -38,7 +38,7 @@ extension Timestamp: JSONReadable, JSONWritable {
         self = time
     }
 
-    public func write(to writer: inout JSONWriter) { description.write(to: &writer) }
+    public func write(to writer: inout JSONWriter) { writer.plainString(length: Timestamp.length) { write(to: $0) } }
 }
 
 extension ServerName: JSONReadable, JSONWritable {

@@ -13,30 +13,46 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
-    public var description: String { String(decoding: bytes, as: UTF8.self) }
+    /// The number of characters of the RFC 3339 form.
+    public static let length = 24
 
-    /// The 24 characters of its RFC 3339 form (years 0000 to 9999).
-    public var bytes: [UInt8] {
+    public var description: String {
+        String(unsafeUninitializedCapacity: Self.length) { buffer in
+            if let start = buffer.baseAddress { write(to: start) }
+            return Self.length
+        }
+    }
+
+    /// Writes the 24 characters of its RFC 3339 form (years 0000 to 9999).
+    public func write(to place: UnsafeMutablePointer<UInt8>) {
         let (days, ofDay) = milliseconds.quotientAndRemainder(flooringBy: 86_400_000)
         let date = CivilDate(daysSinceEpoch: days)
-        var out: [UInt8] = []
-        out.reserveCapacity(24)
-        func append(_ value: Int64, digits: Int, then end: Unicode.Scalar) {
-            var divisor: Int64 = digits == 4 ? 1000 : digits == 3 ? 100 : 10
-            for _ in 0..<digits {
-                out.append(UInt8(ascii: "0") + UInt8(value / divisor % 10))
-                divisor /= 10
-            }
-            out.append(UInt8(ascii: end))
-        }
-        append(date.year, digits: 4, then: "-")
-        append(date.month, digits: 2, then: "-")
-        append(date.day, digits: 2, then: "T")
-        append(ofDay / 3_600_000, digits: 2, then: ":")
-        append(ofDay / 60_000 % 60, digits: 2, then: ":")
-        append(ofDay / 1000 % 60, digits: 2, then: ".")
-        append(ofDay % 1000, digits: 3, then: "Z")
-        return out
+        // The milliseconds of a day fit into 32 bits, and 32-bit division is faster.
+        let time = UInt32(truncatingIfNeeded: ofDay)
+        let year = UInt32(truncatingIfNeeded: date.year)
+        Self.write(year / 100, to: place)
+        Self.write(year % 100, to: place + 2)
+        place[4] = UInt8(ascii: "-")
+        Self.write(UInt32(truncatingIfNeeded: date.month), to: place + 5)
+        place[7] = UInt8(ascii: "-")
+        Self.write(UInt32(truncatingIfNeeded: date.day), to: place + 8)
+        place[10] = UInt8(ascii: "T")
+        Self.write(time / 3_600_000, to: place + 11)
+        place[13] = UInt8(ascii: ":")
+        Self.write(time / 60_000 % 60, to: place + 14)
+        place[16] = UInt8(ascii: ":")
+        Self.write(time / 1000 % 60, to: place + 17)
+        place[19] = UInt8(ascii: ".")
+        place[20] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: time % 1000 / 100)
+        Self.write(time % 100, to: place + 21)
+        place[23] = UInt8(ascii: "Z")
+    }
+
+    /// Writes two digits.
+    @inline(__always)
+    private static func write(_ value: UInt32, to place: UnsafeMutablePointer<UInt8>) {
+        place[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value / 10 % 10)
+        place[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value % 10)
     }
 
     /// Reads the form that ``description`` writes; nil for any other.

@@ -94,6 +94,17 @@ public struct JSONWriter: ~Copyable {
         raw(bytes)
     }
 
+    /// Writes a string whose `length` bytes `body` fills in; they must be ASCII that needs no escapes.
+    public mutating func plainString(length: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Void) {
+        comma()
+        let room = output.room(length &+ 2)
+        room[0] = UInt8(ascii: "\"")
+        body(room + 1)
+        room[length &+ 1] = UInt8(ascii: "\"")
+        output.advance(by: length &+ 2)
+        needsComma = true
+    }
+
     /// Writes a value that is JSON already; it is not checked.
     public mutating func raw(_ bytes: [UInt8]) {
         comma()
@@ -151,9 +162,9 @@ extension JSONWriter {
 
     /// Writes a string; only what RFC 8259 does not allow as it is gets escaped.
     mutating func string(_ text: String) {
-        if text.utf8.withContiguousStorageIfAvailable({ string($0) }) == nil {
-            Array(text.utf8).withUnsafeBufferPointer { string($0) }
-        }
+        // withUTF8 copies only strings that are not stored as contiguous UTF-8.
+        var text = text
+        text.withUTF8 { string($0) }
     }
 
     @inline(__always)
@@ -169,10 +180,15 @@ extension JSONWriter {
         count &+= 1
         let end = ByteScanning.endOfPlainRun(bytes, from: 0, asciiOnly: false)
         if let source = bytes.baseAddress { (room + count).initialize(from: source, count: end) }
-        output.advance(by: count &+ end)
-        if end < bytes.count { escape(bytes, from: end) }
-        output.append(UInt8(ascii: "\""))
         needsComma = true
+        if end == bytes.count {
+            room[count &+ end] = UInt8(ascii: "\"")
+            output.advance(by: count &+ end &+ 1)
+        } else {
+            output.advance(by: count &+ end)
+            escape(bytes, from: end)
+            output.append(UInt8(ascii: "\""))
+        }
     }
 
     /// Writes the rest of a string, from the first byte that has to be escaped.
