@@ -99,7 +99,7 @@ extension Event: JSONReadable, JSONWritable {
         writer.object { writer in
             writer.member("kind", kind)
             writer.member("cursor", cursor)
-            writer.member("server", server)
+            if let snapshot { writer.member("server", snapshot.state) }
             writer.member("servers", servers)
             writer.member("missed", missed)
         }

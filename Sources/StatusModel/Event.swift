@@ -47,7 +47,9 @@ public struct Event: Hashable, Sendable {
     /// Where the reader stands once it has read this.
     public var cursor: Cursor
     /// The server it is about, with all of its state.
-    public var server: ServerState?
+    public var server: ServerState? { snapshot?.state }
+    /// The same, as the log shares it.
+    public var snapshot: ServerSnapshot?
     /// All servers, in a snapshot of all.
     public var servers: [ServerState]?
     /// In a gap: how many events this reader missed, nil where that is not known.
@@ -57,10 +59,15 @@ public struct Event: Hashable, Sendable {
     public init(
         kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil, missed: Int? = nil
     ) {
-        self.kind = kind
-        self.cursor = cursor
-        self.server = server
+        self.init(kind: kind, cursor: cursor, snapshot: server.map { ServerSnapshot($0) })
         self.servers = servers
         self.missed = missed
+    }
+
+    /// An event about a server, with a state that others share.
+    public init(kind: EventKind, cursor: Cursor, snapshot: ServerSnapshot?) {
+        self.kind = kind
+        self.cursor = cursor
+        self.snapshot = snapshot
     }
 }

@@ -13,7 +13,7 @@ struct LogEntry {
     var revision: Int
     var kind: Kind
     /// The server it is about, as it was then.
-    var state: ServerState?
+    var snapshot: ServerSnapshot?
     /// Whether that server was the selected one then.
     var isOfSelected = false
 }
@@ -50,7 +50,7 @@ struct EventLog {
 
     /// The entry of a revision from `oldest` to `latest`.
     subscript(revision: Int) -> LogEntry {
-        entries[index(of: revision)]
+        _read { yield entries[index(of: revision)] }
     }
 
     private func index(of revision: Int) -> Int { (revision - 1) % capacity }

@@ -43,7 +43,7 @@ extension Ledger {
     private func event(of entry: LogEntry) -> Event {
         let cursor = Cursor(epoch: epoch, revision: entry.revision)
         guard case .event(let kind) = entry.kind else { return Event(kind: .alive, cursor: cursor) }
-        return Event(kind: kind, cursor: cursor, server: entry.state)
+        return Event(kind: kind, cursor: cursor, snapshot: entry.snapshot)
     }
 
     private func takeGap(_ position: inout WatchPosition) -> Event? {
@@ -69,14 +69,12 @@ extension Ledger {
     }
 
     private func snapshot(for target: WatchTarget) -> Event {
-        var event = Event(kind: .snapshot, cursor: cursor)
         switch target {
-        case .all: event.servers = states
-        case .server(let name): event.server = records[name]?.state
-        case .selected: event.server = selected.flatMap { records[$0]?.state }
-        case .probe: break
+        case .all: Event(kind: .snapshot, cursor: cursor, servers: states)
+        case .server(let name): Event(kind: .snapshot, cursor: cursor, server: records[name]?.state)
+        case .selected: Event(kind: .snapshot, cursor: cursor, server: selected.flatMap { records[$0]?.state })
+        case .probe: Event(kind: .snapshot, cursor: cursor)
         }
-        return event
     }
 
     /// Places a reader behind a cursor, or has it begin with a gap where what came since is not known any more.

@@ -26,15 +26,14 @@ extension Ledger {
     mutating func setTimeToLive(
         _ timeToLive: Duration?, of name: ServerName, at now: Moment
     ) throws(MonitorError) -> Consequences {
-        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
-        records.values[index].freshness.ownTimeToLive = timeToLive
-        let record = records.values[index]
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        records[place].freshness.ownTimeToLive = timeToLive
         var consequences = Consequences(revision: log.latest)
-        if record.state.isStale, !record.freshness.isStale(at: now) {
-            records.values[index].state.isStale = false
-            consequences = append(.changed, at: index)
+        if records[place].state.isStale, !records[place].freshness.isStale(at: now) {
+            records[place].state.isStale = false
+            consequences = append(.changed, at: place)
         }
-        consequences.expiry = noteExpiry(of: records.values[index])
+        consequences.expiry = noteExpiry(at: place)
         return consequences
     }
 
@@ -42,12 +41,11 @@ extension Ledger {
     mutating func expire(at now: Moment) -> [Consequences] {
         nextExpiry = nil
         var all: [Consequences] = []
-        for index in records.indices where records.values[index].state.status != nil {
-            let record = records.values[index]
-            guard !record.state.isStale, let expiry = record.freshness.expiry else { continue }
+        for place in records.indices where records[place].state.status != nil {
+            guard !records[place].state.isStale, let expiry = records[place].freshness.expiry else { continue }
             if expiry <= now.boot {
-                records.values[index].state.isStale = true
-                all.append(append(.changed, at: index))
+                records[place].state.isStale = true
+                all.append(append(.changed, at: place))
             } else {
                 nextExpiry = min(expiry, nextExpiry ?? expiry)
             }
@@ -57,8 +55,8 @@ extension Ledger {
     }
 
     /// Notes when a server's status goes stale; returns that time where nobody was told to look so early.
-    mutating func noteExpiry(of record: Record) -> Duration? {
-        guard !record.state.isStale, let expiry = record.freshness.expiry else { return nil }
+    mutating func noteExpiry(at place: Int) -> Duration? {
+        guard !records[place].state.isStale, let expiry = records[place].freshness.expiry else { return nil }
         if let nextExpiry, nextExpiry <= expiry { return nil }
         nextExpiry = expiry
         return expiry

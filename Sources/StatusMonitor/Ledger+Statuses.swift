@@ -9,27 +9,25 @@ extension Ledger {
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, at now: Moment
     ) throws(MonitorError) -> Consequences {
-        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
-        let isChange = records.values[index].state.take(text, level: level, at: now.wall)
-        return appendFresh(isChange, at: index, now)
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        let isChange = records[place].state.take(text, level: level, at: now.wall)
+        return appendFresh(isChange, at: place, now)
     }
 
     /// Notes a sign of life that says nothing new; nil where the server has no status to be kept fresh.
     mutating func touch(_ name: ServerName, at now: Moment) throws(MonitorError) -> Consequences? {
-        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
-        guard records.values[index].state.status != nil else { return nil }
-        let wasStale = records.values[index].state.isStale
-        records.values[index].state.status?.updatedAt = now.wall
-        records.values[index].state.isStale = false
-        return appendFresh(wasStale, at: index, now)
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        guard records[place].state.status != nil else { return nil }
+        let wasStale = records[place].state.isStale
+        records[place].state.status?.updatedAt = now.wall
+        records[place].state.isStale = false
+        return appendFresh(wasStale, at: place, now)
     }
 
-    private mutating func appendFresh(
-        _ isChange: Bool, at index: Dictionary<ServerName, Record>.Index, _ now: Moment
-    ) -> Consequences {
-        records.values[index].freshness.refreshedAt = now.boot
-        var consequences = append(isChange ? .changed : .updated, at: index)
-        consequences.expiry = noteExpiry(of: records.values[index])
+    private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Consequences {
+        records[place].freshness.refreshedAt = now.boot
+        var consequences = append(isChange ? .changed : .updated, at: place)
+        consequences.expiry = noteExpiry(at: place)
         return consequences
     }
 
@@ -56,9 +54,10 @@ extension Ledger {
     private mutating func finishLoad(
         of name: ServerName, _ body: (inout ServerState) -> Void
     ) throws(MonitorError) -> Consequences {
-        guard let before = records[name]?.state else { throw .noSuchServer(name) }
-        mutate(name) { body(&$0.state) }
-        return append(records[name]?.state == before ? .updated : .changed, about: name)
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        let before = records[place].state
+        body(&records[place].state)
+        return append(records[place].state == before ? .updated : .changed, at: place)
     }
 
     /// Notes what a load found that does not count yet; nil where nothing is shown that it could be beside.
@@ -68,21 +67,21 @@ extension Ledger {
     mutating func remark(
         _ remark: String, about name: ServerName, at now: Moment
     ) throws(MonitorError) -> Consequences? {
-        guard let index = records.index(forKey: name) else { throw .noSuchServer(name) }
-        let before = records.values[index].state
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        let before = records[place].state
         guard before.status != nil else { return nil }
-        records.values[index].state.phase = .loaded
-        records.values[index].state.message = remark
-        records.values[index].state.isStale = false
-        return appendFresh(before.phase != .loaded || before.isStale, at: index, now)
+        records[place].state.phase = .loaded
+        records[place].state.message = remark
+        records[place].state.isStale = false
+        return appendFresh(before.phase != .loaded || before.isStale, at: place, now)
     }
 
     /// A load that somebody asked for begins or has ended; nil where that is known already.
     mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(MonitorError) -> Consequences? {
-        guard let state = records[name]?.state else { throw .noSuchServer(name) }
-        guard state.isRefreshing != isRefreshing else { return nil }
-        mutate(name) { $0.state.isRefreshing = isRefreshing }
-        return append(isRefreshing ? .refreshing : .refreshed, about: name)
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        guard records[place].state.isRefreshing != isRefreshing else { return nil }
+        records[place].state.isRefreshing = isRefreshing
+        return append(isRefreshing ? .refreshing : .refreshed, at: place)
     }
 }
 

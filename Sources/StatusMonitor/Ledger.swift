@@ -36,7 +36,7 @@ struct Ledger {
 
     let epoch: String
     var log: EventLog
-    var records: [ServerName: Record] = [:]
+    var records = ServerTable()
     var watches = WatchTable()
     private(set) var selected: ServerName?
     /// The revision of the last event for followers of the selection: with updates, and without.
@@ -57,11 +57,11 @@ struct Ledger {
 
     // MARK: Reading
 
-    var states: [ServerState] { records.values.map(\.state).sorted { $0.name < $1.name } }
+    var states: [ServerState] { records.indices.map { records[$0].state }.sorted { $0.name < $1.name } }
 
     func state(of name: ServerName) throws(MonitorError) -> ServerState {
-        guard let record = records[name] else { throw .noSuchServer(name) }
-        return record.state
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        return records[place].state
     }
 
     func selectedState() throws(MonitorError) -> ServerState {
@@ -82,9 +82,10 @@ struct Ledger {
             name: definition.name, summary: definition.summary, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
-        records[definition.name] = Record(
-            server: Server(name: definition.name), definition: definition, state: state,
-            freshness: Freshness(timeToLive: definition.timeToLive))
+        records.insert(
+            Record(
+                server: Server(name: definition.name), definition: definition, state: state,
+                freshness: Freshness(timeToLive: definition.timeToLive)))
         return append(.added, about: definition.name)
     }
 
@@ -93,7 +94,7 @@ struct Ledger {
         guard records[name] != nil else { throw .noSuchServer(name) }
         let deselection = selected == name ? try select(nil) : nil
         let removal = append(.removed, about: name)
-        records[name] = nil
+        records.remove(name)
         return deselection?.followed(by: removal) ?? removal
     }
 
@@ -103,13 +104,13 @@ struct Ledger {
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
     ) throws(MonitorError) -> Consequences? {
-        guard let old = records[definition.name] else { throw .noSuchServer(definition.name) }
-        guard isOfNewSource || old.definition != definition else { return nil }
-        mutate(definition.name) { $0.redefine(definition, isOfNewSource: isOfNewSource, at: now) }
-        guard let new = records[definition.name] else { return nil }
-        let expiry = noteExpiry(of: new)
-        if new.state == old.state { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
-        var consequences = append(.changed, about: definition.name)
+        guard let place = records.place(of: definition.name) else { throw .noSuchServer(definition.name) }
+        guard isOfNewSource || records[place].definition != definition else { return nil }
+        let old = records[place].state
+        records[place].redefine(definition, isOfNewSource: isOfNewSource, at: now)
+        let expiry = noteExpiry(at: place)
+        if records[place].state == old { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
+        var consequences = append(.changed, at: place)
         consequences.expiry = expiry
         return consequences
     }
@@ -118,21 +119,21 @@ struct Ledger {
 
     /// Moves the selection; nil where it is there already.
     mutating func select(_ name: ServerName?) throws(MonitorError) -> Consequences? {
-        if let name, records[name] == nil { throw .noSuchServer(name) }
+        if let name, records.place(of: name) == nil { throw .noSuchServer(name) }
         guard name != selected else { return nil }
         watches.supersedeSelected()
         let revision = log.latest + 1
-        if let selected {
-            mutate(selected) { record in
-                record.state.isSelected = false
-                record.state.revision = revision
-            }
+        if let place = selected.flatMap(records.place(of:)) {
+            records[place].state.isSelected = false
+            records[place].state.revision = revision
         }
         selected = name
         selectionRevision = revision
-        guard let name else { return append(LogEntry(revision: revision, kind: .event(.selected))) }
-        mutate(name) { $0.state.isSelected = true }
-        return append(.selected, about: name)
+        guard let place = name.flatMap(records.place(of:)) else {
+            return append(LogEntry(revision: revision, kind: .event(.selected)))
+        }
+        records[place].state.isSelected = true
+        return append(.selected, at: place)
     }
 
     // MARK: Probing
@@ -144,27 +145,21 @@ struct Ledger {
 
     // MARK: The log
 
-    mutating func mutate(_ name: ServerName, _ body: (inout Record) -> Void) {
-        if let index = records.index(forKey: name) { body(&records.values[index]) }
-    }
-
     mutating func append(_ kind: EventKind, about name: ServerName) -> Consequences {
-        guard let index = records.index(forKey: name) else { preconditionFailure("an event of an unknown server") }
-        return append(kind, at: index)
+        guard let place = records.place(of: name) else { preconditionFailure("an event of an unknown server") }
+        return append(kind, at: place)
     }
 
-    mutating func append(
-        _ kind: EventKind, at index: Dictionary<ServerName, Record>.Index
-    ) -> Consequences {
+    mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
         let revision = log.latest + 1
-        records.values[index].state.revision = revision
-        if kind != .updated { records.values[index].changeRevision = revision }
-        let record = records.values[index]
-        let entry = LogEntry(
-            revision: revision, kind: .event(kind), state: record.state,
-            isOfSelected: selected == record.state.name && kind != .added && kind != .removed)
-        var consequences = append(entry)
-        if kind == .changed { consequences.update = (record.server, StatusUpdate(state: record.state)) }
+        records[place].state.revision = revision
+        if kind != .updated { records[place].changeRevision = revision }
+        let snapshot = ServerSnapshot(records[place].state)
+        var consequences = append(
+            LogEntry(
+                revision: revision, kind: .event(kind), snapshot: snapshot,
+                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed))
+        if kind == .changed { consequences.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
         return consequences
     }
 

@@ -27,7 +27,7 @@ public final class Server: Sendable, CustomStringConvertible {
     func post(_ update: StatusUpdate, to center: NotificationCenter) {
         center.post(
             name: .didUpdateStatus, object: self,
-            userInfo: ["status": update.state.headline, StatusUpdate.userInfoKey: update])
+            userInfo: ["status": update.snapshot.state.headline, StatusUpdate.userInfoKey: update])
     }
 }
 
@@ -39,11 +39,13 @@ public struct StatusUpdate: Sendable {
     /// Where it stands in `userInfo`.
     public static let userInfoKey = "update"
 
+    let snapshot: ServerSnapshot
+
     /// The server's state after the change; its revision is the event's.
-    public let state: ServerState
+    public var state: ServerState { snapshot.state }
 
     /// The revision of the change.
-    public var revision: Int { state.revision }
+    public var revision: Int { snapshot.state.revision }
 
     /// Takes the update out of a notification of a ``Server``.
     public init?(_ notification: Notification) {
@@ -51,5 +53,5 @@ public struct StatusUpdate: Sendable {
         self = update
     }
 
-    init(state: ServerState) { self.state = state }
+    init(snapshot: ServerSnapshot) { self.snapshot = snapshot }
 }

@@ -161,7 +161,7 @@ public final class StatusMonitor: Sendable {
         var consequences = ledger.withLock { $0.appendProbe() }
         var state = ServerState(name: server.name, source: "probe", phase: .loaded)
         state.revision = consequences.revision
-        consequences.update = (server, StatusUpdate(state: state))
+        consequences.update = (server, StatusUpdate(snapshot: ServerSnapshot(state)))
         return follow(consequences)
     }
 

@@ -49,7 +49,7 @@ struct WatchPosition {
         switch target {
         case .all: return true
         case .probe: return false
-        case .server(let name): return entry.state?.name == name && kind != .selected
+        case .server(let name): return entry.snapshot?.state.name == name && kind != .selected
         case .selected: return kind == .selected || entry.isOfSelected
         }
     }

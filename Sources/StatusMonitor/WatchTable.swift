@@ -36,7 +36,7 @@ struct WatchTable {
         case .event:
             note(entry, for: .selected, into: &wakes)
             note(entry, for: .all, into: &wakes)
-            if let name = entry.state?.name { note(entry, for: .server(name), into: &wakes) }
+            if let name = entry.snapshot?.state.name { note(entry, for: .server(name), into: &wakes) }
         }
         return wakes
     }
