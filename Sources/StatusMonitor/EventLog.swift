@@ -24,7 +24,8 @@ struct LogEntry {
 /// anything. Revisions count from 1 without a hole, so an entry is found by arithmetic.
 struct EventLog {
     private var entries: [LogEntry] = []
-    private let capacity: Int
+    /// The number of entries it keeps.
+    let capacity: Int
 
     /// The revision of the newest entry; 0 where there was none yet.
     private(set) var latest = 0

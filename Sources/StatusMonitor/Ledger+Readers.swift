@@ -7,7 +7,7 @@ extension Ledger {
     ///
     /// It begins with a snapshot, or behind `since` where that is possible.
     mutating func watch(
-        _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool, wake: @escaping @Sendable () -> Void
+        _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool, wake: @escaping @Sendable (WatchUrgency) -> Void
     ) throws(MonitorError) -> Int {
         if case .server(let name) = target, !mayComeLater, records[name] == nil { throw .noSuchServer(name) }
         var position = WatchPosition(target: target, wantsUpdates: updates, wake: wake, revision: log.latest)
@@ -21,51 +21,21 @@ extension Ledger {
 
     mutating func unwatch(_ id: Int) { watches.remove(id) }
 
-    /// The next event for a reader, as things are now; nil where there is nothing to say.
+    /// The next event for a reader, as things are now; nil if there is nothing to read.
     mutating func next(_ id: Int) -> Event? {
-        guard var position = watches[id] else { return nil }
-        defer { watches[id] = position }
-        if let gap = takeGap(&position) { return gap }
-        if position.snapshot != nil {
-            position.snapshot = nil
-            position.skipPending()
-            position.revision = log.latest
-            return snapshot(for: position.target)
+        switch watches.advance(id, in: log) {
+        case .nothing: nil
+        case .gap(let missed):
+            Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
+        case .snapshot: snapshot(for: watches[id].target)
+        case .entry(let revision): event(at: revision)
         }
-        guard position.pending > 0 else { return nil }
-        var revision = max(position.revision + 1, log.oldest)
-        while !position.wants(log[revision]) { revision += 1 }
-        position.revision = revision
-        position.pending -= 1
-        return event(of: log[revision])
     }
 
-    private func event(of entry: LogEntry) -> Event {
-        let cursor = Cursor(epoch: epoch, revision: entry.revision)
-        guard case .event(let kind) = entry.kind else { return Event(kind: .alive, cursor: cursor) }
-        return Event(kind: kind, cursor: cursor, snapshot: entry.snapshot)
-    }
-
-    private func takeGap(_ position: inout WatchPosition) -> Event? {
-        let isBroken =
-            position.pending > 0
-            && (position.isSuperseded || position.snapshot == .afterGap || isOverrun(position))
-        guard position.isLost || isBroken else { return nil }
-        let missed = position.isLost ? nil : position.pending
-        position.skipPending()
-        position.snapshot = .afterGap
-        // The cursor stays where it was: who loses the connection before the snapshot has to be told of the gap again.
-        return Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: position.revision), missed: missed)
-    }
-
-    /// Whether the log no longer has all that is pending.
-    private func isOverrun(_ position: WatchPosition) -> Bool {
-        guard position.revision + 1 < log.oldest else { return false }
-        return countOfInterest(to: position, after: log.oldest - 1) < position.pending
-    }
-
-    private func countOfInterest(to position: WatchPosition, after revision: Int) -> Int {
-        revision < log.latest ? (revision + 1...log.latest).count { position.wants(log[$0]) } : 0
+    private func event(at revision: Int) -> Event {
+        let cursor = Cursor(epoch: epoch, revision: revision)
+        guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
+        return Event(kind: kind, cursor: cursor, snapshot: log[revision].snapshot)
     }
 
     private func snapshot(for target: WatchTarget) -> Event {
@@ -90,7 +60,7 @@ extension Ledger {
             position.isLost = true
             return
         }
-        position.pending = countOfInterest(to: position, after: since.revision)
+        position.pending = position.countOfInterest(in: log, after: since.revision)
         position.isSuperseded =
             position.target == .selected && since.revision < selectionRevision
             && (since.revision + 1..<selectionRevision).contains { position.wants(log[$0]) }

@@ -9,7 +9,7 @@ struct Consequences {
     /// The notification to post.
     var update: (server: Server, update: StatusUpdate)?
     /// The readers to wake.
-    var wakes: [@Sendable () -> Void] = []
+    var wakes: [WatchWake] = []
     /// When to look for stale statuses, where that is earlier than was said before.
     var expiry: Duration?
 
@@ -169,7 +169,10 @@ struct Ledger {
             followed.updates = entry.revision
             if kind != .updated { followed.changes = entry.revision }
         }
-        return Consequences(revision: entry.revision, wakes: watches.note(entry))
+        var consequences = Consequences(revision: entry.revision, wakes: watches.note(entry))
+        // Twice in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
+        if entry.revision.isMultiple(of: max(1, log.capacity / 2)) { consequences.wakes += watches.overdue() }
+        return consequences
     }
 }
 

@@ -18,7 +18,7 @@ public struct ProgressProbe: Sendable {
         guard let name = ServerName("statusd.probe") else { preconditionFailure("the probe's name is a name") }
         self.monitor = monitor
         server = Server(name: name)
-        watch = try monitor.watch(.probe) {}
+        watch = try monitor.watch(.probe) { _ in }
     }
 
     /// Sends a probe and waits for it; returns whether it came out at the other end, both as a notification and from the log.

@@ -12,7 +12,7 @@ public struct ServerStates: Sendable {
     init(of name: ServerName, _ monitor: StatusMonitor) {
         let (wakes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wakes = wakes
-        watch = try? monitor.watch(.server(name), mayComeLater: true) { continuation.yield() }
+        watch = try? monitor.watch(.server(name), mayComeLater: true) { _ in continuation.yield() }
         // Taken now: a snapshot is of the moment at which it is read, and stands for all that was before.
         current = watch?.next()?.server
     }

@@ -26,7 +26,8 @@ struct ServerTable {
 
     /// Adds a record, whose name must be new.
     mutating func insert(_ record: Ledger.Record) {
-        precondition(places.updateValue(records.count, forKey: record.state.name) == nil, "a name stands for one server")
+        let replaced = places.updateValue(records.count, forKey: record.state.name)
+        precondition(replaced == nil, "two records of one name")
         records.append(record)
     }
 

@@ -137,10 +137,11 @@ public final class StatusMonitor: Sendable {
     ///   - updates: whether also statuses posted again unchanged.
     ///   - since: go on behind this cursor. One of another life of the daemon, or too old, begins with a gap and a snapshot.
     ///   - mayComeLater: whether to wait for a server that there is not yet, instead of throwing.
-    ///   - onEvents: called, on whatever thread a change is made, when there is something to read after ``Watch/next()`` had returned nil.
+    ///   - onEvents: called on the thread that makes the change, when there is something to read after ``Watch/next()`` returned nil;
+    ///     again, as overdue, each time half of the log has been written since.
     public func watch(
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
-        onEvents: @escaping @Sendable () -> Void
+        onEvents: @escaping @Sendable (WatchUrgency) -> Void
     ) throws(MonitorError) -> Watch {
         let id = try withLedger { ledger throws(MonitorError) in
             try ledger.watch(target, updates: updates, since: since, mayComeLater: mayComeLater, wake: onEvents)

@@ -14,6 +14,14 @@ public enum WatchTarget: Hashable, Sendable {
     case probe
 }
 
+/// How soon a reader should read.
+public enum WatchUrgency: Sendable {
+    /// At the end of the turn, together with what is posted until then.
+    case routine
+    /// Now, because the log is about to overwrite what the reader has not read yet.
+    case overdue
+}
+
 /// Where a reader stands in the log, and what it still has to be told: all that a reader costs.
 struct WatchPosition {
     /// Why a snapshot comes next.
@@ -25,7 +33,7 @@ struct WatchPosition {
     /// Whether statuses posted again unchanged are wanted, too.
     let wantsUpdates: Bool
     /// Called when there is something to read after there was nothing.
-    let wake: @Sendable () -> Void
+    let wake: @Sendable (WatchUrgency) -> Void
 
     /// Everything of interest up to this revision has been read.
     var revision: Int
@@ -68,5 +76,51 @@ struct WatchPosition {
         pending = 0
         isSuperseded = false
         isLost = false
+    }
+
+    /// What a reader should read next.
+    enum Step {
+        case nothing
+        /// It missed this many events; nil if the number is unknown.
+        case gap(missed: Int?)
+        case snapshot
+        /// The entry of this revision.
+        case entry(Int)
+    }
+
+    /// Moves on to what the reader should read next.
+    mutating func advance(in log: borrowing EventLog) -> Step {
+        if isCaughtUp { return .nothing }
+        if isLost || pending > 0 && (isSuperseded || snapshot == .afterGap || isOverrun(log)) {
+            let missed = isLost ? nil : pending
+            skipPending()
+            snapshot = .afterGap
+            // The cursor stays. A client that loses its connection before the snapshot must get the gap again.
+            return .gap(missed: missed)
+        }
+        if snapshot != nil {
+            snapshot = nil
+            skipPending()
+            revision = log.latest
+            return .snapshot
+        }
+        revision = max(revision + 1, log.oldest)
+        while !wants(log[revision]) { revision += 1 }
+        pending -= 1
+        return .entry(revision)
+    }
+
+    /// Whether the log no longer has all that is pending.
+    private func isOverrun(_ log: borrowing EventLog) -> Bool {
+        guard revision + 1 < log.oldest else { return false }
+        return countOfInterest(in: log, after: log.oldest - 1) < pending
+    }
+
+    /// The number of entries behind `revision` that the reader wants.
+    func countOfInterest(in log: borrowing EventLog, after revision: Int) -> Int {
+        guard revision < log.latest else { return 0 }
+        var count = 0
+        for later in revision + 1...log.latest where wants(log[later]) { count += 1 }
+        return count
     }
 }

@@ -2,59 +2,92 @@
 
 import StatusModel
 
-/// The readers of the log, found by what they want, so that an event costs only its own readers anything.
+/// The readers of the log, listed by what they want, so that an event costs nothing to other readers.
 struct WatchTable {
-    private var positions: [Int: WatchPosition] = [:]
-    private var byTarget: [WatchTarget: [Int]] = [:]
-    private var lastID = 0
+    /// One for each place. A place without a reader holds `vacant`.
+    private var positions: [WatchPosition] = []
+    private var vacantPlaces: [Int] = []
+    private var ofSelected: [Int] = []
+    private var ofAll: [Int] = []
+    private var ofProbe: [Int] = []
+    private var ofServer: [ServerName: [Int]] = [:]
 
-    var count: Int { positions.count }
+    private static let vacant = WatchPosition(target: .probe, wantsUpdates: false, wake: { _ in }, revision: 0)
 
+    /// The number of readers.
+    var count: Int { positions.count - vacantPlaces.count }
+
+    /// Adds a reader and returns its place, which it keeps until it is removed.
     mutating func insert(_ position: WatchPosition) -> Int {
-        lastID += 1
-        positions[lastID] = position
-        byTarget[position.target, default: []].append(lastID)
-        return lastID
+        let place = vacantPlaces.popLast() ?? positions.count
+        if place == positions.count { positions.append(position) } else { positions[place] = position }
+        withReaders(of: position.target) { $0.append(place) }
+        return place
     }
 
-    mutating func remove(_ id: Int) {
-        guard let position = positions.removeValue(forKey: id) else { return }
-        byTarget[position.target]?.removeAll { $0 == id }
-        if byTarget[position.target]?.isEmpty == true { byTarget[position.target] = nil }
+    /// Removes a reader and releases its wake-up call.
+    mutating func remove(_ place: Int) {
+        withReaders(of: positions[place].target) { $0.removeAll { $0 == place } }
+        positions[place] = Self.vacant
+        vacantPlaces.append(place)
     }
 
-    subscript(id: Int) -> WatchPosition? {
-        get { positions[id] }
-        set { positions[id] = newValue }
+    /// The reader at a place.
+    subscript(place: Int) -> WatchPosition { positions[place] }
+
+    /// Moves a reader to what it should read next.
+    mutating func advance(_ place: Int, in log: borrowing EventLog) -> WatchPosition.Step {
+        positions[place].advance(in: log)
     }
 
-    /// Notes a new entry for all who want it; returns whom to wake.
-    mutating func note(_ entry: LogEntry) -> [@Sendable () -> Void] {
-        var wakes: [@Sendable () -> Void] = []
+    /// Notes a new entry for the readers that want it, and returns those that must be woken.
+    mutating func note(_ entry: LogEntry) -> [WatchWake] {
+        var wakes: [WatchWake] = []
         switch entry.kind {
-        case .probe: note(entry, for: .probe, into: &wakes)
+        case .probe: note(entry, for: ofProbe, into: &wakes)
         case .event:
-            note(entry, for: .selected, into: &wakes)
-            note(entry, for: .all, into: &wakes)
-            if let name = entry.snapshot?.state.name { note(entry, for: .server(name), into: &wakes) }
+            note(entry, for: ofSelected, into: &wakes)
+            note(entry, for: ofAll, into: &wakes)
+            if !ofServer.isEmpty, let name = entry.snapshot?.state.name, let readers = ofServer[name] {
+                note(entry, for: readers, into: &wakes)
+            }
         }
         return wakes
     }
 
-    /// Says that what the followers of the selection have not read yet is of a server that is selected no more.
+    /// Wake-up calls for all readers with something to read, because the log is about to overwrite it.
+    func overdue() -> [WatchWake] {
+        positions.lazy.filter { !$0.isCaughtUp }.map { WatchWake(reader: $0.wake, urgency: .overdue) }
+    }
+
+    /// Marks what the followers of the selection have not read yet as no longer of the selected server.
     mutating func supersedeSelected() {
-        for id in byTarget[.selected] ?? [] where positions[id]?.pending ?? 0 > 0 {
-            positions[id]?.isSuperseded = true
+        for place in ofSelected where positions[place].pending > 0 { positions[place].isSuperseded = true }
+    }
+
+    private mutating func note(_ entry: LogEntry, for readers: [Int], into wakes: inout [WatchWake]) {
+        for place in readers where positions[place].wants(entry) {
+            guard positions[place].note(entry.revision) else { continue }
+            wakes.append(WatchWake(reader: positions[place].wake, urgency: .routine))
         }
     }
 
-    private mutating func note(
-        _ entry: LogEntry, for target: WatchTarget, into wakes: inout [@Sendable () -> Void]
-    ) {
-        guard let ids = byTarget[target] else { return }
-        for id in ids {
-            guard let position = positions.index(forKey: id), positions.values[position].wants(entry) else { continue }
-            if positions.values[position].note(entry.revision) { wakes.append(positions.values[position].wake) }
+    private mutating func withReaders(of target: WatchTarget, _ body: (inout [Int]) -> Void) {
+        switch target {
+        case .selected: body(&ofSelected)
+        case .all: body(&ofAll)
+        case .probe: body(&ofProbe)
+        case .server(let name):
+            body(&ofServer[name, default: []])
+            if ofServer[name]?.isEmpty == true { ofServer[name] = nil }
         }
     }
+}
+
+/// A wake-up call to a reader.
+struct WatchWake {
+    let reader: @Sendable (WatchUrgency) -> Void
+    let urgency: WatchUrgency
+
+    func callAsFunction() { reader(urgency) }
 }

@@ -48,6 +48,17 @@ import Testing
         #expect(entries.count + omitted == 500)
     }
 
+    @Test("a flood in one turn of the loop leaves nothing uncounted")
+    func flooded() async throws {
+        let journal = try await journalReporter()
+        try await EventLoop.run { for round in 1...10_000 { try post("\(round)") } }
+        await journal.close()
+        let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
+        let omitted = entries.compactMap { $0.metadata["omitted"].flatMap { Int($0) } }.reduce(0, +)
+        #expect(entries.count + omitted == 10_000)
+        #expect(recorder.entries.allSatisfy { $0.message != "events left out" })
+    }
+
     @Test("many servers at once do not write more than journald takes; what was left out last is written in the end")
     func limitedTogether() async throws {
         let names = (0..<JournalReporter.burstOfAll + 100).compactMap { ServerName("server-\($0)") }

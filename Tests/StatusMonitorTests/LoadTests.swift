@@ -121,7 +121,7 @@ import Testing
 
     @Test("a reader may wait for a server that comes later")
     func comesLater() throws {
-        let watch = try monitor.watch(.server(name("late")), mayComeLater: true) {}
+        let watch = try monitor.watch(.server(name("late")), mayComeLater: true) { _ in }
         #expect(watch.lines() == ["snapshot -"])
         monitor.add(ServerDefinition(name: name("late"), source: "push"))
         try fixture.post("here", to: "late")

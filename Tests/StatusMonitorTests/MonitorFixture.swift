@@ -30,7 +30,7 @@ struct MonitorFixture {
 
     func watch(
         _ target: WatchTarget = .selected, updates: Bool = false, since: Int? = nil, epoch: String = "test",
-        onEvents: @escaping @Sendable () -> Void = {}
+        onEvents: @escaping @Sendable (WatchUrgency) -> Void = { _ in }
     ) throws -> Watch {
         try monitor.watch(
             target, updates: updates, since: since.map { Cursor(epoch: epoch, revision: $0) }, onEvents: onEvents)

@@ -63,6 +63,20 @@ import Testing
         #expect(watch.lines() == ["changed a a 21"])
     }
 
+    @Test("invariant 5: a reader that reads when told that it is overdue misses nothing, however much is posted at once")
+    func overdueReaderMissesNothing() throws {
+        let fixture = MonitorFixture(capacity: 8)
+        let reader = OverdueReader()
+        reader.watch = try fixture.watch(.server(name("a"))) { if $0 == .overdue { reader.read() } }
+        reader.read()
+        for round in 1...100 {
+            try fixture.post("a \(round)", to: "a")
+            for _ in 1...3 { try fixture.post("b \(round)", to: "b") }
+        }
+        reader.read()
+        #expect(reader.lines == ["snapshot a no status yet"] + (1...100).map { "changed a a \($0)" })
+    }
+
     @Test("invariant 5: a quiet server causes no gap, however much the others say")
     func quietServerHasNoGap() throws {
         let fixture = MonitorFixture(capacity: 8)
@@ -109,7 +123,7 @@ import Testing
     func wakesOnce() throws {
         let fixture = MonitorFixture()
         let counter = Counter()
-        let watch = try fixture.watch(.server(name("a"))) { counter.increment() }
+        let watch = try fixture.watch(.server(name("a"))) { _ in counter.increment() }
         _ = watch.lines()
         try fixture.post("1", to: "a")
         try fixture.post("2", to: "a")
@@ -184,4 +198,12 @@ final class Counter: Sendable {
     private let count = Mutex(0)
     var value: Int { count.withLock { $0 } }
     func increment() { count.withLock { $0 += 1 } }
+}
+
+/// A reader that is called on the thread of the test, while that posts.
+private final class OverdueReader: @unchecked Sendable {
+    var watch: Watch?
+    private(set) var lines: [String] = []
+
+    func read() { lines += watch?.lines() ?? [] }
 }

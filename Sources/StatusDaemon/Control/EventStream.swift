@@ -22,8 +22,8 @@ final class EventStream {
         _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
         onClose: @escaping @EventLoop () -> Void
     ) throws(MonitorError) {
-        watch = try monitor.watch(target, updates: updates, since: since) { [weak self] in
-            EventLoop.perform { self?.stream?.wake() }
+        watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in
+            EventLoop.perform { self?.wake(urgency) }
         }
         stream = call.stream { [weak self] writer in
             self?.produce(&writer) ?? false
@@ -36,6 +36,13 @@ final class EventStream {
 
     /// Writes what is due now, as far as the client takes it.
     func pump() { stream?.pump() }
+
+    private func wake(_ urgency: WatchUrgency) {
+        switch urgency {
+        case .routine: stream?.wake()
+        case .overdue: stream?.pump()
+        }
+    }
 
     /// Says that the stream lives, where it has been quiet since this was last called: so a client that is gone is found.
     func keepAlive() {

@@ -22,13 +22,13 @@ final class JournalReporter {
     private static let entriesPerInterval = 200
 
     /// What a server may still write, and what was left out.
-    private struct Account {
+    private final class Account {
         var credit = burst
         var lastText: String?
         var omitted = 0
-        var newest: ServerState?
+        var newest: ServerSnapshot?
 
-        mutating func earn() { credit = min(burst, credit + 1) }
+        func earn() { credit = min(burst, credit + 1) }
     }
 
     private let logger: Logger
@@ -45,7 +45,7 @@ final class JournalReporter {
     init(monitor: StatusMonitor, logger: Logger) throws {
         self.logger = logger
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
-        watch = try monitor.watch(.all) { [weak self] in EventLoop.perform { self?.wake() } }
+        watch = try monitor.watch(.all) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) } }
         read()
     }
 
@@ -57,7 +57,8 @@ final class JournalReporter {
         timer?.cancel()
     }
 
-    private func wake() {
+    private func wake(_ urgency: WatchUrgency) {
+        if urgency == .overdue { return read() }
         guard !isReadScheduled else { return }
         isReadScheduled = true
         EventLoop.atEndOfTurn { [weak self] in
@@ -72,7 +73,7 @@ final class JournalReporter {
 
     private func write(_ event: Event) {
         switch event.kind {
-        case .changed: if let server = event.server { writeChange(server) }
+        case .changed: if let snapshot = event.snapshot { writeChange(snapshot) }
         case .selected: writeSelection(event)
         case .added: if let server = event.server { write(.added, server, "\(server.name) added") }
         case .removed:
@@ -81,29 +82,35 @@ final class JournalReporter {
             accounts[server.name] = nil
         case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
         case .snapshot:
-            for server in event.servers ?? [] { accounts[server.name, default: Account()].lastText = server.headline }
+            for server in event.servers ?? [] { account(of: server.name).lastText = server.headline }
         case .updated, .refreshing, .refreshed, .alive: break
         }
     }
 
     // MARK: Changes
 
-    private func writeChange(_ server: ServerState) {
+    private func account(of name: ServerName) -> Account {
+        if let account = accounts[name] { return account }
+        let account = Account()
+        accounts[name] = account
+        return account
+    }
+
+    private func writeChange(_ snapshot: ServerSnapshot) {
         startTimer()
-        var account = accounts[server.name] ?? Account()
-        defer { accounts[server.name] = account }
+        let account = account(of: snapshot.state.name)
         if account.newest == nil, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
-            write(change: server, &account)
+            write(change: snapshot.state, account)
         } else {
-            if account.newest == nil { waiting.append(server.name) }
+            if account.newest == nil { waiting.append(snapshot.state.name) }
             account.omitted += 1
-            account.newest = server
+            account.newest = snapshot
         }
     }
 
-    private func write(change server: ServerState, _ account: inout Account) {
+    private func write(change server: ServerState, _ account: Account) {
         // The newest that was left out is the one that is being written.
         let omitted = account.newest == nil ? account.omitted : account.omitted - 1
         var metadata: Logger.Metadata = [:]
@@ -121,19 +128,14 @@ final class JournalReporter {
         let due = waiting.prefix(count)
         waiting.removeFirst(due.count)
         for name in due {
-            if var account = accounts[name], let newest = account.newest {
-                write(change: newest, &account)
-                accounts[name] = account
-            }
+            if let account = accounts[name], let newest = account.newest { write(change: newest.state, account) }
         }
     }
 
     /// One more entry for each server that has not its full credit, and what may be written of all.
     private func earn() {
         isTimerRunning = false
-        for name in accounts.keys where accounts[name]?.newest == nil {
-            accounts[name]?.earn()
-        }
+        for account in accounts.values where account.newest == nil { account.earn() }
         credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
         let due = min(credit, waiting.count)
         credit -= due
