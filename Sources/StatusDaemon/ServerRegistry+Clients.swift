@@ -14,15 +14,19 @@ extension ServerRegistry {
 
     /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
     func post(_ text: String, level: Level, to name: ServerName) throws -> Int {
-        if let server = configuration.servers[name] {
-            if let failure = failure(of: name) { throw RefusedPost.misconfigured(failure) }
-            if server.source.isRefreshable { throw RefusedPost.loaded(server.source.word) }
-        } else if !guests.contains(name) {
-            // Judged before the server is added: what is refused changes nothing.
-            _ = try StatusText(text)
+        do {
+            return try push.post(text, level: level, to: name)
+        } catch MonitorError.noSuchServer {
             try welcome(name)
+            return try push.post(text, level: level, to: name)
+        } catch MonitorError.takesNoPosts {
+            throw refusal(ofPostTo: name)
         }
-        return try push.post(text, level: level, to: name)
+    }
+
+    private func refusal(ofPostTo name: ServerName) -> RefusedPost {
+        if let failure = failure(of: name) { return .misconfigured(failure) }
+        return .loaded(configuration.servers[name]?.source.word ?? "elsewhere")
     }
 
     private func welcome(_ name: ServerName) throws {

@@ -136,7 +136,8 @@ extension ServerConfiguration {
     fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
             name: name, summary: summary, source: source.word, placeholder: placeholder,
-            isRefreshable: source.isRefreshable && failure == nil, timeToLive: timeToLive, failure: failure)
+            isRefreshable: source.isRefreshable && failure == nil,
+            takesPosts: !source.isRefreshable && failure == nil, timeToLive: timeToLive, failure: failure)
     }
 
     /// Whether it says the same, wherever it says so.

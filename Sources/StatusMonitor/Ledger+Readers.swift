@@ -7,7 +7,8 @@ extension Ledger {
     ///
     /// It begins with a snapshot, or behind `since` where that is possible.
     mutating func watch(
-        _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool, wake: @escaping @Sendable (WatchUrgency) -> Void
+        _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool,
+        wake: @escaping @Sendable (WatchUrgency) -> Void
     ) throws(MonitorError) -> Int {
         if case .server(let name) = target, !mayComeLater, records[name] == nil { throw .noSuchServer(name) }
         var position = WatchPosition(target: target, wantsUpdates: updates, wake: wake, revision: log.latest)

@@ -7,9 +7,10 @@ extension Ledger {
     ///
     /// It is a change where text, level, phase or staleness become another, else an update.
     mutating func post(
-        _ text: StatusText, level: Level, to name: ServerName, at now: Moment
+        _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
     ) throws(MonitorError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        if poster == .client, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
         let isChange = records[place].state.take(text, level: level, at: now.wall)
         return appendFresh(isChange, at: place, now)
     }

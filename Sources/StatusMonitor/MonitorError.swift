@@ -6,12 +6,15 @@ public import StatusModel
 public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It knows no server of this name.
     case noSuchServer(ServerName)
+    /// Its status does not come from clients.
+    case takesNoPosts(ServerName)
     /// No server is selected.
     case nothingSelected
 
     public var description: String {
         switch self {
         case .noSuchServer(let name): "there is no server \(name)"
+        case .takesNoPosts(let name): "clients cannot post the status of \(name)"
         case .nothingSelected: "no server is selected"
         }
     }

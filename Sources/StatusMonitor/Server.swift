@@ -31,6 +31,14 @@ public final class Server: Sendable, CustomStringConvertible {
     }
 }
 
+/// Who posts a status.
+public enum Poster: Sendable {
+    /// The server's own source.
+    case source
+    /// A client of the control interface.
+    case client
+}
+
 /// What a `didUpdateStatus` notification carries beside the text.
 ///
 /// Notifications are posted outside the monitor's lock and may overtake one another; a listener drops what is not newer

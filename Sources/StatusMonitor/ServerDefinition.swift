@@ -14,6 +14,8 @@ public struct ServerDefinition: Hashable, Sendable {
     public var placeholder: String
     /// Whether its status is loaded: now, and whenever somebody asks for it.
     public var isRefreshable: Bool
+    /// Whether clients may post its status.
+    public var takesPosts: Bool
     /// How long a status holds; nil: for ever.
     public var timeToLive: Duration?
     /// Why it cannot be followed; nil where it can.
@@ -25,13 +27,14 @@ public struct ServerDefinition: Hashable, Sendable {
     /// A definition with what belongs to it.
     public init(
         name: ServerName, summary: String? = nil, source: String, placeholder: String = defaultPlaceholder,
-        isRefreshable: Bool = false, timeToLive: Duration? = nil, failure: String? = nil
+        isRefreshable: Bool = false, takesPosts: Bool = true, timeToLive: Duration? = nil, failure: String? = nil
     ) {
         self.name = name
         self.summary = summary
         self.source = source
         self.placeholder = placeholder
         self.isRefreshable = isRefreshable
+        self.takesPosts = takesPosts
         self.timeToLive = timeToLive
         self.failure = failure
     }

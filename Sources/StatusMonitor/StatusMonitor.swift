@@ -89,12 +89,16 @@ public final class StatusMonitor: Sendable {
     // MARK: Statuses
 
     /// Posts a status of a server; returns the revision of the event.
+    ///
+    /// - Parameter poster: Who posts. Clients may post to servers only whose definition says so.
     @discardableResult
-    public func post(_ text: StatusText, level: Level = .ok, to name: ServerName) throws(MonitorError) -> Int {
+    public func post(
+        _ text: StatusText, level: Level = .ok, to name: ServerName, by poster: Poster = .source
+    ) throws(MonitorError) -> Int {
         let now = clock()
         return follow(
             try withLedger { ledger throws(MonitorError) in
-                try ledger.post(text, level: level, to: name, at: now)
+                try ledger.post(text, level: level, to: name, by: poster, at: now)
             })
     }
 

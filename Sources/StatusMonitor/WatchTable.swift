@@ -4,7 +4,7 @@ import StatusModel
 
 /// The readers of the log, listed by what they want, so that an event costs nothing to other readers.
 struct WatchTable {
-    /// One for each place. A place without a reader holds `vacant`.
+    /// The readers by place; `vacant` where a reader was removed.
     private var positions: [WatchPosition] = []
     private var vacantPlaces: [Int] = []
     private var ofSelected: [Int] = []

@@ -16,6 +16,6 @@ public struct PushSource: Sendable {
     ///
     /// - Throws: ``InvalidStatus`` where the text is none, ``MonitorError`` where the server is none.
     public func post(_ text: String, level: Level, to server: ServerName) throws -> Int {
-        try monitor.post(try StatusText(text), level: level, to: server)
+        try monitor.post(try StatusText(text), level: level, to: server, by: .client)
     }
 }

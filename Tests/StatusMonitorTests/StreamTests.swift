@@ -63,7 +63,7 @@ import Testing
         #expect(watch.lines() == ["changed a a 21"])
     }
 
-    @Test("invariant 5: a reader that reads when told that it is overdue misses nothing, however much is posted at once")
+    @Test("invariant 5: a reader that reads when overdue misses nothing, however much is posted at once")
     func overdueReaderMissesNothing() throws {
         let fixture = MonitorFixture(capacity: 8)
         let reader = OverdueReader()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Systemd
 
 /// A method of a service: its names, and who implements it.
@@ -57,9 +58,14 @@ struct RouteTable {
         let hash = NameHash.hash(name)
         var place = Int(truncatingIfNeeded: hash) & (slots.count - 1)
         while let entry = slots[place] {
-            if entry.hash == hash, entry.name.elementsEqual(name) { return entry.route }
+            if entry.hash == hash, Self.isEqual(entry.name, name) { return entry.route }
             place = (place + 1) & (slots.count - 1)
         }
         return nil
+    }
+
+    private static func isEqual(_ left: [UInt8], _ right: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard left.count == right.count, let start = right.baseAddress else { return left.count == right.count }
+        return memcmp(left, start, left.count) == 0
     }
 }
