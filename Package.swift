@@ -95,7 +95,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "StatusDaemonTests",
-            dependencies: ["Systemd", "StatusModel", "StatusMonitor", "StatusDaemon", "StatusTestSupport", logging],
+            dependencies: [
+                "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusInterface", "StatusConfiguration",
+                "StatusDaemon", "StatusTestSupport", logging,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands"], swiftSettings: settings),

@@ -16,7 +16,10 @@ final class ControlInterface: VarlinkInterface {
     let registry: ServerRegistry
     private let reloader: Reloader
     private var access = AccessPolicy.control
-    private var streams: [ObjectIdentifier: EventStream] = [:]
+    private let encoder = EventEncoder()
+    private var streams: [ObjectIdentifier: EventStream] = [:] {
+        didSet { encoder.streamCount = streams.count }
+    }
     private var keepAlive: TimerSource?
 
     /// How long a stream may be quiet.
@@ -72,7 +75,7 @@ final class ControlInterface: VarlinkInterface {
         let all = parameters.all ?? false
         if all, parameters.server != nil { throw VarlinkError.invalidParameter("all") }
         let target: WatchTarget = try all ? .all : parameters.server.map { .server(try known($0)) } ?? .selected
-        let stream = EventStream(monitor: monitor)
+        let stream = EventStream(monitor: monitor, encoder: encoder)
         try stream.begin(call, target, updates: parameters.updates ?? false, since: parameters.since) { [weak self] in
             self?.streams[ObjectIdentifier(stream)] = nil
         }

@@ -9,13 +9,17 @@ import Varlink
 @EventLoop
 final class EventStream {
     private let monitor: StatusMonitor
+    private let encoder: EventEncoder
     private var watch: Watch?
     private var stream: VarlinkStream?
     /// Whether something was written since the last keep-alive was due.
     private var wasBusy = true
     private var isAliveDue = false
 
-    init(monitor: StatusMonitor) { self.monitor = monitor }
+    init(monitor: StatusMonitor, encoder: EventEncoder) {
+        self.monitor = monitor
+        self.encoder = encoder
+    }
 
     /// Begins the stream, or throws where there is nothing to follow.
     func begin(
@@ -57,7 +61,7 @@ final class EventStream {
         if let event = watch?.next() {
             wasBusy = true
             isAliveDue = false
-            writer.member("event", event)
+            encoder.write(event, to: &writer)
             return true
         }
         guard isAliveDue else { return false }

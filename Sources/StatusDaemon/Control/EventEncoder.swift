@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import StatusModel
+import Systemd
+import Varlink
+
+/// Writes events as JSON, and encodes an event once for all streams that write it at about the same time.
+///
+/// Streams differ in which events they get, never in what an event says; only snapshots and gaps are a stream's own.
+@EventLoop
+final class EventEncoder {
+    private struct EncodedEvent {
+        var revision = -1
+        var json: [UInt8] = []
+    }
+
+    /// The number of encoded events it keeps, a power of two; more than a stream writes before another stream's turn.
+    private static let capacity = 256
+
+    /// The newest encoded events, by the low bits of their revision.
+    private var recent: [EncodedEvent] = []
+
+    /// The number of open streams; a single stream shares with nobody, and writes directly.
+    var streamCount = 0 {
+        didSet { if streamCount < 2 { recent = [] } }
+    }
+
+    /// Writes an event as the member `event`.
+    func write(_ event: Event, to writer: inout JSONWriter) {
+        guard streamCount > 1, event.snapshot != nil, event.kind != .snapshot else {
+            return writer.member("event", event)
+        }
+        if recent.isEmpty { recent = Array(repeating: EncodedEvent(), count: Self.capacity) }
+        let place = event.cursor.revision & (Self.capacity - 1)
+        if recent[place].revision != event.cursor.revision {
+            var own = JSONWriter(reserving: 512)
+            own.value(event)
+            recent[place] = EncodedEvent(revision: event.cursor.revision, json: own.bytes)
+        }
+        writer.member("event", raw: recent[place].json)
+    }
+}

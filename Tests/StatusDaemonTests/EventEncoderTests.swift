@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusInterface
+import StatusModel
+import Systemd
+import Testing
+import Varlink
+
+@testable import StatusDaemon
+
+@Suite("Encoding events for several streams") struct EventEncoderTests {
+    @Test("streams at different places of the log get what they would get alone", arguments: [1, 2])
+    @EventLoop func sameForAll(streams: Int) throws {
+        let encoder = EventEncoder()
+        encoder.streamCount = streams
+        // The second and third share a slot, and the second is written again after the third.
+        for revision in [7, 8, 8 + 256, 8, 7, 8] {
+            let event = try event(at: revision)
+            var shared = JSONWriter()
+            shared.object { encoder.write(event, to: &$0) }
+            var own = JSONWriter()
+            own.object { $0.member("event", event) }
+            #expect(shared.bytes == own.bytes)
+        }
+    }
+
+    @Test("a snapshot of a revision is not taken for the event of that revision")
+    @EventLoop func snapshotsAreOwn() throws {
+        let encoder = EventEncoder()
+        encoder.streamCount = 2
+        var event = try event(at: 3)
+        var writer = JSONWriter()
+        writer.object { encoder.write(event, to: &$0) }
+        event.kind = .snapshot
+        writer = JSONWriter()
+        writer.object { encoder.write(event, to: &$0) }
+        #expect(String(decoding: writer.bytes, as: UTF8.self).contains(#""kind":"snapshot""#))
+    }
+
+    private func event(at revision: Int) throws -> Event {
+        var state = ServerState(name: try #require(ServerName("db")), source: "push", phase: .loaded)
+        state.revision = revision
+        return Event(kind: .changed, cursor: Cursor(epoch: "test", revision: revision), server: state)
+    }
+}
