@@ -24,6 +24,7 @@ let package = Package(
     name: "statusd",
     products: [
         .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
+        .library(name: "NotificationStreamsFoundation", targets: ["NotificationStreamsFoundation"]),
         .library(name: "Systemd", targets: ["Systemd"]),
         .library(name: "Varlink", targets: ["Varlink"]),
         .executable(name: "statusd", targets: ["statusd"]),
@@ -39,6 +40,8 @@ let package = Package(
     ],
     targets: [
         .target(name: "NotificationStreams", swiftSettings: settings),
+        .target(
+            name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"], swiftSettings: settings),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // No pkgConfig: it would link libcurl, which is loaded when the first http server needs it.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -74,7 +77,14 @@ let package = Package(
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
         .target(
             name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], swiftSettings: settings),
-        .testTarget(name: "NotificationStreamsTests", dependencies: ["NotificationStreams"], swiftSettings: settings),
+        .target(name: "NotificationStreamsTestSupport", swiftSettings: settings),
+        .testTarget(
+            name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "NotificationStreamsTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "NotificationStreamsFoundationTests",
+            dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"],
+            swiftSettings: settings),
         .testTarget(name: "SystemdTests", dependencies: ["Systemd", logging], swiftSettings: settings),
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),

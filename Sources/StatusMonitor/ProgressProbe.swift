@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import NotificationStreams
 import StatusModel
 
@@ -25,13 +24,11 @@ public struct ProgressProbe: Sendable {
     ///
     /// Where something on the way is stuck it does not return, or returns false when its task is cancelled.
     public func travel() async -> Bool {
-        var updates = monitor.center.notifications(
+        var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
         ).makeAsyncIterator()
         let revision = monitor.postProbe(as: server)
-        guard let notification = await updates.next(isolation: nil),
-            StatusUpdate(notification)?.revision == revision
-        else { return false }
+        guard let update = await updates.next(isolation: nil), update.revision == revision else { return false }
         var read: Event?
         while let event = watch.next() { read = event }
         return read?.cursor.revision == revision

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import NotificationStreams
+public import NotificationStreams
 public import StatusModel
 
-extension Notification.Name {
-    /// The selection moved.
-    ///
-    /// The object is the ``StatusMonitor``, whose ``StatusMonitor/selection`` is the new one.
-    public static let didSelectServer = Notification.Name("didSelectServer")
+extension NotificationName where UserInfo == Selection {
+    /// The selection moved; the object is the ``StatusMonitor``.
+    public static var didSelectServer: Self { Self() }
 }
 
 /// Which server is selected, and since which event: what the watcher's task is bound to.
@@ -49,13 +46,13 @@ public struct Selections: AsyncSequence, Sendable {
     /// Listens first, then looks: nothing is missed between the two.
     public struct Iterator: AsyncIteratorProtocol {
         private let monitor: StatusMonitor
-        private var moves: NotificationCenter.Notifications.Iterator
+        private var moves: NotificationBus.Notifications<Selection>.Iterator
         private var seen: Int?
 
         init(monitor: StatusMonitor) {
             self.monitor = monitor
             moves =
-                monitor.center.notifications(
+                monitor.bus.notifications(
                     named: .didSelectServer, object: monitor, bufferingPolicy: .bufferingNewest(1)
                 ).makeAsyncIterator()
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import NotificationStreams
 import StatusModel
 import Synchronization
@@ -49,15 +48,15 @@ public final class SelectionWatcher: Sendable {
             return report(Report(server: nil, isSwitch: true), of: selection)
         }
         // Listen first, then look, then go on listening: nothing is missed in between.
-        var updates = monitor.center.notifications(
+        var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
         ).makeAsyncIterator()
         guard let state = try? monitor.state(of: server.name) else { return }
         var seen = state.revision
         report(Report(server: state, isSwitch: true), of: selection)
-        while let notification = await updates.next(isolation: actor) {
-            // Notifications may overtake one another: what is not newer than what was seen is dropped.
-            guard let update = StatusUpdate(notification), update.revision > seen else { continue }
+        while let update = await updates.next(isolation: actor) {
+            // Notifications may overtake one another. Drop what is not newer than what was reported.
+            guard update.revision > seen else { continue }
             seen = update.revision
             report(Report(server: update.state, isSwitch: false), of: selection)
         }

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import NotificationStreams
 public import StatusModel
 
-extension Notification.Name {
-    /// A server's status became another.
-    ///
-    /// The object is the ``Server``; `userInfo` has the text under `"status"` and the whole ``StatusUpdate`` under
-    /// ``StatusUpdate/userInfoKey``.
-    public static let didUpdateStatus = Notification.Name("didUpdateStatus")
+extension NotificationName where UserInfo == StatusUpdate {
+    /// A server's status changed; the object is the ``Server``.
+    public static var didUpdateStatus: Self { Self() }
 }
 
 /// A server whose status is followed: the object of its `didUpdateStatus` notifications.
@@ -24,10 +21,8 @@ public final class Server: Sendable, CustomStringConvertible {
     public var description: String { name.rawValue }
 
     /// Tells whoever listens that the server's status became another.
-    func post(_ update: StatusUpdate, to center: NotificationCenter) {
-        center.post(
-            name: .didUpdateStatus, object: self,
-            userInfo: ["status": update.snapshot.state.headline, StatusUpdate.userInfoKey: update])
+    func post(_ update: StatusUpdate, to bus: NotificationBus) {
+        bus.post(name: .didUpdateStatus, object: self, userInfo: update)
     }
 }
 
@@ -39,27 +34,21 @@ public enum Poster: Sendable {
     case client
 }
 
-/// What a `didUpdateStatus` notification carries beside the text.
+/// What a `didUpdateStatus` notification carries.
 ///
 /// Notifications are posted outside the monitor's lock and may overtake one another; a listener drops what is not newer
 /// than what it has seen.
 public struct StatusUpdate: Sendable {
-    /// Where it stands in `userInfo`.
-    public static let userInfoKey = "update"
-
     let snapshot: ServerSnapshot
+
+    /// The line to show for the server, such as “Signed In”.
+    public var status: String { snapshot.state.headline }
 
     /// The server's state after the change; its revision is the event's.
     public var state: ServerState { snapshot.state }
 
     /// The revision of the change.
     public var revision: Int { snapshot.state.revision }
-
-    /// Takes the update out of a notification of a ``Server``.
-    public init?(_ notification: Notification) {
-        guard let update = notification.userInfo?[Self.userInfoKey] as? StatusUpdate else { return nil }
-        self = update
-    }
 
     init(snapshot: ServerSnapshot) { self.snapshot = snapshot }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import NotificationStreams
 public import StatusModel
 import Synchronization
 
@@ -11,7 +11,7 @@ import Synchronization
 /// stream without a hop to another thread.
 public final class StatusMonitor: Sendable {
     /// Where servers post their notifications.
-    public let center: NotificationCenter
+    public let bus: NotificationBus
 
     let clock: @Sendable () -> Moment
     private let ledger: Mutex<Ledger>
@@ -22,13 +22,13 @@ public final class StatusMonitor: Sendable {
     /// - Parameters:
     ///   - epoch: names this life of the daemon, for cursors.
     ///   - capacity: how many events a reader may be behind before it gets a gap.
-    ///   - center: where servers post their notifications.
+    ///   - bus: where servers post their notifications.
     ///   - clock: tells the time.
     public init(
-        epoch: String = .randomEpoch(), capacity: Int = 4096, center: NotificationCenter = .default,
+        epoch: String = .randomEpoch(), capacity: Int = 4096, bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
-        self.center = center
+        self.bus = bus
         self.clock = clock
         ledger = Mutex(Ledger(epoch: epoch, capacity: capacity))
     }
@@ -207,7 +207,7 @@ public final class StatusMonitor: Sendable {
 
     @discardableResult
     private func follow(_ consequences: Consequences) -> Int {
-        if let (server, update) = consequences.update { server.post(update, to: center) }
+        if let (server, update) = consequences.update { server.post(update, to: bus) }
         for wake in consequences.wakes { wake() }
         if let expiry = consequences.expiry { onExpiry.withLock { $0 }?(expiry) }
         return consequences.revision
@@ -216,7 +216,7 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     private func follow(ifAny consequences: Consequences?) -> Int? { consequences.map { follow($0) } }
 
-    private func postSelection() { center.post(name: .didSelectServer, object: self) }
+    private func postSelection() { bus.post(name: .didSelectServer, object: self, userInfo: selection) }
 }
 
 extension String {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
+import NotificationStreamsTestSupport
 import Testing
 
 @Suite("The tasks of forLatest", .timeLimit(.minutes(1)))

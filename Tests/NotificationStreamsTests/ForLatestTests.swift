@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
+import NotificationStreamsTestSupport
 import Testing
 
 /// A call of `forLatest` whose bodies tell what they do, and end when they are told.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
+import NotificationStreamsTestSupport
 import Testing
 
 @Suite("A load that runs once", .timeLimit(.minutes(1)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import NotificationStreams
+import NotificationStreamsTestSupport
 import Testing
 
 /// What NotificationStreams.md shows, as it stands there.
@@ -15,11 +15,8 @@ struct OverviewTests {
         let (selections, selection) = AsyncStream.makeStream(of: Server.self)
         let task = Task(executorPreference: executor) {
             await forLatest(of: selections) { server in
-                let sequence = NotificationCenter.default.notifications(
-                    named: .didUpdateStatus, object: server
-                ).compactMap { $0.userInfo?["status"] as? String }
-                for await status in sequence {
-                    show(status)
+                for await update in NotificationBus.default.notifications(named: .didUpdateStatus, object: server) {
+                    show(update.status)
                 }
             }
         }

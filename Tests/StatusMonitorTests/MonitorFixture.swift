@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import NotificationStreams
 import StatusModel
 import StatusMonitor
 import Synchronization
@@ -8,12 +8,12 @@ import Synchronization
 /// A monitor with servers, whose clock stands still until it is told to go on.
 struct MonitorFixture {
     let monitor: StatusMonitor
-    let center = NotificationCenter()
+    let bus = NotificationBus()
     private let clock = Clock()
 
     init(servers: [String] = ["a", "b"], capacity: Int = 64) {
         let clock = clock
-        monitor = StatusMonitor(epoch: "test", capacity: capacity, center: center) {
+        monitor = StatusMonitor(epoch: "test", capacity: capacity, bus: bus) {
             let time = clock.milliseconds.withLock { $0 }
             return Moment(wall: Timestamp(milliseconds: time), boot: .milliseconds(time))
         }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import NotificationStreams
 import StatusModel
 import StatusMonitor
@@ -76,14 +75,13 @@ import Testing
         #expect(fixture.monitor.states.count == 2)
     }
 
-    @Test("a server that posts is the object of its notifications, with its text in userInfo")
+    @Test("every server posts didUpdateStatus for every change, selected or not")
     func notification() async throws {
         let server = try #require(try fixture.monitor.select(name("a")).selection.server)
-        var texts =
-            fixture.center.notifications(named: .didUpdateStatus, object: server)
-            .compactMap { $0.userInfo?["status"] as? String }.makeAsyncIterator()
-        try fixture.post("Signed In", to: "a")
-        #expect(await texts.next() == "Signed In")
+        try fixture.monitor.select(name("b"))
+        var updates = fixture.bus.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()
+        for status in ["Signed Out", "Signed In", "Signed In", "Signed Out"] { try fixture.post(status, to: "a") }
+        for status in ["Signed Out", "Signed In", "Signed Out"] { #expect(await updates.next()?.status == status) }
     }
 
     @Test("the selection becomes none when the selected server is removed, and its followers are told")

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import StatusModel
 import StatusMonitor
 import Synchronization

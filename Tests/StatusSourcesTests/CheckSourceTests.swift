@@ -11,7 +11,7 @@ import Testing
 
 @Suite("A server whose status is loaded by a check", .timeLimit(.minutes(1)))
 @EventLoop struct CheckSourceTests {
-    private let monitor = StatusMonitor(center: NotificationCenter())
+    private let monitor = StatusMonitor()
     private let check = GateCheck()
     private let clock = ManualClock()
     private let disk: ServerName

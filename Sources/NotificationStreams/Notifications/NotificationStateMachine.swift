@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
 /// Decides for one iterator who gets which notification; does nothing itself.
 struct NotificationStateMachine: ~Copyable {
-    typealias Consumer = UnsafeContinuation<PostedNotification?, Never>
-    typealias Policy = NotificationCenter.Notifications.BufferingPolicy
+    typealias Consumer = UnsafeContinuation<(any Sendable)?, Never>
+    typealias Policy = NotificationBufferingPolicy
 
     private enum State: ~Copyable {
         /// Nobody waits.
-        case buffering(RingBuffer<PostedNotification>)
+        case buffering(RingBuffer<any Sendable>)
         /// A consumer waits, so the buffer is empty; it is kept for its memory.
-        case waiting(Consumer, RingBuffer<PostedNotification>)
+        case waiting(Consumer, RingBuffer<any Sendable>)
         case finished
     }
 
@@ -38,10 +36,10 @@ struct NotificationStateMachine: ~Copyable {
         case resume(Consumer)
         case keep
         /// The one that is dropped travels along, so that it goes outside the lock.
-        case drop(PostedNotification)
+        case drop(any Sendable)
     }
 
-    mutating func posted(_ posted: PostedNotification) -> PostAction {
+    mutating func posted(_ posted: any Sendable) -> PostAction {
         switch consume state {
         case .waiting(let consumer, let buffer):
             self = Self(policy: policy, state: .buffering(buffer))
@@ -59,7 +57,7 @@ struct NotificationStateMachine: ~Copyable {
 
     /// What to do with a consumer who asks for the next notification.
     enum NextAction {
-        case deliver(PostedNotification)
+        case deliver(any Sendable)
         case wait
         case finished
     }
@@ -100,7 +98,7 @@ struct NotificationStateMachine: ~Copyable {
     /// Who is to be told of the end, and what is to be dropped outside the lock.
     struct Ended {
         var consumer: Consumer?
-        var dropped: RingBuffer<PostedNotification>?
+        var dropped: RingBuffer<any Sendable>?
     }
 
     mutating func finish() -> Ended {
@@ -123,22 +121,5 @@ struct NotificationStateMachine: ~Copyable {
             next() was called on a notification iterator while another call of it was still waiting: an iterator has one \
             consumer; make an iterator for each
             """)
-    }
-}
-
-extension NotificationCenter.Notifications.BufferingPolicy {
-    /// Appends an element to a buffer, and returns the one that has to go for it, if any.
-    fileprivate func append<Element>(_ element: Element, to buffer: inout RingBuffer<Element>) -> Element? {
-        switch self {
-        case .bufferingOldest(let limit) where buffer.count >= limit:
-            return element
-        case .bufferingNewest(let limit) where buffer.count >= limit:
-            guard let oldest = buffer.popFirst() else { return element }  // a limit of none
-            buffer.append(element)
-            return oldest
-        case .unbounded, .bufferingOldest, .bufferingNewest:
-            buffer.append(element)
-            return nil
-        }
     }
 }

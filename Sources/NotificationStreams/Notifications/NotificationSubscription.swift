@@ -1,42 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 
-/// One registered observer, which is removed when the subscription ends or goes.
+/// One registered observer, which is removed when the subscription ends or is released.
 ///
-/// The observer's block holds the storage and not the subscription, so that the subscription goes with the iterator.
-final class NotificationSubscription: Sendable {
-    private let center: NotificationCenter
-    /// Held as long as the observer, which knows its object by address only.
-    private let object: (any AnyObject & Sendable)?
-    let storage: NotificationStorage
-    private let observer: Mutex<(any NSObjectProtocol)?>
+/// What the observer calls holds the storage and not the subscription, so the subscription goes with its iterator.
+package final class NotificationSubscription: Sendable {
+    package let storage: NotificationStorage
+    /// Removes the observer; `nil` once it has been removed.
+    private let removeObserver: Mutex<(@Sendable () -> Void)?>
 
-    init(to notifications: NotificationCenter.Notifications) {
-        let storage = NotificationStorage(policy: notifications.bufferingPolicy)
-        self.center = notifications.center
-        self.object = notifications.object
+    /// Registers an observer.
+    ///
+    /// - Parameters:
+    ///   - policy: What to keep while the consumer does not wait.
+    ///   - addObserver: Registers an observer that posts to the storage, and returns a function that removes it.
+    package init(
+        policy: NotificationBufferingPolicy, _ addObserver: (NotificationStorage) -> @Sendable () -> Void
+    ) {
+        let storage = NotificationStorage(policy: policy)
         self.storage = storage
-        self.observer = Mutex(
-            notifications.center.addObserver(forName: notifications.name, object: notifications.object, queue: nil) {
-                storage.post(PostedNotification(notification: $0))
-            })
+        removeObserver = Mutex(addObserver(storage))
     }
 
-    deinit {
-        end()
-    }
+    deinit { end() }
 
-    /// Waits for the next notification; `nil` once the subscription has ended, which the task's cancelling does.
-    func next(isolation actor: isolated (any Actor)?) async -> PostedNotification? {
-        // Before, so that a consumer who was cancelled while it was busy does not wait; after, because it may have been
-        // cancelled when this one had been handed over already, and had not come to run.
+    /// Waits for the next notification; `nil` once the subscription has ended, which a cancelled task causes.
+    package func next(isolation actor: isolated (any Actor)?) async -> (any Sendable)? {
+        // Before, so that a consumer that was cancelled while it was busy does not wait.
         guard !Task.isCancelled else {
             end()
             return nil
         }
         guard let posted = await storage.next(isolation: actor, onCancel: end) else { return nil }
+        // After, because the task may have been cancelled when this one was handed over already and the task had not run yet.
         guard !Task.isCancelled else {
             end()
             return nil
@@ -44,11 +41,9 @@ final class NotificationSubscription: Sendable {
         return posted
     }
 
-    /// Removes the observer, drops what is buffered and ends the wait for more; harmless when done already.
+    /// Removes the observer, drops what is buffered and ends the wait for more; does nothing the second time.
     @Sendable private func end() {
-        if let observer = observer.withLock({ $0.take() }) {
-            center.removeObserver(observer)
-        }
+        removeObserver.withLock { $0.take() }?()
         storage.finish()
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
+import NotificationStreamsTestSupport
 import Synchronization
 
 struct LoadFailure: Error, Equatable {

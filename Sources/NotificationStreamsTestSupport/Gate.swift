@@ -3,7 +3,7 @@
 import Synchronization
 
 /// Holds tasks up until it is opened; to be cancelled does not let them through.
-final class Gate: Sendable {
+package final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -11,7 +11,9 @@ final class Gate: Sendable {
 
     private let state = Mutex(State())
 
-    func open() {
+    package init() {}
+
+    package func open() {
         let waiting = state.withLock { state in
             state.isOpen = true
             return state.waiting
@@ -21,7 +23,7 @@ final class Gate: Sendable {
         }
     }
 
-    func pass() async {
+    package func pass() async {
         await withCheckedContinuation { task in
             let isOpen = state.withLock { state in
                 if !state.isOpen {
@@ -36,7 +38,7 @@ final class Gate: Sendable {
     }
 
     /// Waits until the task is cancelled.
-    static func untilCancelled() async {
+    package static func untilCancelled() async {
         let gate = Gate()
         await withTaskCancellationHandler {
             await gate.pass()

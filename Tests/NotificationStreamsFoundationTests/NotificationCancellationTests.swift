@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NotificationStreamsTestSupport
 import Testing
 
-@testable import NotificationStreams
+@testable import NotificationStreamsFoundation
 
 @Suite("Cancelling a consumer of notifications")
 struct NotificationCancellationTests {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NotificationStreamsTestSupport
 import Testing
 
-@testable import NotificationStreams
+@testable import NotificationStreamsFoundation
 
 /// An actor whose jobs run when the test says so.
 private actor Watcher {

@@ -2,6 +2,8 @@
 
 import Foundation
 import NotificationStreams
+import NotificationStreamsFoundation
+import NotificationStreamsTestSupport
 import Synchronization
 import Testing
 

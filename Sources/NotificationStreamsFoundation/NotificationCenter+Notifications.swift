@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+public import NotificationStreams
 
 extension NotificationCenter {
     /// Returns an asynchronous sequence of the notifications of one name, from one object or from any.
@@ -46,15 +47,8 @@ extension NotificationCenter {
         /// The sequence never fails.
         public typealias Failure = Never
 
-        /// What becomes of notifications that come while nobody waits for one; as in `AsyncStream`.
-        public enum BufferingPolicy: Sendable, Equatable {
-            /// Keeps them all; the memory needed is the consumer's backlog.
-            case unbounded
-            /// Keeps the given number of the oldest, and drops what comes when that many are kept.
-            case bufferingOldest(Int)
-            /// Keeps the given number of the newest, and drops the oldest when another comes.
-            case bufferingNewest(Int)
-        }
+        /// What is kept of the notifications that arrive while their consumer does not wait.
+        public typealias BufferingPolicy = NotificationBufferingPolicy
 
         let center: NotificationCenter
         let name: Notification.Name
@@ -63,7 +57,13 @@ extension NotificationCenter {
 
         /// Registers an observer, and returns the iterator that reads what it hears.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(subscription: NotificationSubscription(to: self))
+            Iterator(
+                subscription: NotificationSubscription(policy: bufferingPolicy) { storage in
+                    let observer = center.addObserver(forName: name, object: object, queue: nil) {
+                        storage.post(PostedNotification(notification: $0))
+                    }
+                    return Observation(center: center, observer: observer, object: object).end
+                })
         }
 
         /// Reads the notifications one observer hears, for one consumer.
@@ -81,7 +81,7 @@ extension NotificationCenter {
             /// the concurrent one, and only from there goes to the actor's. Two calls at the same time are a programming error,
             /// and end the program with a message that says so.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
-                await subscription.next(isolation: actor)?.notification
+                (await subscription.next(isolation: actor) as? PostedNotification)?.notification
             }
         }
     }
@@ -90,3 +90,23 @@ extension NotificationCenter {
 /// An iterator is for one consumer; the sequence is what may be shared.
 @available(*, unavailable)
 extension NotificationCenter.Notifications.Iterator: Sendable {}
+
+/// A notification on its way from the thread that posted it to its consumer.
+///
+/// Unchecked: `Notification` is not Sendable on Linux, because its `object` and `userInfo` can hold anything. Foundation itself
+/// hands one notification to observers on several threads, and so does Apple's `Notifications`. The value is not changed on
+/// the way, and Foundation's documentation tells whoever posts an object that is not safe to share.
+private struct PostedNotification: @unchecked Sendable {
+    let notification: Notification
+}
+
+/// A registered block observer, together with the object that it knows by its address only.
+///
+/// Unchecked: the observer is an opaque token, which is used once, to remove it.
+private struct Observation: @unchecked Sendable {
+    let center: NotificationCenter
+    let observer: any NSObjectProtocol
+    let object: (any AnyObject & Sendable)?
+
+    @Sendable func end() { center.removeObserver(observer) }
+}

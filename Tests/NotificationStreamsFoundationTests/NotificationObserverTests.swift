@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import NotificationStreams
+import NotificationStreamsTestSupport
 import Testing
 
-@testable import NotificationStreams
+@testable import NotificationStreamsFoundation
 
 @Suite("The observer under a sequence of notifications")
 struct NotificationObserverTests {

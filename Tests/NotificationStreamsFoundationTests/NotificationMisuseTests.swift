@@ -2,9 +2,11 @@
 
 #if os(Linux)
     import Foundation
+    import NotificationStreams
+    import NotificationStreamsTestSupport
     import Testing
 
-    @testable import NotificationStreams
+    @testable import NotificationStreamsFoundation
 
     @Suite("Misusing a notification iterator")
     struct NotificationMisuseTests {
