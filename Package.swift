@@ -17,7 +17,6 @@ let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "sw
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
-let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
 let package = Package(
@@ -34,7 +33,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
@@ -45,6 +43,9 @@ let package = Package(
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // No pkgConfig: it would link libcurl, which is loaded when the first http server needs it.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // No pkgConfig: it would link the shared library.
+        .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
+        .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: settings),
         .target(name: "Systemd", dependencies: ["CSystemd", logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
@@ -58,7 +59,7 @@ let package = Package(
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
             resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
-        .target(name: "StatusConfiguration", dependencies: ["StatusModel", yams], swiftSettings: settings),
+        .target(name: "StatusConfiguration", dependencies: ["StatusModel", "YAML"], swiftSettings: settings),
         .target(
             name: "StatusDaemon",
             dependencies: [
@@ -72,7 +73,7 @@ let package = Package(
             ],
             swiftSettings: settings),
         .executableTarget(
-            name: "statusd", dependencies: ["StatusInterface", "StatusDaemon", logging, arguments],
+            name: "statusd", dependencies: ["Systemd", "StatusInterface", "StatusDaemon", logging, arguments],
             swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
         .target(
@@ -85,6 +86,7 @@ let package = Package(
             name: "NotificationStreamsFoundationTests",
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"],
             swiftSettings: settings),
+        .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: settings),
         .testTarget(name: "SystemdTests", dependencies: ["Systemd", logging], swiftSettings: settings),
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),

@@ -20,6 +20,10 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 
+/* environ(7), which Swift does not let be read as a variable. */
+extern char **environ;
+static inline char *_Nullable *_Nullable statusd_environment(void) { return environ; }
+
 /* struct ucred needs _GNU_SOURCE, which importers may not have defined. */
 struct statusd_credentials {
     int32_t pid;

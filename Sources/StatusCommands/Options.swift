@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Glibc
 import StatusInterface
 import Systemd
@@ -23,7 +22,7 @@ struct Options: ParsableArguments {
         return rest.prefix(1) + options + rest.dropFirst()
     }
 
-    var terminal: Terminal { Terminal(isJSON: json, environment: ProcessInfo.processInfo.environment) }
+    var terminal: Terminal { Terminal(isJSON: json, environment: ProcessEnvironment.current) }
 
     /// Runs a command's work; what it throws is told, and becomes the exit status.
     func perform(_ work: (Terminal) async throws -> Void) async throws {
@@ -69,6 +68,6 @@ struct ClientOptions: ParsableArguments {
     func resolvedAddress() throws -> UnixAddress {
         if let address { return try UnixAddress(parsing: address) }
         return try MonitorAddress.standard(
-            environment: ProcessInfo.processInfo.environment, isRoot: geteuid() == 0)
+            environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
     }
 }

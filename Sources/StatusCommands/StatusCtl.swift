@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import ArgumentParser
-import Foundation
 import StatusInterface
 import StatusModel
+import Systemd
 
 /// The command line of statusctl.
 public struct StatusCtl: AsyncParsableCommand {
@@ -37,7 +37,7 @@ public struct StatusCtl: AsyncParsableCommand {
     private static func end(_ error: any Error, _ arguments: [String]) -> Never {
         let status = exitCode(for: error)
         guard status == .validationFailure, arguments.contains("--json") else { exit(withError: error) }
-        let terminal = Terminal(isJSON: true, environment: ProcessInfo.processInfo.environment)
+        let terminal = Terminal(isJSON: true, environment: ProcessEnvironment.current)
         terminal.failure(CommandFailure(.usage, "Usage", VisibleText.escape(message(for: error))))
         exit(withError: ExitCode(ExitStatus.usage.rawValue))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Yams
+import YAML
 
 /// What one file says.
 struct ConfigurationFragment {
@@ -25,12 +25,12 @@ struct ConfigurationReader {
     /// - Throws: a ``Problem`` that disables the whole file. A mistake in one server disables only that one.
     static func read(_ text: String, file: String) throws(Problem) -> ConfigurationFragment {
         var reader = ConfigurationReader(file: file)
-        guard let root = try YAMLText.compose(text, file: file) else { return reader.fragment }
+        guard let root = try YAMLText.read(text, file: file) else { return reader.fragment }
         try reader.readRoot(root)
         return reader.fragment
     }
 
-    private mutating func readRoot(_ root: Node) throws(Problem) {
+    private mutating func readRoot(_ root: YAMLNode) throws(Problem) {
         guard let mapping = root.mapping else {
             throw reader.problem(at: root, "must be a mapping such as “servers: { db: { push: true } }”")
         }
@@ -48,34 +48,34 @@ struct ConfigurationReader {
         }
     }
 
-    private func readName(_ node: Node, of key: String) throws(Problem) -> ServerName? {
+    private func readName(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName? {
         if node.isNull { return nil }
-        guard let text = node.scalar?.string, let name = ServerName(text) else {
+        guard let text = node.string, let name = ServerName(text) else {
             throw reader.problem(at: node, "“\(key)” must be a server's name: \(ServerName.rule)")
         }
         return name
     }
 
-    private func readAccept(_ node: Node) throws(Problem) -> Bool {
-        switch node.scalar?.string {
+    private func readAccept(_ node: YAMLNode) throws(Problem) -> Bool {
+        switch node.string {
         case "any": return true
         case "configured": return false
         default: throw reader.problem(at: node, "“accept” must be “any” or “configured”")
         }
     }
 
-    private mutating func readDefaults(_ node: Node) throws(Problem) {
+    private mutating func readDefaults(_ node: YAMLNode) throws(Problem) {
         guard let mapping = node.mapping else { throw reader.problem(at: node, "“defaults” must be a mapping") }
         for (key, value) in mapping where try !readDefault(key, value) {
             fragment.warnings.append(reader.unknown(key, among: ServerOptions.keys, within: "defaults"))
         }
     }
 
-    private mutating func readDefault(_ key: Node, _ value: Node) throws(Problem) -> Bool {
+    private mutating func readDefault(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) -> Bool {
         try fragment.defaults.read(key.string, value, with: reader)
     }
 
-    private mutating func readLimits(_ node: Node) throws(Problem) {
+    private mutating func readLimits(_ node: YAMLNode) throws(Problem) {
         guard let mapping = node.mapping else { throw reader.problem(at: node, "“limits” must be a mapping") }
         for (key, value) in mapping {
             guard let limit = Self.limits.first(where: { $0.key == key.string }) else {
@@ -94,13 +94,13 @@ struct ConfigurationReader {
             ("checks", \.checks, 1...4096), ("processes", \.processes, 1...1024),
         ]
 
-    private mutating func readServers(_ node: Node) throws(Problem) {
+    private mutating func readServers(_ node: YAMLNode) throws(Problem) {
         if node.isNull { return }
         guard let mapping = node.mapping else {
             throw reader.problem(at: node, "“servers” must be a mapping from names to servers")
         }
         for (key, value) in mapping {
-            guard let text = key.scalar?.string, let name = ServerName(text) else {
+            guard let text = key.string, let name = ServerName(text) else {
                 throw reader.problem(at: key, "“\(reader.word(key))” is no server's name: \(ServerName.rule)")
             }
             var serverReader = ServerReader(reader, name: name)

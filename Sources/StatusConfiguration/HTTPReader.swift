@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Yams
+import YAML
 
 /// Reads what is asked of an HTTP server.
 struct HTTPReader {
@@ -17,7 +17,7 @@ struct HTTPReader {
     }
 
     /// Reads a URL, or a mapping that has one.
-    mutating func read(_ node: Node) throws(Problem) -> HTTPConfiguration {
+    mutating func read(_ node: YAMLNode) throws(Problem) -> HTTPConfiguration {
         guard let mapping = node.mapping else { return HTTPConfiguration(url: try url(node, of: "http")) }
         var configuration = HTTPConfiguration(url: "")
         for (key, value) in mapping { try read(key, value, into: &configuration) }
@@ -32,7 +32,7 @@ struct HTTPReader {
     }
 
     private mutating func read(
-        _ key: Node, _ value: Node, into configuration: inout HTTPConfiguration
+        _ key: YAMLNode, _ value: YAMLNode, into configuration: inout HTTPConfiguration
     ) throws(Problem) {
         switch key.string {
         case "url": configuration.url = try url(value, of: "url")
@@ -46,7 +46,7 @@ struct HTTPReader {
         }
     }
 
-    private func url(_ node: Node, of key: String) throws(Problem) -> String {
+    private func url(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         let what = "a URL that begins with http:// or https://"
         let url = try reader.string(node, of: key, what)
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
@@ -60,7 +60,7 @@ struct HTTPReader {
     }
 
     /// `200`, `200-299`, or a list of such.
-    private func statusCodes(_ node: Node) throws(Problem) -> [ClosedRange<Int>] {
+    private func statusCodes(_ node: YAMLNode) throws(Problem) -> [ClosedRange<Int>] {
         guard let nodes = node.sequence else { return [try statusRange(node)] }
         var ranges: [ClosedRange<Int>] = []
         for node in nodes { ranges.append(try statusRange(node)) }
@@ -68,8 +68,8 @@ struct HTTPReader {
         return ranges
     }
 
-    private func statusRange(_ node: Node) throws(Problem) -> ClosedRange<Int> {
-        let bounds = (node.scalar?.string ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+    private func statusRange(_ node: YAMLNode) throws(Problem) -> ClosedRange<Int> {
+        let bounds = (node.string ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
         guard let first = bounds.first ?? nil, let last = bounds.last ?? nil, bounds.count <= 2, first <= last,
             (100...599).contains(first), (100...599).contains(last)
         else {
@@ -78,14 +78,14 @@ struct HTTPReader {
         return first...last
     }
 
-    private func path(_ node: Node) throws(Problem) -> String {
+    private func path(_ node: YAMLNode) throws(Problem) -> String {
         let what = "the absolute path of a file with certificates, in PEM"
         let path = try reader.string(node, of: "ca", what)
         guard path.hasPrefix("/") else { throw reader.problem(at: node, "“ca” must be \(what)") }
         return path
     }
 
-    private func method(_ node: Node) throws(Problem) -> String {
+    private func method(_ node: YAMLNode) throws(Problem) -> String {
         let method = try reader.string(node, of: "method", "a method of HTTP, such as GET or HEAD")
         guard method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
             throw reader.problem(at: node, "“method” must be a method of HTTP, such as GET or HEAD")
@@ -93,16 +93,16 @@ struct HTTPReader {
         return method
     }
 
-    private func headers(_ node: Node) throws(Problem) -> [String] {
+    private func headers(_ node: YAMLNode) throws(Problem) -> [String] {
         guard let mapping = node.mapping else {
             throw reader.problem(at: node, "“headers” must be a mapping such as “{ Accept: text/plain }”")
         }
         var headers: [String] = []
         for (key, value) in mapping {
-            guard let name = key.scalar?.string, Self.isToken(name) else {
+            guard let name = key.string, Self.isToken(name) else {
                 throw reader.problem(at: key, "“\(reader.word(key))” is no header field's name")
             }
-            guard let text = value.scalar?.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+            guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
             else {
                 throw reader.problem(at: value, "the value of the header field “\(name)” must be one line of text")
             }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Yams
+import YAML
 
 /// Reads values out of one file's YAML, where every mistake has its line.
 struct NodeReader {
     let file: String
 
-    func origin(of node: Node) -> Origin { Origin(file: file, line: node.mark?.line) }
+    func origin(of node: YAMLNode) -> Origin { Origin(file: file, line: node.mark.line) }
 
-    func problem(at node: Node, _ reason: String) -> Problem {
+    func problem(at node: YAMLNode, _ reason: String) -> Problem {
         Problem(.error, at: origin(of: node), reason: reason)
     }
 
     /// A warning that a key says nothing to anybody.
     func unknown(
-        _ key: Node, among known: [String], within section: String? = nil, of server: ServerName? = nil
+        _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil
     ) -> Problem {
         let place = section.map { " in “\($0)”" } ?? ""
         return Problem(
@@ -24,31 +24,31 @@ struct NodeReader {
     }
 
     /// A key or value as it may be shown.
-    func word(_ node: Node) -> String { VisibleText.escape(node.scalar?.string ?? "?") }
+    func word(_ node: YAMLNode) -> String { VisibleText.escape(node.string ?? "?") }
 
     /// A plain text: not null, not empty.
-    func string(_ node: Node, of key: String, _ what: String = "a text") throws(Problem) -> String {
-        guard let scalar = node.scalar, !node.isNull, !scalar.string.isEmpty, !scalar.string.utf8.contains(0) else {
+    func string(_ node: YAMLNode, of key: String, _ what: String = "a text") throws(Problem) -> String {
+        guard let text = node.string, !node.isNull, !text.isEmpty, !text.utf8.contains(0) else {
             throw problem(at: node, "“\(key)” must be \(what)")
         }
-        return scalar.string
+        return text
     }
 
     /// A text for people, made to fit a line.
-    func text(_ node: Node, of key: String) throws(Problem) -> String {
+    func text(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         guard let text = StatusText(fitting: try string(node, of: key)) else {
             throw problem(at: node, "“\(key)” must be a text")
         }
         return text.rawValue
     }
 
-    func flag(_ node: Node, of key: String) throws(Problem) -> Bool {
+    func flag(_ node: YAMLNode, of key: String) throws(Problem) -> Bool {
         guard let isOn = node.bool else { throw problem(at: node, "“\(key)” must be true or false") }
         return isOn
     }
 
-    func count(_ node: Node, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
-        guard let text = node.scalar?.string, let count = Count.parse(text), range.contains(count) else {
+    func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
+        guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
             throw problem(
                 at: node,
                 "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound), K and M allowed")
@@ -56,8 +56,8 @@ struct NodeReader {
         return count
     }
 
-    func duration(_ node: Node, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration {
-        guard let text = node.scalar?.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
+    func duration(_ node: YAMLNode, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration {
+        guard let text = node.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
             throw problem(
                 at: node,
                 "“\(key)” must be a time from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound)), such as 30s or 5min"
@@ -67,23 +67,15 @@ struct NodeReader {
     }
 
     /// The strings of a list; `what` says what it must be.
-    func strings(_ node: Node, of key: String, _ what: String) throws(Problem) -> [String] {
+    func strings(_ node: YAMLNode, of key: String, _ what: String) throws(Problem) -> [String] {
         guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }
         var strings: [String] = []
         for node in nodes {
-            guard let string = node.scalar?.string, !string.utf8.contains(0) else {
+            guard let string = node.string, !string.utf8.contains(0) else {
                 throw problem(at: node, "“\(key)” must be \(what)")
             }
             strings.append(string)
         }
         return strings
-    }
-}
-
-extension Node {
-    /// Whether it is YAML's null: `~`, `null` or nothing.
-    var isNull: Bool {
-        guard let scalar, scalar.style == .any || scalar.style == .plain else { return false }
-        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Yams
+import YAML
 
 /// A server as one file describes it; what it leaves open comes from the defaults of all files.
 struct ServerDraft {
@@ -41,7 +41,7 @@ struct ServerOptions {
     static let placeholder = "no status yet"
 
     /// Takes one key's value; returns whether the key is one of these.
-    mutating func read(_ key: String?, _ value: Node, with reader: NodeReader) throws(Problem) -> Bool {
+    mutating func read(_ key: String?, _ value: YAMLNode, with reader: NodeReader) throws(Problem) -> Bool {
         switch key {
         case "placeholder": placeholder = try reader.text(value, of: "placeholder")
         case "ttl": timeToLive = try reader.duration(value, of: "ttl", in: .milliseconds(100)...Self.longest)
@@ -88,7 +88,7 @@ struct ServerReader {
     static let keys = ["description"] + ServerOptions.keys + SourceReader.keys
 
     /// Reads the server; a mistake in it disables this one only.
-    mutating func read(_ node: Node, key: Node) -> ServerDraft {
+    mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
         var draft = ServerDraft(origin: reader.origin(of: key))
         do throws(Problem) {
             try read(node, into: &draft)
@@ -99,12 +99,12 @@ struct ServerReader {
         return draft
     }
 
-    private mutating func read(_ node: Node, into draft: inout ServerDraft) throws(Problem) {
+    private mutating func read(_ node: YAMLNode, into draft: inout ServerDraft) throws(Problem) {
         guard let mapping = node.mapping else {
             throw reader.problem(at: node, "must be a mapping such as “{ push: true }”")
         }
         var sources: [SourceConfiguration] = []
-        var options: [Node] = []
+        var options: [YAMLNode] = []
         for (key, value) in mapping {
             if try draft.options.read(key.string, value, with: reader) {
                 options.append(key)
@@ -129,7 +129,7 @@ struct ServerReader {
     }
 
     /// What is not followed by a schedule has no interval, and so on: said, since whoever wrote it expects something of it.
-    private mutating func warnIfMeaningless(_ key: Node, for source: SourceConfiguration) {
+    private mutating func warnIfMeaningless(_ key: YAMLNode, for source: SourceConfiguration) {
         let users: String
         switch (key.string, source) {
         case (_, .exec), (_, .tcp), (_, .http), ("timeout", .unit): return

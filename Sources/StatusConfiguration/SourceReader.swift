@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Yams
+import YAML
 
 /// Reads where a server's statuses come from.
 struct SourceReader {
@@ -18,7 +18,7 @@ struct SourceReader {
     static let keys = ["push", "notify", "unit", "exec", "tcp", "http"]
 
     /// Reads the value of one of ``keys``; nil where it says that the source is off.
-    mutating func read(_ key: String, _ node: Node) throws(Problem) -> SourceConfiguration? {
+    mutating func read(_ key: String, _ node: YAMLNode) throws(Problem) -> SourceConfiguration? {
         switch key {
         case "push": try reader.flag(node, of: "push") ? .push : nil
         case "notify": try notify(node)
@@ -29,7 +29,7 @@ struct SourceReader {
         }
     }
 
-    private func notify(_ node: Node) throws(Problem) -> SourceConfiguration? {
+    private func notify(_ node: YAMLNode) throws(Problem) -> SourceConfiguration? {
         guard let mapping = node.mapping else {
             guard let isOn = node.bool else {
                 throw reader.problem(
@@ -47,7 +47,7 @@ struct SourceReader {
         return .notify(users: users)
     }
 
-    private func unit(_ node: Node) throws(Problem) -> String {
+    private func unit(_ node: YAMLNode) throws(Problem) -> String {
         let text = try reader.string(node, of: "unit", "a unit's name, such as nginx.service")
         guard let name = UnitName.normalize(text) else {
             throw reader.problem(
@@ -57,7 +57,7 @@ struct SourceReader {
         return name
     }
 
-    private func command(_ node: Node) throws(Problem) -> [String] {
+    private func command(_ node: YAMLNode) throws(Problem) -> [String] {
         let what =
             "a list, the command's absolute path and its arguments, such as [/usr/lib/nagios/plugins/check_disk, -w, 10%]"
         let command = try reader.strings(node, of: "exec", what)
@@ -67,7 +67,7 @@ struct SourceReader {
         return command
     }
 
-    private func endpoint(_ node: Node) throws(Problem) -> SourceConfiguration {
+    private func endpoint(_ node: YAMLNode) throws(Problem) -> SourceConfiguration {
         let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379"
         let text = try reader.string(node, of: "tcp", what)
         guard let place = HostAndPort(text), let port = place.port else {
@@ -76,7 +76,7 @@ struct SourceReader {
         return .tcp(host: place.host, port: port)
     }
 
-    private mutating func http(_ node: Node) throws(Problem) -> HTTPConfiguration {
+    private mutating func http(_ node: YAMLNode) throws(Problem) -> HTTPConfiguration {
         var httpReader = HTTPReader(reader, name: name)
         defer { warnings += httpReader.warnings }
         return try httpReader.read(node)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Logging
 import StatusDaemon
 import StatusInterface
+import Systemd
 
 /// The command line of the daemon.
 @main
@@ -26,7 +26,7 @@ struct Main: ParsableCommand {
     }
 
     func run() throws {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ProcessEnvironment.current
         Daemon(configuration: config, environment: environment, logLevel: logLevel).runAndExit()
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import StatusInterface
 import StatusModel
+import Systemd
 import Varlink
 
 /// The command `statusctl refresh`.
@@ -31,7 +31,7 @@ struct RefreshCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await options.perform { client, terminal in
-            let indicator = ProgressIndicator(terminal, environment: ProcessInfo.processInfo.environment)
+            let indicator = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
             if all {
                 try await refreshAll(of: client, terminal, indicator)
             } else if terminal.isJSON {

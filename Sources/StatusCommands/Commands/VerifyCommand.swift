@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ArgumentParser
-import Foundation
 import Glibc
 import StatusConfiguration
+import Systemd
 import Varlink
 
 /// The command `statusctl verify`.
@@ -20,7 +20,7 @@ struct VerifyCommand: AsyncParsableCommand {
     func run() async throws {
         try await options.perform { terminal in
             let standard = ConfigurationLocation.standard(
-                environment: ProcessInfo.processInfo.environment, isRoot: geteuid() == 0)
+                environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
             let locations = files.isEmpty ? [standard] : files.map { ConfigurationLocation(path: $0) }
             let problems = locations.flatMap(Self.problems)
             if terminal.isJSON {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CYAML
+
+/// Reads a YAML document with libyaml into a tree of nodes.
+///
+/// It reads what configuration files need, and bounds what a hostile file can cost: one document, scalars as keys, no tags,
+/// nesting to ``maximumDepth``, and aliases that add at most ``maximumAliasedNodes`` nodes to the tree.
+public enum YAMLDocument {
+    /// How deeply sequences and mappings may be nested.
+    public static let maximumDepth = 32
+    /// How many nodes all aliases together may add; a few hundred bytes of nested aliases could stand for billions.
+    public static let maximumAliasedNodes = 10_000
+
+    /// Reads the document in `text`; returns nil if the text is empty.
+    public static func read(_ text: String) throws(YAMLError) -> YAMLNode? {
+        var parser = yaml_parser_t()
+        guard yaml_parser_initialize(&parser) == 1 else { throw YAMLError(nil, "out of memory") }
+        defer { yaml_parser_delete(&parser) }
+        var text = text
+        return try withUnsafeMutablePointer(to: &parser) { parser throws(YAMLError) in
+            // The bytes must stay in place until the parser has read all of them.
+            let result: Result<YAMLNode?, YAMLError> = text.withUTF8 { bytes in
+                yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
+                yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+                var composer = YAMLComposer(YAMLEvents(parser))
+                do throws(YAMLError) { return .success(try composer.document()) } catch { return .failure(error) }
+            }
+            return try result.get()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CYAML
+
+/// The events that libyaml's parser finds in a text, as Swift values.
+struct YAMLEvents {
+    enum Event {
+        /// The stream or a document begins or ends.
+        case documentStart, documentEnd, streamStart, streamEnd
+        case scalar(String, isPlain: Bool, anchor: String?)
+        case sequenceStart(anchor: String?)
+        case mappingStart(anchor: String?)
+        /// The end of a sequence or mapping.
+        case end
+        case alias(String)
+    }
+
+    private let parser: UnsafeMutablePointer<yaml_parser_t>
+
+    init(_ parser: UnsafeMutablePointer<yaml_parser_t>) { self.parser = parser }
+
+    /// The next event and where it begins.
+    func next() throws(YAMLError) -> (event: Event, mark: YAMLNode.Mark) {
+        var raw = yaml_event_t()
+        guard yaml_parser_parse(parser, &raw) == 1 else { throw failure }
+        defer { yaml_event_delete(&raw) }
+        let mark = YAMLNode.Mark(raw.start_mark)
+        return (try event(raw, at: mark), mark)
+    }
+
+    private func event(_ raw: yaml_event_t, at mark: YAMLNode.Mark) throws(YAMLError) -> Event {
+        switch raw.type {
+        case YAML_SCALAR_EVENT:
+            let scalar = raw.data.scalar
+            try refuseTag(scalar.tag, at: mark)
+            let text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
+            return .scalar(text, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE, anchor: string(scalar.anchor))
+        case YAML_SEQUENCE_START_EVENT:
+            try refuseTag(raw.data.sequence_start.tag, at: mark)
+            return .sequenceStart(anchor: string(raw.data.sequence_start.anchor))
+        case YAML_MAPPING_START_EVENT:
+            try refuseTag(raw.data.mapping_start.tag, at: mark)
+            return .mappingStart(anchor: string(raw.data.mapping_start.anchor))
+        case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT: return .end
+        case YAML_ALIAS_EVENT: return .alias(string(raw.data.alias.anchor) ?? "")
+        case YAML_DOCUMENT_START_EVENT: return .documentStart
+        case YAML_DOCUMENT_END_EVENT: return .documentEnd
+        case YAML_STREAM_START_EVENT: return .streamStart
+        default: return .streamEnd
+        }
+    }
+
+    private func refuseTag(_ tag: UnsafeMutablePointer<yaml_char_t>?, at mark: YAMLNode.Mark) throws(YAMLError) {
+        guard let tag = string(tag) else { return }
+        let name = tag.hasPrefix(Self.standardTags) ? "!!" + tag.dropFirst(Self.standardTags.count) : tag
+        throw YAMLError(mark, "the tag \(name) is not supported; remove it")
+    }
+
+    private static let standardTags = "tag:yaml.org,2002:"
+
+    private func string(_ bytes: UnsafeMutablePointer<yaml_char_t>?) -> String? {
+        bytes.map { String(cString: $0) }
+    }
+
+    /// What the parser stumbled over.
+    private var failure: YAMLError {
+        let state = parser.pointee
+        let problem = state.problem.map { String(cString: $0) } ?? "cannot be parsed"
+        switch state.error {
+        case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
+        case YAML_READER_ERROR: return YAMLError(YAMLNode.Mark(state.mark), problem)
+        default:
+            let context = state.context.map { "\(String(cString: $0)), " } ?? ""
+            return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)
+        }
+    }
+}
+
+extension YAMLNode.Mark {
+    fileprivate init(_ mark: yaml_mark_t) { self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1) }
+}

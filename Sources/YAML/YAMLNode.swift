@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A value of a YAML document and its place in the text.
+public struct YAMLNode: Sendable {
+    /// A place in a text.
+    public struct Mark: Hashable, Sendable {
+        /// The line, counted from 1.
+        public var line: Int
+        /// The column in characters, counted from 1.
+        public var column: Int
+    }
+
+    /// The three kinds of values.
+    public enum Content: Sendable {
+        /// A text. A plain one is written without quotation marks, so that it may stand for null, a number or true and false.
+        case scalar(String, isPlain: Bool)
+        case sequence([YAMLNode])
+        /// The members in the order of the text; keys are scalars, and no two are equal.
+        case mapping([(key: YAMLNode, value: YAMLNode)])
+    }
+
+    /// The value.
+    public let content: Content
+    /// Where it begins; for an alias, where the value that it stands for begins.
+    public let mark: Mark
+    /// The number of nodes that it consists of, itself included.
+    let size: Int
+
+    init(_ content: Content, mark: Mark) {
+        self.content = content
+        self.mark = mark
+        size =
+            switch content {
+            case .scalar: 1
+            case .sequence(let nodes): nodes.reduce(1) { $0 + $1.size }
+            case .mapping(let members): members.reduce(1) { $0 + $1.key.size + $1.value.size }
+            }
+    }
+
+    /// The text of a scalar; nil for other values.
+    public var string: String? {
+        if case .scalar(let text, _) = content { text } else { nil }
+    }
+
+    /// The values of a sequence; nil for other values.
+    public var sequence: [YAMLNode]? {
+        if case .sequence(let nodes) = content { nodes } else { nil }
+    }
+
+    /// The members of a mapping; nil for other values.
+    public var mapping: [(key: YAMLNode, value: YAMLNode)]? {
+        if case .mapping(let members) = content { members } else { nil }
+    }
+
+    /// Whether it is null: `~`, `null` or nothing, without quotation marks.
+    public var isNull: Bool {
+        guard case .scalar(let text, isPlain: true) = content else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(text)
+    }
+
+    /// The truth value of a plain `true`, `yes`, `on`, `false`, `no` or `off`, as in YAML 1.1; nil for other values.
+    public var bool: Bool? {
+        guard case .scalar(let text, isPlain: true) = content else { return nil }
+        switch text.lowercased() {
+        case "true", "yes", "on": return true
+        case "false", "no", "off": return false
+        default: return nil
+        }
+    }
+}

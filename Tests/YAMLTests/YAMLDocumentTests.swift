@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import YAML
+
+@Suite("Reading YAML") struct YAMLDocumentTests {
+    private func error(in text: String) -> YAMLError? {
+        do throws(YAMLError) {
+            _ = try YAMLDocument.read(text)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("values keep their places, and mappings their order")
+    func places() throws {
+        let root = try #require(try YAMLDocument.read("select: db\nservers:\n  web: { push: true }\n  db: [a, 'b']\n"))
+        let members = try #require(root.mapping)
+        #expect(members.map(\.key.string) == ["select", "servers"])
+        let servers = try #require(members[1].value.mapping)
+        #expect(servers.map(\.key.string) == ["web", "db"])
+        #expect(servers[1].key.mark == YAMLNode.Mark(line: 4, column: 3))
+        #expect(servers[1].value.sequence?.map(\.string) == ["a", "b"])
+        #expect(servers[1].value.sequence?[1].mark == YAMLNode.Mark(line: 4, column: 11))
+    }
+
+    @Test("quotation marks make a text of what would be null or true", arguments: ["~", "null", "", "true", "no"])
+    func plainAndQuoted(word: String) throws {
+        let members = try #require(try YAMLDocument.read("plain: \(word)\nquoted: '\(word)'")?.mapping)
+        #expect(members[0].value.isNull || members[0].value.bool != nil)
+        #expect(!members[1].value.isNull && members[1].value.bool == nil)
+        #expect(members[1].value.string == word)
+    }
+
+    @Test("an empty text has no document", arguments: ["", "\n", "# nothing\n", "---\n...\n"])
+    func empty(text: String) throws {
+        let node = try YAMLDocument.read(text)
+        #expect(node == nil || node?.isNull == true)
+    }
+
+    @Test("block texts, escapes and characters beyond ASCII are read as YAML says")
+    func texts() throws {
+        let text = "a: |\n  one\n  two\nb: \"\\u00e9\\n\"\nc: Zürich 🚦\n"
+        let members = try #require(try YAMLDocument.read(text)?.mapping)
+        #expect(members.map(\.value.string) == ["one\ntwo\n", "é\n", "Zürich 🚦"])
+    }
+
+    @Test("an alias stands for a value that was written before, with that value's place")
+    func aliases() throws {
+        let members = try #require(try YAMLDocument.read("a: &x [1, 2]\nb: *x\n")?.mapping)
+        #expect(members[1].value.sequence?.map(\.string) == ["1", "2"])
+        #expect(members[1].value.mark.line == 1)
+    }
+
+    @Test(
+        "an error names the place and says what to do",
+        arguments: [
+            ("a: 1\na: 2\n", 2, "duplicate key “a”"),
+            ("a: *x\n", 1, "unknown alias *x; define it before with &x"),
+            ("a: &x [*x]\n", 1, "unknown alias *x; define it before with &x"),
+            ("a: 1\n---\nb: 2\n", 2, "a second document begins; keep one"),
+            ("a: !!python/object 1\n", 1, "the tag !!python/object is not supported; remove it"),
+            ("a: !mine [1]\n", 1, "the tag !mine is not supported; remove it"),
+            ("? [a, b]\n: 1\n", 1, "a key must be a word or a text"),
+            ("a:\n\t- b\n", 2, "while scanning for the next token, found character that cannot start any token"),
+            ("a: [1, 2\n", 2, "while parsing a flow sequence, did not find expected ',' or ']'"),
+            ("a: \u{1}\n", 1, "control characters are not allowed"),
+        ])
+    func errors(text: String, line: Int, reason: String) {
+        #expect(error(in: text)?.reason == reason)
+        #expect(error(in: text)?.mark?.line == line)
+    }
+
+    @Test("values may be nested 32 levels deep, and not deeper")
+    func depth() {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        #expect(error(in: nested(32)) == nil)
+        #expect(error(in: nested(33))?.reason == "nested more than 32 levels deep")
+        #expect(error(in: nested(100_000)) != nil)
+    }
+
+    @Test("a few hundred bytes of aliases do not become billions of values, neither as values nor as keys")
+    func aliasBombs() {
+        var bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+        for level in 1...20 {
+            bomb += "a\(level): &a\(level) [\(Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", "))]\n"
+        }
+        #expect(error(in: bomb)?.reason == "aliases add more than 10000 values; write fewer")
+        #expect(error(in: "a: &a [x]\n? *a\n: 1\n")?.reason == "a key must be a word or a text")
+    }
+}
