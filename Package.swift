@@ -46,7 +46,8 @@ let package = Package(
         // No pkgConfig: it would link the shared library.
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: settings),
-        .target(name: "Systemd", dependencies: ["CSystemd", logging], swiftSettings: settings),
+        .target(name: "CExecutorHooks"),
+        .target(name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),

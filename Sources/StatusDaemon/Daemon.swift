@@ -35,14 +35,8 @@ public struct Daemon: Sendable {
     /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them.
     public static func prepare() { SignalSource.block(SignalService.signals) }
 
-    /// Runs until SIGTERM or SIGINT, and ends the process with its exit status.
-    ///
-    /// Not for an asynchronous `main`: that one, and `dispatchMain()`, let the main thread take signals that are blocked.
-    public func runAndExit() -> Never {
-        // There is nothing this task could be a child of; the process ends with it.
-        Task.detached { exit(await run()) }
-        while true { pause() }
-    }
+    /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.
+    public func runAndExit() -> Never { EventLoop.runProcess { await run() } }
 
     /// Runs until SIGTERM or SIGINT; returns the exit status.
     ///
@@ -68,8 +62,6 @@ public struct Daemon: Sendable {
 
     private func start() async throws {
         raiseDescriptorLimit()
-        // Dispatch, which counts the time for tasks, makes its own descriptors now, and does not stop the daemon later for want of them.
-        try await Task.sleep(for: .nanoseconds(1))
         let loader = ConfigurationLoader(location: location)
         let loaded = try loader.load()
         for problem in loaded.problems { logger.log(problem) }

@@ -57,8 +57,10 @@ final class Reloader {
         if waiting.isEmpty { isRunning = false } else { waiting.removeFirst().resume() }
     }
 
-    /// Reads the files off the loop, which never waits for a disk.
-    @concurrent private nonisolated func read() async -> Result<LoadedConfiguration, Problem> {
-        do throws(Problem) { return .success(try loader.load()) } catch { return .failure(error) }
+    /// Reads the files on another thread, since the loop must not wait for a disk.
+    private func read() async -> Result<LoadedConfiguration, Problem> {
+        await BlockingThread.run { [loader] in
+            do throws(Problem) { return .success(try loader.load()) } catch { return .failure(error) }
+        }
     }
 }

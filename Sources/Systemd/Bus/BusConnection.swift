@@ -37,6 +37,7 @@ final class BusConnection {
         self.lost = lost
         sd_bus_set_exit_on_disconnect(bus, 0)
         let attached = sd_bus_attach_event(bus, EventLoop.executor.event, Int32(SD_EVENT_PRIORITY_NORMAL))
+        EventLoop.executor.attachedBuses += 1
         guard attached >= 0 else { throw SystemdError(errno: -attached, "cannot wait for the system bus") }
         addMatch(Self.disconnected) { [weak self] message in
             guard message.sender == Self.localName else { return }
@@ -103,7 +104,10 @@ final class BusConnection {
         matches.removeAll()
         calls.removeAll()
         // Later, because the caller may be one that the bus is calling. Nothing is flushed: that would wait.
-        EventLoop.atEndOfTurn { _ = sd_bus_close_unref(bus) }
+        EventLoop.atEndOfTurn {
+            _ = sd_bus_close_unref(bus)
+            EventLoop.executor.attachedBuses -= 1
+        }
     }
 
     private func loseLater(_ reason: String) {

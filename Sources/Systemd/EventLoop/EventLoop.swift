@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The event loop: sd-event(3) on a thread of its own, which is the executor of this global actor.
+import Glibc
+
+/// The event loop: one thread that waits for descriptors and for sd-event(3), and is the executor of this global actor.
 ///
 /// Whatever owns a descriptor is isolated to it, so what comes in is handled on the loop's thread without a hop and without a lock.
 /// Nothing on it may wait: a call that blocks holds up everything, and the watchdog notices.
@@ -9,8 +11,25 @@ public actor EventLoop {
     /// The one loop of the process.
     public static let shared = EventLoop()
 
-    /// The loop's thread.
-    static let executor = EventLoopExecutor()
+    /// The loop, which begins with its first use: on a thread of its own, or on that of ``runProcess(_:)``.
+    static let executor = {
+        let executor = EventLoopExecutor()
+        if !isEventLoopThread { executor.startThread() }
+        return executor
+    }()
+
+    /// Runs a whole process on the loop: makes the caller's thread the loop's, runs `body` there, and exits with the status it returns.
+    ///
+    /// All tasks run on this one thread, whatever they are isolated to; a process that does nothing else has no other thread. What
+    /// blocks has to run elsewhere (``BlockingThread``). Must be called by the main thread, before the first task and the first use of
+    /// the loop.
+    public nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
+        becomeEventLoopThread()
+        GlobalExecutor.install()
+        // It cannot be the child of another task: the process ends with it.
+        Task { exit(await body()) }
+        executor.run()
+    }
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { Self.executor.asUnownedSerialExecutor() }
 

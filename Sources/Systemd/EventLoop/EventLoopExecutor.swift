@@ -4,16 +4,19 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// The thread that runs sd-event's loop and, between two events, the jobs of Swift's concurrency.
+/// The thread that waits for descriptors and for sd-event's sources, and runs the jobs of Swift's concurrency in between.
 ///
-/// No `TaskExecutor`: an actor's job that is run as one of a task that prefers the executor is put back behind all others by each
-/// asynchronous function it enters, even by `withCheckedContinuation` (<https://github.com/swiftlang/swift/issues/85668>).
+/// It is not a `TaskExecutor`: each asynchronous function that is entered would put an actor's job, run as one of a task that prefers
+/// the executor, back behind all others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
-/// Unchecked: `event` and `endOfTurn` are used on the thread alone; the rest never changes or is behind a lock.
+/// Unchecked: what the comments say is used on the thread only; the rest never changes or is behind a lock.
 public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
-    /// A job of Swift's, or a closure of `EventLoop.perform`.
     private enum Job {
-        case swift(UnownedJob)
+        /// A job of an actor whose executor this is.
+        case isolated(UnownedJob)
+        /// A job of Swift's global executor (``EventLoop/runProcess(_:)``).
+        case concurrent(UnownedJob)
+        /// A closure of ``EventLoop/perform(_:)``.
         case closure(@EventLoop @Sendable () -> Void)
     }
 
@@ -28,12 +31,15 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     private let inbox = Mutex(Inbox())
     private let wakeUp: Int32
-    /// The sd-event loop, to add sources to; on the thread only.
-    let event: OpaquePointer
-    /// What `IOSource`s watch; on the thread only.
+    private let sdEvent: OpaquePointer
+    /// What ``IOSource``s watch, and what the loop itself waits for; on the thread only.
     let pollSet = PollSet()
-    /// What `EventLoop.atEndOfTurn` collected; on the thread only.
+    /// What ``EventLoop/atEndOfTurn(_:)`` collected; on the thread only.
     var endOfTurn: [() -> Void] = []
+    /// Whether sd-event must look at its sources before the loop waits; on the thread only.
+    private var mustPrepare = true
+    /// The number of buses attached to sd-event, which change their sources at any time; on the thread only.
+    var attachedBuses = 0
 
     init() {
         var event: OpaquePointer?
@@ -42,23 +48,39 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         guard created >= 0, let event, wakeUp >= 0 else {
             preconditionFailure("no event loop: out of descriptors or memory")
         }
-        self.event = event
-        let added = min(
-            sd_event_add_io(event, nil, wakeUp, EPOLLIN.rawValue, drainWakeUp, nil),
-            sd_event_add_io(
-                event, nil, pollSet.descriptor, EPOLLIN.rawValue, pollSetCallback,
-                Unmanaged.passUnretained(pollSet).toOpaque()))
+        sdEvent = event
+        let failure = max(
+            pollSet.control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, place: PollSet.wakeUpPlace),
+            pollSet.control(EPOLL_CTL_ADD, sd_event_get_fd(event), EPOLLIN.rawValue, place: PollSet.sdEventPlace))
+        precondition(failure == 0, "no event loop: out of memory")
+    }
+
+    /// sd-event, for adding a source; on the thread only.
+    var event: OpaquePointer {
+        sourceChanged()
+        return sdEvent
+    }
+
+    /// Notes that a source of sd-event changed, so that sd-event looks at it before the loop waits; on the thread only.
+    func sourceChanged() { mustPrepare = true }
+
+    /// Runs the loop on a thread of its own.
+    func startThread() {
         var thread = pthread_t()
         let started = pthread_create(&thread, nil, runEventLoop, Unmanaged.passRetained(self).toOpaque())
-        precondition(added >= 0 && started == 0, "no event loop: the thread does not start")
+        precondition(started == 0, "no event loop: the thread does not start")
     }
+
+    // MARK: Jobs
 
     /// Whether the caller is on the loop's thread.
     public var isCurrent: Bool { isEventLoopThread }
 
-    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.swift(UnownedJob(job))) }
+    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.isolated(UnownedJob(job))) }
 
     func enqueue(_ body: @escaping @EventLoop @Sendable () -> Void) { enqueue(.closure(body)) }
+
+    func enqueueConcurrent(_ job: UnownedJob) { enqueue(.concurrent(job)) }
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
@@ -75,22 +97,36 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         if mustWake { eventfd_write(wakeUp, 1) }
     }
 
+    // MARK: The loop
+
     /// The thread's whole life.
-    func run() {
+    func run() -> Never {
         var round: [Job] = []
         while true {
             repeat {
                 runJobs(&round)
                 runEndOfTurn()
             } while !endOfTurn.isEmpty
+            // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
+            let hasDispatched = (mustPrepare || attachedBuses > 0) && dispatchSDEvent()
             let mayWait = inbox.withLock { inbox in
-                inbox.isAsleep = inbox.jobs.isEmpty
+                inbox.isAsleep = inbox.jobs.isEmpty && !hasDispatched
                 return inbox.isAsleep
             }
-            let result = sd_event_run(event, mayWait ? UInt64.max : 0)
-            precondition(result >= 0, "the event loop fails: \(String(cString: strerror(-result)))")
+            if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
             if mayWait { inbox.withLock { $0.isAsleep = false } }
+            pollSet.dispatch(wakeUp: wakeUp)
         }
+    }
+
+    /// Has sd-event look at its sources and dispatch one that is due; returns whether there was one.
+    private func dispatchSDEvent() -> Bool {
+        mustPrepare = false
+        let result = sd_event_run(sdEvent, 0)
+        precondition(result >= 0, "the event loop fails: \(String(cString: strerror(-result)))")
+        // Another one may be due.
+        if result > 0 { mustPrepare = true }
+        return result > 0
     }
 
     private func runJobs(_ round: inout [Job]) {
@@ -106,8 +142,8 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     private func run(_ job: Job) {
         switch job {
-        case .swift(let job):
-            job.runSynchronously(on: asUnownedSerialExecutor())
+        case .isolated(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+        case .concurrent(let job): job.runSynchronously(on: .concurrent)
         case .closure(let body): EventLoop.assumeIsolated(body)
         }
     }

@@ -14,27 +14,13 @@ var isEventLoopThread: Bool { pthread_self() == eventLoopThread.load(ordering: .
 
 func runEventLoop(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let context else { return nil }
-    eventLoopThread.store(pthread_self(), ordering: .relaxed)
+    becomeEventLoopThread()
     pthread_setname_np(pthread_self(), "sd-event")
     Unmanaged<EventLoopExecutor>.fromOpaque(context).takeRetainedValue().run()
-    return nil
 }
 
-func drainWakeUp(
-    _ source: OpaquePointer?, _ descriptor: Int32, _ events: UInt32, _ context: UnsafeMutableRawPointer?
-) -> Int32 {
-    var count: UInt64 = 0
-    eventfd_read(descriptor, &count)
-    return 0
-}
-
-func pollSetCallback(
-    _ source: OpaquePointer?, _ descriptor: Int32, _ events: UInt32, _ context: UnsafeMutableRawPointer?
-) -> Int32 {
-    guard let context else { return 0 }
-    Unmanaged<PollSet>.fromOpaque(context).takeUnretainedValue().dispatch()
-    return 0
-}
+/// Makes the caller's thread the event loop's.
+func becomeEventLoopThread() { eventLoopThread.store(pthread_self(), ordering: .relaxed) }
 
 func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMutableRawPointer?) -> Int32 {
     guard let context else { return 0 }

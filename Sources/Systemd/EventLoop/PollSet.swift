@@ -3,9 +3,9 @@
 import CSystemd
 import Glibc
 
-/// The descriptors that ``IOSource``s watch: an epoll set of its own, which is one source of sd-event's loop.
+/// All descriptors that the loop waits for: those of ``IOSource``s, sd-event's own, and the one that wakes the loop.
 ///
-/// sd-event asks the kernel for all that is ready, handles one of it, and asks for all again: with a thousand busy clients that is
+/// sd-event would ask the kernel for all that is ready, handle one of it, and ask for all again: with a thousand busy clients that is
 /// a thousand times the work. Here up to 64 ready descriptors are handled each time the kernel is asked, in the order in which
 /// they became ready, and those that stay ready go to the end of the line.
 ///
@@ -19,12 +19,16 @@ final class PollSet {
         var generation: UInt32 = 0
     }
 
-    /// The epoll set; readable while something in it is ready.
-    let descriptor: Int32
+    /// The place of the descriptor that wakes the loop.
+    static let wakeUpPlace = UInt64.max
+    /// The place of sd-event's descriptor.
+    static let sdEventPlace = UInt64.max - 1
 
+    private let descriptor: Int32
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
     private var ready = [epoll_event](repeating: epoll_event(), count: batch)
+    private var readyCount = 0
 
     init() {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -53,14 +57,25 @@ final class PollSet {
         return epoll_ctl(self.descriptor, operation, descriptor, &event) == 0 ? 0 : errno
     }
 
-    /// Calls the handlers of what is ready.
-    func dispatch() {
+    /// Asks the kernel what is ready, and waits for it if it may; returns whether sd-event has a source that is ready.
+    func wait(mayWait: Bool) -> Bool {
         let count = ready.withUnsafeMutableBufferPointer {
-            epoll_wait(descriptor, $0.baseAddress, Int32($0.count), 0)
+            epoll_wait(descriptor, $0.baseAddress, Int32($0.count), mayWait ? -1 : 0)
         }
-        guard count > 0 else { return }
-        for index in 0..<Int(count) {
+        readyCount = max(0, Int(count))
+        for index in 0..<readyCount where ready[index].data.u64 == Self.sdEventPlace { return true }
+        return false
+    }
+
+    /// Calls the handlers of the sources that ``wait(mayWait:)`` found ready.
+    func dispatch(wakeUp: Int32) {
+        for index in 0..<readyCount {
             let place = ready[index].data.u64
+            if place >= Self.sdEventPlace {
+                var count: UInt64 = 0
+                if place == Self.wakeUpPlace { eventfd_read(wakeUp, &count) }
+                continue
+            }
             let slot = slots[Int(place & 0xFFFF_FFFF)]
             // A handler before this one may have cancelled the source.
             guard UInt64(slot.generation) == place >> 32, let source = slot.source else { continue }

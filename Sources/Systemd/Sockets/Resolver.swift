@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
-import Synchronization
-
-/// Runs the system's resolver, which may wait for as long as it likes, on threads that nothing else needs.
-///
-/// Those of Swift's tasks would be the wrong ones: a few names whose servers do not answer would hold up all tasks.
+/// Runs the system's resolver, which may wait for as long as it likes, on a bounded number of threads.
 @EventLoop
 final class Resolver {
     static let shared = Resolver()
@@ -33,36 +28,11 @@ final class Resolver {
     private func start() {
         guard running < Self.threads, !line.isEmpty else { return }
         running += 1
-        Thread(line.removeFirst()).start()
+        BlockingThread.start(line.removeFirst())
     }
 
     private func ended() {
         running -= 1
         start()
     }
-}
-
-/// One run of a closure on a thread that ends with it.
-private final class Thread: Sendable {
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    /// Where there can be no thread, it is run here: rather late than never.
-    func start() {
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(self)
-        guard pthread_create(&thread, nil, runResolverThread, context.toOpaque()) == 0 else {
-            context.release()
-            return body()
-        }
-        pthread_detach(thread)
-    }
-
-    func run() { body() }
-}
-
-private func runResolverThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    if let context { Unmanaged<Thread>.fromOpaque(context).takeRetainedValue().run() }
-    return nil
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A thread for one function that may block, such as one that reads files.
+///
+/// Neither the loop's thread nor those that run Swift's tasks may wait; a few that did would hold up everything.
+public enum BlockingThread {
+    /// Runs `body` on a thread of its own and returns its result.
+    ///
+    /// The task is not cancelled while it waits: whether `body` has ended is known only when it has.
+    public static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            start { continuation.resume(returning: body()) }
+        }
+    }
+
+    /// Runs `body` on a thread of its own; on the caller's if there cannot be another.
+    static func start(_ body: @escaping @Sendable () -> Void) {
+        let context = Unmanaged.passRetained(Body(run: body))
+        var thread = pthread_t()
+        if pthread_create(&thread, nil, runBlockingThread, context.toOpaque()) == 0 {
+            pthread_detach(thread)
+        } else {
+            context.takeRetainedValue().run()
+        }
+    }
+
+    fileprivate final class Body: Sendable {
+        let run: @Sendable () -> Void
+
+        init(run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+}
+
+private func runBlockingThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let context { Unmanaged<BlockingThread.Body>.fromOpaque(context).takeRetainedValue().run() }
+    return nil
+}
