@@ -33,38 +33,70 @@ struct statusd_credentials {
 
 enum { STATUSD_MAX_DESCRIPTORS = 253 }; /* SCM_MAX_FD: the kernel sends no more in one message */
 
+/* A datagram that was received, beside its bytes. */
 struct statusd_received {
+    size_t length;
     struct statusd_credentials credentials; /* pid 0: none came along */
     int32_t descriptors[STATUSD_MAX_DESCRIPTORS];
     uint32_t descriptor_count;
     int32_t flags;
 };
 
-/* recvmsg(2) with the CMSG_ macros: the number of bytes, or a negative errno. Every descriptor that came along is in `out`. */
-static inline long statusd_receive(int fd, void *buffer, size_t size, struct statusd_received *out) {
+enum { STATUSD_BATCH = 16 };
+
+/* recvmmsg(2) and its structure, which the headers show to those only who define _GNU_SOURCE. */
+struct statusd_mmsghdr {
+    struct msghdr header;
+    unsigned int length;
+};
+extern int recvmmsg(int fd, struct statusd_mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
+
+/* Room for a batch of datagrams and what comes along with each. */
+struct statusd_batch {
+    struct statusd_mmsghdr messages[STATUSD_BATCH];
+    struct iovec vectors[STATUSD_BATCH];
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(struct statusd_credentials)) + CMSG_SPACE(sizeof(int) * STATUSD_MAX_DESCRIPTORS)];
-    } control;
-    struct iovec vector = { buffer, size };
-    struct msghdr message = {
-        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
-    };
-    long count;
-    do count = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); while (count < 0 && errno == EINTR);
-    out->descriptor_count = 0;
+    } control[STATUSD_BATCH];
+};
+
+/* Prepares a batch whose datagrams go into `buffer`, `size` bytes each. */
+static inline void statusd_batch_prepare(struct statusd_batch *batch, void *buffer, size_t size) {
+    memset(batch, 0, sizeof *batch);
+    for (int i = 0; i < STATUSD_BATCH; i++) {
+        batch->vectors[i] = (struct iovec){ (char *)buffer + i * size, size };
+        batch->messages[i].header.msg_iov = &batch->vectors[i];
+        batch->messages[i].header.msg_iovlen = 1;
+        batch->messages[i].header.msg_control = &batch->control[i];
+    }
+}
+
+/* Receives what is there, without waiting: the number of datagrams, or a negative errno. */
+static inline int statusd_batch_receive(int fd, struct statusd_batch *batch) {
+    int count;
+    for (int i = 0; i < STATUSD_BATCH; i++)
+        batch->messages[i].header.msg_controllen = sizeof batch->control[i];
+    do count = recvmmsg(fd, batch->messages, STATUSD_BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
+    while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+/* Takes a datagram out of a batch: its length, who sent it, and every descriptor that came along. */
+static inline void statusd_batch_take(struct statusd_batch *batch, int i, struct statusd_received *out) {
+    struct msghdr *message = &batch->messages[i].header;
+    out->length = batch->messages[i].length;
+    out->flags = message->msg_flags;
     out->credentials.pid = 0;
-    out->flags = message.msg_flags;
-    if (count < 0) return -errno;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    out->descriptor_count = 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
         if (header->cmsg_level != SOL_SOCKET) continue;
         if (header->cmsg_type == 0x02 /* SCM_CREDENTIALS */)
             memcpy(&out->credentials, CMSG_DATA(header), sizeof out->credentials);
         if (header->cmsg_type == SCM_RIGHTS) {
             size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-            for (size_t i = 0; i < number && out->descriptor_count < STATUSD_MAX_DESCRIPTORS; i++)
-                memcpy(&out->descriptors[out->descriptor_count++], CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+            for (size_t k = 0; k < number && out->descriptor_count < STATUSD_MAX_DESCRIPTORS; k++)
+                memcpy(&out->descriptors[out->descriptor_count++], CMSG_DATA(header) + k * sizeof(int), sizeof(int));
         }
     }
-    return count;
 }

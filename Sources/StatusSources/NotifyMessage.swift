@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// What one datagram of sd_notify(3) says, as far as it is about a status.
 struct NotifyMessage: Equatable {
     /// Where the program is in its life.
@@ -26,26 +28,54 @@ struct NotifyMessage: Equatable {
     ///
     /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
     init(_ bytes: UnsafeRawBufferPointer) {
-        for line in bytes.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == 0 }) {
-            guard let equals = line.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            // What is no UTF-8 is repaired: the sender cannot be told.
-            take(
-                String(decoding: line[..<equals], as: UTF8.self),
-                String(decoding: line[line.index(after: equals)...], as: UTF8.self))
+        var start = 0
+        while start < bytes.count {
+            var end = start
+            while end < bytes.count, bytes[end] != UInt8(ascii: "\n"), bytes[end] != 0 { end &+= 1 }
+            take(Line(bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<end])))
+            start = end + 1
         }
     }
 
-    private mutating func take(_ name: String, _ value: String) {
-        switch (name, value) {
-        case ("STATUS", _): status = value
-        case ("READY", "1"): condition = .ready
-        case ("RELOADING", "1"): condition = .reloading
-        case ("STOPPING", "1"): condition = .stopping
-        case ("WATCHDOG", "1"): isAlive = true
-        case ("WATCHDOG", "trigger"): condition = .unwell
-        case ("WATCHDOG_USEC", _): if let number = UInt64(value) { watchdogTime = Self.watchdogTime(number) }
-        case ("ERRNO", _): if let number = Int32(value), number > 0 { condition = .failed(number) }
-        default: break
+    private mutating func take(_ line: Line) {
+        if let text = line.value(of: "STATUS=") {
+            status = text
+        } else if line == "READY=1" {
+            condition = .ready
+        } else if line == "RELOADING=1" {
+            condition = .reloading
+        } else if line == "STOPPING=1" {
+            condition = .stopping
+        } else if line == "WATCHDOG=1" {
+            isAlive = true
+        } else if line == "WATCHDOG=trigger" {
+            condition = .unwell
+        } else if let number = line.value(of: "WATCHDOG_USEC=").flatMap({ UInt64($0) }) {
+            watchdogTime = Self.watchdogTime(number)
+        } else if let number = line.value(of: "ERRNO=").flatMap({ Int32($0) }), number > 0 {
+            condition = .failed(number)
+        }
+    }
+
+    /// One line of a datagram, in its memory.
+    private struct Line {
+        let bytes: UnsafeRawBufferPointer
+
+        /// The text behind a name and its equals sign; nil if the line begins with another name.
+        ///
+        /// Invalid UTF-8 is repaired, because the sender cannot be told.
+        func value(of name: StaticString) -> String? {
+            guard begins(with: name) else { return nil }
+            return String(decoding: bytes[name.utf8CodeUnitCount...], as: UTF8.self)
+        }
+
+        static func == (line: Line, text: StaticString) -> Bool {
+            line.bytes.count == text.utf8CodeUnitCount && line.begins(with: text)
+        }
+
+        private func begins(with text: StaticString) -> Bool {
+            guard let start = bytes.baseAddress, bytes.count >= text.utf8CodeUnitCount else { return false }
+            return memcmp(start, text.utf8Start, text.utf8CodeUnitCount) == 0
         }
     }
 

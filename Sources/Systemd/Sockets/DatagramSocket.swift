@@ -21,8 +21,7 @@ public struct Datagram: ~Copyable {
 @EventLoop
 public final class DatagramSocket {
     /// So that one busy sender does not starve the others.
-    private static let datagramsPerWake = 64
-    private static let bufferSize = 65_536
+    private static let batchesPerWake = 4
 
     private let descriptor: OwnedDescriptor
     private var source: IOSource?
@@ -51,36 +50,10 @@ public final class DatagramSocket {
     }
 
     private func receive() {
-        withUnsafeTemporaryAllocation(byteCount: Self.bufferSize, alignment: 16) { buffer in
-            for _ in 0..<Self.datagramsPerWake {
-                guard let handler, receiveOne(buffer, handler) else { return }
-            }
-        }
-    }
-
-    /// Returns whether there may be another one.
-    private func receiveOne(
-        _ buffer: UnsafeMutableRawBufferPointer, _ handler: @EventLoop (borrowing Datagram) -> Void
-    ) -> Bool {
-        var received = statusd_received()
-        let count = statusd_receive(descriptor.rawValue, buffer.baseAddress, buffer.count, &received)
-        guard count >= 0 else { return false }
-        let sender = received.credentials
-        handler(
-            Datagram(
-                bytes: UnsafeRawBufferPointer(rebasing: buffer[..<count]),
-                credentials: sender.pid == 0
-                    ? nil : PeerCredentials(processID: sender.pid, userID: sender.uid, groupID: sender.gid),
-                descriptors: Self.adopt(&received),
-                isTruncated: received.flags & Int32(MSG_TRUNC) != 0))
-        return true
-    }
-
-    private static func adopt(_ received: inout statusd_received) -> [OwnedDescriptor] {
-        guard received.descriptor_count > 0 else { return [] }
-        let count = Int(received.descriptor_count)
-        return withUnsafeBytes(of: &received.descriptors) { bytes in
-            bytes.bindMemory(to: Int32.self).prefix(count).map { OwnedDescriptor(adopting: $0) }
+        for _ in 0..<Self.batchesPerWake {
+            let count = DatagramBatch.shared.receive(from: descriptor.rawValue)
+            for index in 0..<count { DatagramBatch.shared.withDatagram(index) { handler?($0) } }
+            if count < DatagramBatch.capacity { return }
         }
     }
 }
