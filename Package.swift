@@ -14,7 +14,6 @@ let settings: [SwiftSetting] = [
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
@@ -30,7 +29,6 @@ let package = Package(
         .executable(name: "statusctl", targets: ["statusctl"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -46,6 +44,7 @@ let package = Package(
         // No pkgConfig: it would link the shared library.
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: settings),
+        .target(name: "Arguments", swiftSettings: settings),
         .target(name: "CExecutorHooks"),
         .target(name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
@@ -70,11 +69,12 @@ let package = Package(
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Systemd", "Varlink", "StatusModel", "StatusInterface", "StatusConfiguration", arguments,
+                "Arguments", "Systemd", "Varlink", "StatusModel", "StatusInterface", "StatusConfiguration",
             ],
             swiftSettings: settings),
         .executableTarget(
-            name: "statusd", dependencies: ["Systemd", "StatusInterface", "StatusDaemon", logging, arguments],
+            name: "statusd",
+            dependencies: ["Arguments", "Systemd", "StatusModel", "StatusInterface", "StatusDaemon", logging],
             swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
         .target(
@@ -87,6 +87,7 @@ let package = Package(
             name: "NotificationStreamsFoundationTests",
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"],
             swiftSettings: settings),
+        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], swiftSettings: settings),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: settings),
         .testTarget(name: "SystemdTests", dependencies: ["Systemd", logging], swiftSettings: settings),
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),

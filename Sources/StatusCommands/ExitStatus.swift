@@ -34,7 +34,8 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
 
     /// The table as `--help` shows it.
     static var table: String {
-        "EXIT STATUS:\n" + allCases.map { "  \($0.rawValue)\t\($0.meaning)" }.joined(separator: "\n")
+        "Exit status:\n"
+            + allCases.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
     }
 
     /// The status for an error reply, by the error's name.

@@ -1,73 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Arguments
 import Glibc
 import StatusInterface
+import StatusModel
 import Systemd
 
-/// What all commands have.
-struct Options: ParsableArguments {
-    @Flag(help: "Write JSON: one object, or one object a line for streams; errors, too.")
-    var json = false
+/// The options that several commands have.
+enum Options {
+    static let json = Flag("json", help: "Write JSON: one object, or one object a line for streams; errors, too.")
 
-    /// Puts options that all commands have, and that stand before the command, behind it, where they are read.
-    static func behindCommand(_ arguments: [String]) -> [String] {
-        var rest = arguments[...]
-        var options: [String] = []
-        while let option = rest.first, option == "--json" || option == "--address" || option.hasPrefix("--address=") {
-            let length = option == "--address" ? 2 : 1
-            options += rest.prefix(length)
-            rest = rest.dropFirst(length)
-        }
-        return rest.prefix(1) + options + rest.dropFirst()
+    static let address = Option<UnixAddress?>(
+        "address", value: "unix:/path",
+        help: "Ask the daemon at this address (default: $STATUSD_ADDRESS, else the usual place).", default: nil
+    ) { text throws(InvalidValue) in
+        do throws(SystemdError) { return try UnixAddress(parsing: text) } catch { throw InvalidValue(error.message) }
     }
 
-    var terminal: Terminal { Terminal(isJSON: json, environment: ProcessEnvironment.current) }
+    static let all = Flag("all", help: "Follow every server.")
 
-    /// Runs a command's work; what it throws is told, and becomes the exit status.
-    func perform(_ work: (Terminal) async throws -> Void) async throws {
-        // A reader that goes away is noticed where something is written, not by a signal.
-        signal(SIGPIPE, SIG_IGN)
-        let terminal = terminal
-        do {
-            try await work(terminal)
-        } catch let exit as ExitCode {
-            throw exit
-        } catch {
-            let failure = CommandFailure(error, address: nil)
-            terminal.failure(failure)
-            throw ExitCode(failure.status.rawValue)
+    /// A server's name, which must be one.
+    static func serverName(help: String = "The server's name.") -> Argument<ServerName> {
+        .required("name", help: help, completion: .servers) { text throws(InvalidValue) in
+            guard let name = ServerName(text) else { throw InvalidValue("must be \(ServerName.rule)") }
+            return name
+        }
+    }
+
+    /// A server's name that may be left out; the daemon says whether it is one.
+    static let anyServer = Argument<String?>.optional("name", help: "The server's name.", completion: .servers)
+
+    /// An option whose value is a level.
+    static func level<Value: Sendable>(
+        help: String, default value: Value, _ make: @escaping @Sendable (Level) -> Value
+    ) -> Option<Value> {
+        let words = Level.allCases.map(\.rawValue)
+        return Option("level", value: "LEVEL", help: help, default: value, completion: .words(words)) {
+            text throws(InvalidValue) in
+            guard let level = Level(rawValue: text) else {
+                throw InvalidValue("must be \(words.dropLast().joined(separator: ", ")) or \(words.last ?? "")")
+            }
+            return make(level)
         }
     }
 }
 
-/// What commands that ask the daemon have.
-struct ClientOptions: ParsableArguments {
-    @OptionGroup var common: Options
-
-    @Option(
-        help: ArgumentHelp(
-            "Ask the daemon at this address (default: $STATUSD_ADDRESS, else the usual place).", valueName: "unix:/path"
-        ))
-    var address: String?
-
-    /// Runs a command's work with a client.
-    func perform(_ work: (MonitorClient, Terminal) async throws -> Void) async throws {
-        try await common.perform { terminal in
-            let address = try resolvedAddress()
-            do {
-                try await work(try await MonitorClient.connect(to: address), terminal)
-            } catch let exit as ExitCode {
-                throw exit
-            } catch {
-                throw CommandFailure(error, address: address)
-            }
-        }
-    }
-
-    func resolvedAddress() throws -> UnixAddress {
-        if let address { return try UnixAddress(parsing: address) }
-        return try MonitorAddress.standard(
-            environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
+extension Completion {
+    /// The names of the daemon's servers; none if it cannot be asked.
+    static let servers = Completion.dynamic {
+        guard let client = try? await ClientCommand.connect(address: nil) else { return [] }
+        return (try? await client.list().map(\.name.rawValue)) ?? []
     }
 }

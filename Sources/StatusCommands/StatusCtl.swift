@@ -1,44 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
+import Arguments
+import Glibc
 import StatusInterface
 import StatusModel
 import Systemd
 
 /// The command line of statusctl.
-public struct StatusCtl: AsyncParsableCommand {
-    public static let configuration = CommandConfiguration(
-        commandName: "statusctl", abstract: "Ask statusd how servers are doing, and tell it.",
-        discussion: ExitStatus.table, version: MonitorVersion.current,
+public enum StatusCtl {
+    static let program = Command<ExitStatus>(
+        "statusctl", abstract: "Ask statusd how servers are doing, and tell it.", discussion: ExitStatus.table,
         subcommands: [
-            ListCommand.self, StatusCommand.self, WatchCommand.self, SelectCommand.self, PostCommand.self,
-            RefreshCommand.self, WaitCommand.self, ReloadCommand.self, VerifyCommand.self,
+            ListCommand.command, StatusCommand.command, WatchCommand.command, SelectCommand.command,
+            PostCommand.command, RefreshCommand.command, WaitCommand.command, ReloadCommand.command,
+            VerifyCommand.command,
         ])
 
-    /// A command that is not parsed yet.
-    public init() {}
+    static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)
 
-    /// Parses the arguments, runs the command and ends the process with its exit status.
-    public static func start(_ arguments: [String]) async {
-        let arguments = Options.behindCommand(arguments)
-        do {
-            var command = try parseAsRoot(arguments)
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
-            } else {
-                try command.run()
+    /// Reads the words behind the program's name, runs the command, and ends the process with its exit status.
+    ///
+    /// The process has one thread, the event loop's.
+    public static func start(_ words: [String]) -> Never {
+        do throws(UsageError) {
+            switch try parser.parse(words) {
+            case .show(let text):
+                Terminal(isJSON: false, environment: [:]).line(text)
+                exit(ExitStatus.done.rawValue)
+            case .complete(let words):
+                EventLoop.runProcess {
+                    let terminal = Terminal(isJSON: false, environment: [:])
+                    for line in await parser.candidates(for: words) { terminal.line(line) }
+                    return ExitStatus.done.rawValue
+                }
+            case .run(let command, let arguments):
+                // A reader that goes away is noticed when something is written, not by a signal.
+                signal(SIGPIPE, SIG_IGN)
+                EventLoop.runProcess { await run(command, arguments).rawValue }
             }
         } catch {
-            end(error, arguments)
+            end(error, isJSON: CommandParser<ExitStatus>.asks(for: Options.json, words))
         }
     }
 
-    /// With `--json` wrong usage is told as JSON, too; all else is told as usual.
-    private static func end(_ error: any Error, _ arguments: [String]) -> Never {
-        let status = exitCode(for: error)
-        guard status == .validationFailure, arguments.contains("--json") else { exit(withError: error) }
-        let terminal = Terminal(isJSON: true, environment: ProcessEnvironment.current)
-        terminal.failure(CommandFailure(.usage, "Usage", VisibleText.escape(message(for: error))))
-        exit(withError: ExitCode(ExitStatus.usage.rawValue))
+    private static func run(_ command: Command<ExitStatus>, _ arguments: ParsedArguments) async -> ExitStatus {
+        do {
+            return try await command.run?(arguments) ?? .done
+        } catch {
+            let failure = CommandFailure(error, address: nil)
+            Terminal(arguments).failure(failure)
+            return failure.status
+        }
+    }
+
+    private static func end(_ error: UsageError, isJSON: Bool) -> Never {
+        let terminal = Terminal(isJSON: isJSON, environment: ProcessEnvironment.current)
+        let reason = VisibleText.escape(error.reason)
+        terminal.failure(CommandFailure(.usage, "Usage", isJSON ? reason : "\(reason)\n\(error.usage)"))
+        exit(ExitStatus.usage.rawValue)
     }
 }

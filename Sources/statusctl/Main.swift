@@ -5,7 +5,5 @@ import StatusCommands
 /// The command-line tool.
 @main
 enum Main {
-    static func main() async {
-        await StatusCtl.start(Array(CommandLine.arguments.dropFirst()))
-    }
+    static func main() { StatusCtl.start(Array(CommandLine.arguments.dropFirst())) }
 }

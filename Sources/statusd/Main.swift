@@ -1,32 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Arguments
+import Glibc
 import Logging
 import StatusDaemon
 import StatusInterface
+import StatusModel
 import Systemd
 
 /// The command line of the daemon.
 @main
-struct Main: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "statusd", abstract: "Follows the status of servers, one of them selected at a time.",
-        discussion: "Exit status: 0 stopped as asked, 1 failed, 64 usage, 78 configuration wrong.",
-        version: MonitorVersion.current)
+enum Main {
+    private static let config = Option<String?>(
+        "config", value: "PATH", help: "Read this file, or statusd.yaml and conf.d/ in this directory.", default: nil,
+        completion: .files
+    ) { $0 }
 
-    @Option(help: ArgumentHelp("Read this file, or statusd.yaml and conf.d/ in this directory.", valueName: "path"))
-    var config: String?
+    private static let logLevel = Option(
+        "log-level", value: "LEVEL",
+        help: "Log messages of this level and above: \(levels.joined(separator: ", ")) (default: info).",
+        default: Logger.Level.info, completion: .words(levels)
+    ) { text throws(InvalidValue) in
+        guard let level = Logger.Level(rawValue: text) else {
+            throw InvalidValue("must be one of \(levels.joined(separator: ", "))")
+        }
+        return level
+    }
 
-    @Option(help: "Log messages of this level and above: trace, debug, info, notice, warning, error.")
-    var logLevel = Logger.Level.info
+    private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+
+    private static let program = Command<Void>(
+        "statusd", abstract: "Follow the status of servers, one of them selected at a time.",
+        discussion: "Exit status: 0 stopped as asked, 1 failed, 64 wrong usage, 78 configuration wrong.",
+        parameters: [config, logLevel])
 
     static func main() {
         Daemon.prepare()
-        main(nil)
-    }
-
-    func run() throws {
-        let environment = ProcessEnvironment.current
-        Daemon(configuration: config, environment: environment, logLevel: logLevel).runAndExit()
+        let parser = CommandParser(program, version: MonitorVersion.current)
+        do throws(UsageError) {
+            switch try parser.parse(Array(CommandLine.arguments.dropFirst())) {
+            case .show(let text): print(text)
+            case .complete(let words):
+                EventLoop.runProcess {
+                    for line in await parser.candidates(for: words) { print(line) }
+                    return 0
+                }
+            case .run(_, let arguments):
+                Daemon(
+                    configuration: arguments[config], environment: ProcessEnvironment.current,
+                    logLevel: arguments[logLevel]
+                ).runAndExit()
+            }
+        } catch {
+            let message = Array("statusd: \(VisibleText.escape(error.reason))\n\(error.usage)\n".utf8)
+            _ = write(STDERR_FILENO, message, message.count)
+            exit(64)
+        }
     }
 }

@@ -45,11 +45,11 @@ import Testing
     }
 
     @Test("a connecting client's credentials are its own")
-    func credentials() throws {
+    func credentials() async throws {
         let path = temporaryPath()
         defer { unlink(path) }
         let listener = try UnixSocket.listen(at: path, mode: 0o600)
-        let client = try UnixSocket.connect(to: .path(path))
+        let client = try await UnixSocket.connect(to: .path(path))
         let accepted = try #require(try UnixSocket.accept(listener.rawValue))
         let credentials = try UnixSocket.peerCredentials(of: accepted.rawValue)
         #expect(credentials.processID == getpid())

@@ -29,7 +29,7 @@ struct ServiceTests {
             let listener = try UnixSocket.listen(at: path, mode: 0o600)
             try await run(listeners: [listener]) { harness, running in
                 // Connected before the service accepts: it waits.
-                let client = try RawClient(path: path)
+                let client = try await RawClient(path: path)
                 await client.send(Call.echo("x"))
                 #expect(await client.receive() == Call.echoReply("x"))
                 let connection = try await VarlinkConnection.connect(to: .path(path))

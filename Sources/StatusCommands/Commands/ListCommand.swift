@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Arguments
 import StatusInterface
+import StatusModel
 import Varlink
 
 /// The command `statusctl list`.
-struct ListCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "List all servers, the selected one marked with *.", discussion: ExitStatus.table
-    )
+enum ListCommand {
+    private static let noLegend = Flag("no-legend", help: "Leave out the line with the columns' names.")
 
-    @OptionGroup var options: ClientOptions
-
-    @Flag(help: "Leave out the line with the columns' names.")
-    var noLegend = false
-
-    func run() async throws {
-        try await options.perform { client, terminal in
-            let servers = try await client.list()
-            if terminal.isJSON { return terminal.json { $0.member("servers", servers) } }
-            if servers.isEmpty { return terminal.remark("there are no servers yet") }
-            for line in ServerText.table(servers, style: terminal.style, width: terminal.width, legend: !noLegend) {
-                terminal.line(line)
-            }
+    static let command = ClientCommand.make(
+        "list", abstract: "List all servers, the selected one marked with *.", parameters: [noLegend]
+    ) { context in
+        let terminal = context.terminal
+        let servers = try await context.client.list()
+        if terminal.isJSON {
+            terminal.json { $0.member("servers", servers) }
+        } else if servers.isEmpty {
+            terminal.remark("there are no servers yet")
         }
+        if terminal.isJSON || servers.isEmpty { return .done }
+        let legend = !context.arguments[noLegend]
+        for line in ServerText.table(servers, style: terminal.style, width: terminal.width, legend: legend) {
+            terminal.line(line)
+        }
+        return .done
     }
 }

@@ -1,42 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import ArgumentParser
+import Arguments
 import StatusInterface
-public import StatusModel
+import StatusModel
 import Varlink
 
 /// The command `statusctl post`.
-struct PostCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "post", abstract: "Post a status of a server.", discussion: ExitStatus.table)
-
-    @OptionGroup var options: ClientOptions
-
-    @Argument(help: "The server's name.")
-    var name: String
-
-    @Argument(help: "What it says: one line, at most 1024 bytes.")
-    var text: String
-
-    @Option(help: "How serious it is: ok, warning, critical or unknown.")
-    var level = Level.ok
-
-    func validate() throws { try ServerName.validate(name) }
-
-    func run() async throws {
-        try await options.perform { client, terminal in
-            let revision = try await client.post(text, level: level, to: name)
-            if terminal.isJSON { terminal.json { $0.member("revision", revision) } }
-        }
+enum PostCommand {
+    private static let name = Options.serverName()
+    private static let text = Argument<String>.required("text", help: "What it says: one line, at most 1024 bytes.") {
+        $0
     }
-}
+    private static let level = Options.level(
+        help: "How serious it is: ok, warning, critical or unknown (default: ok).", default: Level.ok
+    ) { $0 }
 
-extension Level: ExpressibleByArgument {}
-
-extension ServerName {
-    /// Refuses what can be no server's name before anybody is asked.
-    static func validate(_ text: String) throws {
-        guard ServerName(text) == nil else { return }
-        throw ValidationError("“\(VisibleText.escape(text))” is no server's name: \(rule)")
+    static let command = ClientCommand.make(
+        "post", abstract: "Post a status of a server.", parameters: [name, text, level]
+    ) { context in
+        let arguments = context.arguments
+        let revision = try await context.client.post(
+            arguments[text], level: arguments[level], to: arguments[name].rawValue)
+        if context.terminal.isJSON { context.terminal.json { $0.member("revision", revision) } }
+        return .done
     }
 }

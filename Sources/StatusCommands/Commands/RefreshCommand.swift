@@ -1,81 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Arguments
 import StatusInterface
 import StatusModel
 import Systemd
 import Varlink
 
 /// The command `statusctl refresh`.
-struct RefreshCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "refresh", abstract: "Load a server's status now and show it; without a name the selected one.",
+enum RefreshCommand {
+    /// The number of loads to wait for at once; each takes a connection.
+    private static let concurrentLoads = 32
+
+    private static let all = Flag(
+        "all", help: "All servers that can be refreshed, side by side, a line each as they end.")
+
+    static let command = ClientCommand.make(
+        "refresh", abstract: "Load a server's status now and show it; without a name the selected one.",
         discussion:
-            "Who asks while a load runs waits for that one. Ctrl-C leaves; the last one to leave cancels the load.\n\n"
-            + ExitStatus.table)
-
-    /// How many loads are waited for at once; each takes a connection.
-    private static let sideBySide = 32
-
-    @OptionGroup var options: ClientOptions
-
-    @Argument(help: "The server's name.")
-    var name: String?
-
-    @Flag(help: "All servers that can be refreshed, side by side, a line each as they end.")
-    var all = false
-
-    func validate() throws {
-        if all, name != nil { throw ValidationError("name a server, or give --all, not both") }
-    }
-
-    func run() async throws {
-        try await options.perform { client, terminal in
-            let indicator = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
-            if all {
-                try await refreshAll(of: client, terminal, indicator)
-            } else if terminal.isJSON {
-                for try await reply in try await client.refreshing(name) { terminal.json(reply.event) }
-            } else {
-                let name = name
-                let event = try await indicator("Refreshing \(name ?? "the selected server")") {
-                    try await client.refresh(name)
-                }
-                if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
+            "A request made while a load is running shares it. Ctrl-C leaves; the last one to leave cancels the load.",
+        parameters: [Options.anyServer, all],
+        validate: { arguments throws(InvalidUsage) in
+            if arguments[all], arguments[Options.anyServer] != nil {
+                throw InvalidUsage("name a server, or give --all, not both")
             }
+        }, run: refresh)
+
+    private static func refresh(_ context: ClientCommand.Context) async throws -> ExitStatus {
+        let (client, terminal) = (context.client, context.terminal)
+        let name = context.arguments[Options.anyServer]
+        let indicator = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
+        if context.arguments[all] { return try await refreshAll(context, indicator) }
+        if terminal.isJSON {
+            for try await reply in try await client.refreshing(name) { terminal.json(reply.event) }
+        } else {
+            let event = try await indicator("Refreshing \(name ?? "the selected server")") {
+                try await client.refresh(name)
+            }
+            if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
         }
+        return .done
     }
 
     // MARK: All
 
-    private func refreshAll(
-        of client: MonitorClient, _ terminal: Terminal, _ indicator: ProgressIndicator
-    ) async throws {
-        let servers = try await client.list().filter(\.isRefreshable)
-        if servers.isEmpty { return terminal.remark("there is no server that can be refreshed") }
-        let options = options
+    private static func refreshAll(
+        _ context: ClientCommand.Context, _ indicator: ProgressIndicator
+    ) async throws -> ExitStatus {
+        let servers = try await context.client.list().filter(\.isRefreshable)
+        if servers.isEmpty {
+            context.terminal.remark("there is no server that can be refreshed")
+            return .done
+        }
         let count = servers.count
         let failures = try await indicator("Refreshing \(count) \(count == 1 ? "server" : "servers")") {
             await withTaskGroup(of: CommandFailure?.self) { group in
                 var failures: [CommandFailure] = []
                 for (number, server) in servers.enumerated() {
-                    if number >= Self.sideBySide, let failure = await group.next() ?? nil { failures.append(failure) }
-                    group.addTask { await Self.refresh(server.name, options, terminal, indicator) }
+                    if number >= concurrentLoads, let failure = await group.next() ?? nil { failures.append(failure) }
+                    group.addTask { await refresh(server.name, context, indicator) }
                 }
                 for await failure in group { if let failure { failures.append(failure) } }
                 return failures
             }
         }
         // Each has been told.
-        if let first = failures.first { throw ExitCode(first.status.rawValue) }
+        return failures.first?.status ?? .done
     }
 
     /// Refreshes one of many, on a connection of its own, and tells at once how that ended.
     private static func refresh(
-        _ name: ServerName, _ options: ClientOptions, _ terminal: Terminal, _ indicator: ProgressIndicator
+        _ name: ServerName, _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async -> CommandFailure? {
+        let terminal = context.terminal
         do {
-            let client = try await MonitorClient.connect(to: try options.resolvedAddress())
+            let client = try await MonitorClient.connect(to: context.address)
             if terminal.isJSON {
                 for try await reply in try await client.refreshing(name.rawValue) { terminal.json(reply.event) }
             } else {
@@ -86,7 +84,7 @@ struct RefreshCommand: AsyncParsableCommand {
             }
             return nil
         } catch {
-            let failure = CommandFailure(error, address: try? options.resolvedAddress())
+            let failure = CommandFailure(error, address: context.address)
             indicator.interrupt { terminal.failure(failure) }
             return failure
         }

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Arguments
 import StatusInterface
 
 /// The command `statusctl select`.
-struct SelectCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "select", abstract: "Select a server, or none; returns when the daemon follows it.",
-        discussion: ExitStatus.table)
+enum SelectCommand {
+    private static let none = Flag("none", help: "Select none.")
 
-    @OptionGroup var options: ClientOptions
-
-    @Argument(help: "The server's name.")
-    var name: String?
-
-    @Flag(help: "Select none.")
-    var none = false
-
-    func validate() throws {
-        guard (name == nil) == none else { throw ValidationError("name a server, or give --none") }
-    }
-
-    func run() async throws {
-        try await options.perform { client, terminal in
-            let reply = try await client.select(name)
-            if terminal.isJSON { terminal.json(reply) }
+    static let command = ClientCommand.make(
+        "select", abstract: "Select a server, or none; returns when the daemon follows it.",
+        parameters: [Options.anyServer, none],
+        validate: { arguments throws(InvalidUsage) in
+            guard (arguments[Options.anyServer] == nil) == arguments[none] else {
+                throw InvalidUsage("name a server, or give --none")
+            }
         }
+    ) { context in
+        let reply = try await context.client.select(context.arguments[Options.anyServer])
+        if context.terminal.isJSON { context.terminal.json(reply) }
+        return .done
     }
 }

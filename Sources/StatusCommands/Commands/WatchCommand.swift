@@ -1,60 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import ArgumentParser
+import Arguments
 import Glibc
 import StatusInterface
 import StatusModel
+import Systemd
 import Varlink
 
 /// The command `statusctl watch`.
-struct WatchCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "watch",
+enum WatchCommand {
+    private static let updates = Flag("updates", help: "Show, too, what was posted again unchanged.")
+    private static let reconnect = Flag(
+        "reconnect", isOnByDefault: true, help: "Wait for the daemon when it goes away, and go on (default: on).")
+
+    static let command = ClientCommand.make(
+        "watch",
         abstract: "Follow the selected server from server to server; with a name that one, with --all every one.",
-        discussion: "The current state comes first. Ends with status 0 when interrupted.\n\n" + ExitStatus.table)
+        discussion: "The current state comes first. Ends with status 0 when interrupted.",
+        parameters: [Options.anyServer, Options.all, updates, reconnect],
+        validate: { arguments throws(InvalidUsage) in
+            if arguments[Options.all], arguments[Options.anyServer] != nil {
+                throw InvalidUsage("name a server, or give --all, not both")
+            }
+        }, run: watch)
 
-    @OptionGroup var options: ClientOptions
-
-    @Argument(help: "The server's name.")
-    var name: String?
-
-    @Flag(help: "Follow every server.")
-    var all = false
-
-    @Flag(help: "Show, too, what was posted again unchanged.")
-    var updates = false
-
-    @Flag(inversion: .prefixedNo, help: "Wait for the daemon when it goes away, and go on.")
-    var reconnect = true
-
-    func validate() throws {
-        if all, name != nil { throw ValidationError("name a server, or give --all, not both") }
-    }
-
-    func run() async throws {
+    private static func watch(_ context: ClientCommand.Context) async throws -> ExitStatus {
         for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
         let reader = await PipeReader()
         defer { withExtendedLifetime(reader) {} }
-        try await options.perform { client, terminal in
-            var follower = Follower(
-                parameters: WatchParameters(server: name, all: all ? true : nil, updates: updates ? true : nil),
-                terminal: terminal)
-            var next: MonitorClient? = client
-            while let client = next {
-                do {
-                    try await follower.follow(client)
-                } catch let error as VarlinkClientError where error.code == .closed && reconnect {
-                    follower.disconnected()
-                }
-                next = reconnect ? try await waitForDaemon() : nil
+        let arguments = context.arguments
+        let reconnects = arguments[reconnect]
+        var follower = Follower(
+            parameters: WatchParameters(
+                server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
+                updates: arguments[updates] ? true : nil),
+            terminal: context.terminal)
+        var next: MonitorClient? = context.client
+        while let client = next {
+            do {
+                try await follower.follow(client)
+            } catch let error as VarlinkClientError where error.code == .closed && reconnects {
+                follower.disconnected()
             }
-            throw VarlinkClientError(.closed, "the daemon has ended the stream")
+            next = reconnects ? try await waitForDaemon(at: context.address) : nil
         }
+        throw VarlinkClientError(.closed, "the daemon has ended the stream")
     }
 
     /// Tries again, more and more rarely, until the daemon is back.
-    private func waitForDaemon() async throws -> MonitorClient {
-        let address = try options.resolvedAddress()
+    private static func waitForDaemon(at address: UnixAddress) async throws -> MonitorClient {
         var pause = Duration.milliseconds(100)
         while true {
             do throws(VarlinkClientError) {

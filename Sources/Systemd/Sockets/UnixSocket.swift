@@ -45,20 +45,20 @@ public enum UnixSocket {
 
     /// A stream socket connected to `address`.
     ///
-    /// Where the listener's backlog is full it waits, at most `timeout`, on the caller's thread.
+    /// Waits up to `timeout` while the listener's backlog is full, without blocking a thread.
     public static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
-    ) throws(SystemdError) -> OwnedDescriptor {
+    ) async throws(SystemdError) -> OwnedDescriptor {
         let socket = try make(stream)
         let deadline = ContinuousClock.now + timeout
         while true {
             let failure = try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
             if failure == 0 { return socket }
-            guard failure == EAGAIN || failure == EINTR, ContinuousClock.now < deadline else {
+            guard failure == EAGAIN || failure == EINTR, ContinuousClock.now < deadline, !Task.isCancelled else {
                 throw SystemdError(errno: failure, "cannot connect to \(address)")
             }
-            // A Unix socket's connect has nothing to poll for: the kernel says EAGAIN while the backlog is full.
-            usleep(2000)
+            // A full backlog cannot be polled for: the kernel answers EAGAIN at once.
+            try? await Task.sleep(for: .milliseconds(2))
         }
     }
 

@@ -26,13 +26,12 @@ public final class VarlinkConnection {
 
     /// Connects to the service at `address`.
     ///
-    /// Where the service's backlog is full it waits, at most `timeout`; not on the loop.
-    @concurrent
+    /// Waits up to `timeout` while the service's backlog is full.
     public nonisolated static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> VarlinkConnection {
         do {
-            let descriptor = try UnixSocket.connect(to: address, timeout: timeout)
+            let descriptor = try await UnixSocket.connect(to: address, timeout: timeout)
             return try await VarlinkConnection(descriptor)
         } catch {
             throw VarlinkClientError(error)

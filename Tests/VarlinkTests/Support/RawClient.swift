@@ -17,8 +17,8 @@ final class RawClient {
     init(adopting descriptor: Int32) { self.descriptor = descriptor }
 
     /// Connects to the socket at a path.
-    convenience init(path: String) throws {
-        let socket = try UnixSocket.connect(to: .path(path))
+    convenience init(path: String) async throws {
+        let socket = try await UnixSocket.connect(to: .path(path))
         self.init(adopting: dup(socket.rawValue))
     }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A program, or one of a program's commands.
+public struct Command<Status: Sendable>: Sendable {
+    /// Its name.
+    public let name: String
+    /// What it does, in a sentence.
+    public let abstract: String
+    /// What else its help says, above the exit statuses.
+    public let discussion: String
+    /// What may follow it.
+    public let parameters: [any Parameter]
+    /// Its commands; a program has either these or parameters.
+    public let subcommands: [Command]
+    /// Checks that the parameters make sense together.
+    let validate: @Sendable (ParsedArguments) throws(InvalidUsage) -> Void
+    /// Does it.
+    public let run: (@Sendable (ParsedArguments) async throws -> Status)?
+
+    /// A command, or a program without commands.
+    ///
+    /// - Parameters:
+    ///   - name: Its name.
+    ///   - abstract: What it does, in a sentence.
+    ///   - discussion: What else its help says.
+    ///   - parameters: What may follow it, arguments in their order.
+    ///   - validate: Checks that the parameters make sense together.
+    ///   - run: Does it; nil if the program does it by itself.
+    public init(
+        _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter],
+        validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
+        run: (@Sendable (ParsedArguments) async throws -> Status)? = nil
+    ) {
+        self.name = name
+        self.abstract = abstract
+        self.discussion = discussion
+        self.parameters = parameters
+        self.validate = validate
+        self.run = run
+        subcommands = []
+    }
+
+    /// A program that consists of commands.
+    public init(_ name: String, abstract: String, discussion: String = "", subcommands: [Command]) {
+        self.name = name
+        self.abstract = abstract
+        self.discussion = discussion
+        self.subcommands = subcommands
+        parameters = []
+        validate = { _ in }
+        run = nil
+    }
+}
+
+/// What users wrote, by parameter; each value has been checked.
+public struct ParsedArguments: Sendable {
+    var flags: [String: Bool] = [:]
+    var values: [String: [String]] = [:]
+
+    /// Whether a flag is on.
+    public subscript(flag: Flag) -> Bool {
+        flags[flag.specification.name] ?? (flag.specification.form == .flag(isOnByDefault: true))
+    }
+
+    /// An option's value.
+    public subscript<Value>(option: Option<Value>) -> Value {
+        checked { () throws(InvalidValue) in try option.value(values[option.specification.name]?.last) }
+    }
+
+    /// An argument's value.
+    public subscript<Value>(argument: Argument<Value>) -> Value {
+        checked { () throws(InvalidValue) in try argument.value(values[argument.specification.name] ?? []) }
+    }
+
+    private func checked<Value>(_ read: () throws(InvalidValue) -> Value) -> Value {
+        do throws(InvalidValue) { return try read() } catch {
+            preconditionFailure("a parameter was read that is not among its command's: \(error.reason)")
+        }
+    }
+}
+
+/// Why parameters do not make sense together: a sentence that says what to do.
+public struct InvalidUsage: Error, Sendable, Hashable {
+    /// The sentence.
+    public let reason: String
+
+    /// An error with a sentence, without the program's name.
+    public init(_ reason: String) { self.reason = reason }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Sorts the words of a command line into the command, its options and its arguments.
+struct CommandLineReader<Status: Sendable> {
+    /// What every program can be asked for.
+    enum Request {
+        case help, version
+        case completionScript(CompletionShell)
+    }
+
+    private let program: Command<Status>
+    private(set) var command: Command<Status>?
+    private(set) var request: Request?
+    private var options: [(specification: ParameterSpecification, value: String?, isOn: Bool)] = []
+    private var words: [String] = []
+
+    init(program: Command<Status>) { self.program = program }
+
+    /// The parameters that may follow; before a command is named those of all commands.
+    var parameters: [ParameterSpecification] {
+        let current = command ?? program
+        let all = current.subcommands.isEmpty ? current.parameters : current.subcommands.flatMap(\.parameters)
+        return all.map(\.specification)
+    }
+
+    func error(_ reason: String) -> UsageError {
+        UsageError(reason: reason, usage: HelpText(program, command, version: "").usage)
+    }
+
+    mutating func read(_ all: [String]) throws(UsageError) {
+        var rest = all[...]
+        while let word = rest.popFirst() {
+            if word == "--" {
+                for word in rest { try take(word) }
+                return
+            } else if word == "-h" || word == "--help" {
+                request = .help
+            } else if word.hasPrefix("--") {
+                try readOption(word.dropFirst(2), &rest)
+            } else if word.hasPrefix("-"), word != "-" {
+                throw error("unknown option “\(word)”; write “--” before a word that begins with a hyphen")
+            } else {
+                try take(word)
+            }
+        }
+    }
+
+    private mutating func take(_ word: String) throws(UsageError) {
+        guard command == nil, !program.subcommands.isEmpty else { return words.append(word) }
+        if word == "help" {
+            request = .help
+            return
+        }
+        guard let found = program.subcommands.first(where: { $0.name == word }) else {
+            let known = program.subcommands.map(\.name)
+            throw error("unknown command “\(word)”\(Nearest.suggestion(for: word, among: known))")
+        }
+        command = found
+    }
+
+    private mutating func readOption(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let (name, attached) = (parts[0], parts.count > 1 ? parts[1] : nil)
+        if name == "version", attached == nil {
+            request = .version
+        } else if name == "generate-completion-script" {
+            try readShell(attached ?? rest.popFirst())
+        } else if let flag = flag(name) {
+            if attached != nil { throw error("--\(name) takes no value") }
+            options.append((flag.specification, nil, flag.isOn))
+        } else if let option = parameters.first(where: { $0.name == name && $0.isOption }) {
+            guard let value = attached ?? rest.popFirst() else { throw error("--\(name) needs a value") }
+            options.append((option, value, true))
+        } else {
+            let known = parameters.filter { !$0.isArgument }.map { "--\($0.name)" } + ["--help", "--version"]
+            throw error("unknown option “--\(name)”\(Nearest.suggestion(for: "--\(name)", among: known))")
+        }
+    }
+
+    private mutating func readShell(_ name: String?) throws(UsageError) {
+        guard let shell = name.flatMap(CompletionShell.init) else {
+            let shells = CompletionShell.allCases.map(\.rawValue).joined(separator: ", ")
+            throw error("--generate-completion-script needs the name of a shell: \(shells)")
+        }
+        request = .completionScript(shell)
+    }
+
+    private func flag(_ name: String) -> (specification: ParameterSpecification, isOn: Bool)? {
+        for parameter in parameters {
+            guard case .flag(let isOnByDefault) = parameter.form else { continue }
+            if parameter.name == name { return (parameter, true) }
+            if isOnByDefault, name == "no-\(parameter.name)" { return (parameter, false) }
+        }
+        return nil
+    }
+
+    /// The values for a command, each checked.
+    func finish(_ command: Command<Status>) throws(UsageError) -> ParsedArguments {
+        var arguments = ParsedArguments()
+        let known = command.parameters.map(\.specification)
+        for option in options {
+            guard known.contains(where: { $0.name == option.specification.name }) else {
+                throw error("\(command.name) has no option \(option.specification.title)")
+            }
+            if let value = option.value {
+                arguments.values[option.specification.name] = [value]
+            } else {
+                arguments.flags[option.specification.name] = option.isOn
+            }
+        }
+        try assignWords(to: known, &arguments)
+        for parameter in known { try check(parameter, arguments) }
+        do throws(InvalidUsage) { try command.validate(arguments) } catch { throw self.error(error.reason) }
+        return arguments
+    }
+
+    private func assignWords(
+        to parameters: [ParameterSpecification], _ arguments: inout ParsedArguments
+    ) throws(UsageError) {
+        var rest = words[...]
+        for parameter in parameters {
+            guard case .argument(let arity) = parameter.form else { continue }
+            switch arity {
+            case .any:
+                arguments.values[parameter.name] = Array(rest)
+                rest = []
+            case .optional: if let word = rest.popFirst() { arguments.values[parameter.name] = [word] }
+            case .one:
+                guard let word = rest.popFirst() else { throw error("\(parameter.title) is missing") }
+                arguments.values[parameter.name] = [word]
+            }
+        }
+        if let word = rest.first { throw error("unexpected argument “\(word)”") }
+    }
+
+    private func check(_ parameter: ParameterSpecification, _ arguments: ParsedArguments) throws(UsageError) {
+        guard let words = arguments.values[parameter.name] else { return }
+        do throws(InvalidValue) {
+            try parameter.check(words)
+        } catch {
+            throw self.error("invalid \(parameter.title) “\(words.joined(separator: " "))”: \(error.reason)")
+        }
+    }
+}
+
+extension ParameterSpecification {
+    var isArgument: Bool {
+        if case .argument = form { true } else { false }
+    }
+
+    var isOption: Bool {
+        if case .option = form { true } else { false }
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What users want of a program.
+public enum Invocation<Status: Sendable>: Sendable {
+    /// Run a command.
+    case run(Command<Status>, ParsedArguments)
+    /// Show a text, such as help, and end successfully.
+    case show(String)
+    /// Suggest what the last of these words may become.
+    case complete([String])
+}
+
+/// Why a command line is wrong.
+public struct UsageError: Error, Sendable, Hashable {
+    /// What is wrong and what to do: a sentence without the program's name.
+    public let reason: String
+    /// How the command is used.
+    public let usage: String
+}
+
+/// A program's command line, by the conventions of getopt_long(3).
+///
+/// Options may stand anywhere, before the command too; `--name=value` and `--name value` are the same; `--` ends options.
+public struct CommandParser<Status: Sendable>: Sendable {
+    let program: Command<Status>
+    private let version: String
+
+    /// A parser for a program that also has `--help`, `--version` and `--generate-completion-script`.
+    public init(_ program: Command<Status>, version: String) {
+        self.program = program
+        self.version = version
+    }
+
+    /// Reads the words behind the program's name.
+    public func parse(_ words: [String]) throws(UsageError) -> Invocation<Status> {
+        if words.first == "--complete", words.dropFirst().first == "--" { return .complete(Array(words.dropFirst(2))) }
+        var line = CommandLineReader(program: program)
+        try line.read(words)
+        switch line.request {
+        case .help: return .show(HelpText(program, line.command, version: version).text)
+        case .version: return .show(version)
+        case .completionScript(let shell): return .show(shell.script(for: program.name))
+        case nil: break
+        }
+        guard let command = line.command ?? (program.subcommands.isEmpty ? program : nil) else {
+            // A program by itself says what it can do.
+            if words.isEmpty { return .show(HelpText(program, nil, version: version).text) }
+            throw line.error("a command is missing; see “\(program.name) --help”")
+        }
+        return .run(command, try line.finish(command))
+    }
+
+    /// Whether the words ask for something by an option, wherever it stands; for what has to be known before they are parsed.
+    public static func asks(for flag: Flag, _ words: [String]) -> Bool {
+        words.prefix { $0 != "--" }.contains("--\(flag.specification.name)")
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The help of a program or of one of its commands.
+struct HelpText<Status: Sendable> {
+    private static var width: Int { 80 }
+    private static var column: Int { 26 }
+
+    private let program: Command<Status>
+    private let command: Command<Status>?
+    private let version: String
+
+    init(_ program: Command<Status>, _ command: Command<Status>?, version: String) {
+        self.program = program
+        self.command = command
+        self.version = version
+    }
+
+    private var shown: Command<Status> { command ?? program }
+
+    /// How it is used, in one line.
+    var usage: String {
+        var words = ["usage:", program.name] + (command.map { [$0.name] } ?? [])
+        if !shown.subcommands.isEmpty { words.append("COMMAND") }
+        words.append("[OPTION…]")
+        for parameter in shown.parameters.map(\.specification) {
+            guard case .argument(let arity) = parameter.form else { continue }
+            switch arity {
+            case .one: words.append(parameter.title)
+            case .optional: words.append("[\(parameter.title)]")
+            case .any: words.append("[\(parameter.title)…]")
+            }
+        }
+        return words.joined(separator: " ")
+    }
+
+    var text: String {
+        var sections = [Self.wrap(shown.abstract, indent: 0), "U" + usage.dropFirst()]
+        sections += section("Commands", shown.subcommands.map { ("  \($0.name)", $0.abstract) })
+        let specifications = shown.parameters.map(\.specification)
+        sections += section("Arguments", specifications.filter(\.isArgument).map { ("  \($0.title)", $0.help) })
+        sections += section("Options", specifications.filter { !$0.isArgument }.map(Self.option) + standardOptions)
+        if !shown.discussion.isEmpty { sections.append(shown.discussion) }
+        if command == nil, !program.subcommands.isEmpty {
+            sections.append("“\(program.name) COMMAND --help” shows what a command can do.")
+        }
+        return sections.joined(separator: "\n\n")
+    }
+
+    private var standardOptions: [(String, String)] {
+        let scripts = ("      --generate-completion-script SHELL", "Write completions for bash, zsh or fish.")
+        return [("  -h, --help", "Show this help."), ("      --version", "Show the version.")]
+            + (command == nil ? [scripts] : [])
+    }
+
+    private static func option(_ parameter: ParameterSpecification) -> (String, String) {
+        switch parameter.form {
+        case .flag(isOnByDefault: true): ("      --[no-]\(parameter.name)", parameter.help)
+        case .option(let value): ("      --\(parameter.name) \(value)", parameter.help)
+        default: ("      --\(parameter.name)", parameter.help)
+        }
+    }
+
+    private func section(_ title: String, _ entries: [(String, String)]) -> [String] {
+        guard !entries.isEmpty else { return [] }
+        let lines = entries.map { name, help in
+            let text = Self.wrap(help, indent: Self.column)
+            let isShort = name.count + 2 <= Self.column
+            let gap = String(repeating: " ", count: isShort ? Self.column - name.count : Self.column)
+            return name + (isShort ? "" : "\n") + gap + text
+        }
+        return ["\(title):\n" + lines.joined(separator: "\n")]
+    }
+
+    /// Breaks a text into lines; those behind the first are indented.
+    private static func wrap(_ text: String, indent: Int) -> String {
+        var lines = [""]
+        for word in text.split(separator: " ") {
+            let line = lines[lines.count - 1]
+            if line.isEmpty {
+                lines[lines.count - 1] = String(word)
+            } else if indent + line.count + 1 + word.count <= width {
+                lines[lines.count - 1] += " " + word
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
+    }
+}

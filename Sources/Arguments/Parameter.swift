@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What users may write behind a command: a flag, an option or an argument.
+///
+/// One declaration serves parsing, help and completion. Values are read with it, typed:
+/// ```swift
+/// let level = Option("level", value: "LEVEL", help: "How serious it is.", default: Level.ok) { try Level(parsing: $0) }
+/// let chosen = arguments[level]
+/// ```
+public protocol Parameter: Sendable {
+    /// What parsing, help and completion need to know of it.
+    var specification: ParameterSpecification { get }
+}
+
+/// A parameter without the type of its value.
+public struct ParameterSpecification: Sendable {
+    /// How users write a parameter.
+    public enum Form: Sendable, Equatable {
+        /// `--name`, and `--no-name` if it is on by default.
+        case flag(isOnByDefault: Bool)
+        /// `--name VALUE`; the value's name in help.
+        case option(value: String)
+        /// A word by itself.
+        case argument(Arity)
+    }
+
+    /// How many words an argument takes.
+    public enum Arity: Sendable {
+        case one, optional, any
+    }
+
+    /// Its name, without hyphens.
+    public let name: String
+    /// How users write it.
+    public let form: Form
+    /// What it is for, in a sentence.
+    public let help: String
+    /// What may be suggested as its value.
+    public let completion: Completion
+    /// Throws if these words are not a value of it.
+    let check: @Sendable ([String]) throws(InvalidValue) -> Void
+
+    /// Its name as users see it in messages: `--level`, or `NAME` for an argument.
+    var title: String {
+        switch form {
+        case .flag, .option: "--\(name)"
+        case .argument: name.uppercased()
+        }
+    }
+}
+
+/// What may be suggested as a parameter's value.
+public enum Completion: Sendable {
+    case nothing
+    /// The names of files.
+    case files
+    /// These words.
+    case words([String])
+    /// Words that are known only when the user asks.
+    case dynamic(@Sendable () async -> [String])
+}
+
+/// Why a word is not a value of a parameter: a phrase such as “must be a number”.
+public struct InvalidValue: Error, Sendable, Hashable {
+    /// The phrase.
+    public let reason: String
+
+    /// An error with a reason that follows the word and a colon.
+    public init(_ reason: String) { self.reason = reason }
+}
+
+/// A parameter that is on or off.
+public struct Flag: Parameter {
+    public let specification: ParameterSpecification
+
+    /// A flag; one that is on by default is turned off with `--no-NAME`.
+    public init(_ name: String, isOnByDefault: Bool = false, help: String) {
+        specification = ParameterSpecification(
+            name: name, form: .flag(isOnByDefault: isOnByDefault), help: help, completion: .nothing, check: { _ in })
+    }
+}
+
+/// A parameter with a value, behind its name.
+public struct Option<Value: Sendable>: Parameter {
+    public let specification: ParameterSpecification
+    let value: @Sendable (String?) throws(InvalidValue) -> Value
+
+    /// An option with a value that stands for it if users do not write it.
+    public init(
+        _ name: String, value: String, help: String, default defaultValue: Value, completion: Completion = .nothing,
+        parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
+    ) {
+        let read: @Sendable (String?) throws(InvalidValue) -> Value = { text throws(InvalidValue) in
+            guard let text else { return defaultValue }
+            return try parse(text)
+        }
+        self.value = read
+        specification = ParameterSpecification(
+            name: name, form: .option(value: value), help: help, completion: completion,
+            check: { words throws(InvalidValue) in _ = try read(words.last) })
+    }
+}
+
+/// A parameter that is a word, or several, by its place.
+public struct Argument<Value: Sendable>: Parameter {
+    public let specification: ParameterSpecification
+    let value: @Sendable ([String]) throws(InvalidValue) -> Value
+
+    private init(
+        _ name: String, _ arity: ParameterSpecification.Arity, _ help: String, _ completion: Completion,
+        _ value: @escaping @Sendable ([String]) throws(InvalidValue) -> Value
+    ) {
+        self.value = value
+        specification = ParameterSpecification(
+            name: name, form: .argument(arity), help: help, completion: completion,
+            check: { words throws(InvalidValue) in _ = try value(words) })
+    }
+}
+
+extension Argument {
+    /// An argument that users must write.
+    public static func required(
+        _ name: String, help: String, completion: Completion = .nothing,
+        parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
+    ) -> Argument {
+        Argument(name, .one, help, completion) { words throws(InvalidValue) in
+            guard let word = words.first else { throw InvalidValue("is missing") }
+            return try parse(word)
+        }
+    }
+}
+
+extension Argument where Value == String? {
+    /// An argument that users may leave out.
+    public static func optional(_ name: String, help: String, completion: Completion = .nothing) -> Argument {
+        Argument(name, .optional, help, completion) { $0.first }
+    }
+}
+
+extension Argument where Value == [String] {
+    /// An argument that users may write as often as they like.
+    public static func list(_ name: String, help: String, completion: Completion = .nothing) -> Argument {
+        Argument(name, .any, help, completion) { $0 }
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Arguments
+
+@Suite("Parsing a command line") struct CommandParserTests {
+    private static let json = Flag("json", help: "Write JSON.")
+    private static let wait = Flag("wait", isOnByDefault: true, help: "Wait.")
+    private static let level = Option(
+        "level", value: "LEVEL", help: "How serious.", default: 0, completion: .words(["1", "2"])
+    ) {
+        text throws(InvalidValue) in
+        guard let level = Int(text) else { throw InvalidValue("must be a number") }
+        return level
+    }
+    private static let name = Argument<String>.required(
+        "name", help: "The name.", completion: .dynamic { ["db", "web"] }
+    ) {
+        text throws(InvalidValue) in
+        if text.contains("/") { throw InvalidValue("must not contain a slash") }
+        return text
+    }
+    private static let other = Argument<String?>.optional("other", help: "Another.")
+    private static let files = Argument<[String]>.list("file", help: "The files.", completion: .files)
+
+    private static let program = Command<Int>(
+        "tool", abstract: "A tool.",
+        subcommands: [
+            Command("post", abstract: "Post.", parameters: [name, other, level, json, wait]),
+            Command(
+                "check", abstract: "Check.", discussion: "Exit status: 0 or 1.", parameters: [files, json],
+                validate: { arguments throws(InvalidUsage) in
+                    if arguments[files].contains("never") { throw InvalidUsage("never is no file") }
+                }),
+        ])
+
+    private let parser = CommandParser(program, version: "1.2.3")
+
+    private func arguments(_ line: String) throws -> ParsedArguments? {
+        guard case .run(_, let arguments) = try parser.parse(line.split(separator: " ").map(String.init)) else {
+            return nil
+        }
+        return arguments
+    }
+
+    private func error(_ line: String) -> String? {
+        do throws(UsageError) {
+            _ = try parser.parse(line.split(separator: " ").map(String.init))
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    @Test(
+        "options stand anywhere, with their value behind a blank or an equals sign",
+        arguments: [
+            "post db --level 2 --json", "--json post --level=2 db", "--level 2 post --json db",
+            "post --json --level 1 --level 2 db",
+        ])
+    func options(line: String) throws {
+        let arguments = try #require(try arguments(line))
+        #expect(arguments[Self.level] == 2)
+        #expect(arguments[Self.json])
+        #expect(arguments[Self.wait])
+        #expect(arguments[Self.name] == "db")
+        #expect(arguments[Self.other] == nil)
+    }
+
+    @Test("what is not written has its default; a flag that is on is turned off with no-")
+    func defaults() throws {
+        let arguments = try #require(try arguments("post --no-wait db x"))
+        #expect(arguments[Self.level] == 0)
+        #expect(!arguments[Self.json])
+        #expect(!arguments[Self.wait])
+        #expect(arguments[Self.other] == "x")
+        #expect(try self.arguments("post --no-wait --wait db")?[Self.wait] == true)
+    }
+
+    @Test("behind two hyphens every word is an argument; a single hyphen is one anywhere")
+    func hyphens() throws {
+        let arguments = try #require(try arguments("post --json -- --level -5"))
+        #expect(arguments[Self.name] == "--level")
+        #expect(arguments[Self.other] == "-5")
+        #expect(try self.arguments("check a - b")?[Self.files] == ["a", "-", "b"])
+    }
+
+    @Test(
+        "an error says what is wrong and what to do",
+        arguments: [
+            ("post", "NAME is missing"),
+            ("psot db", "unknown command “psot”; did you mean “post”?"),
+            ("something-else", "unknown command “something-else”"),
+            ("post db --jsno", "unknown option “--jsno”; did you mean “--json”?"),
+            ("post db -5", "unknown option “-5”; write “--” before a word that begins with a hyphen"),
+            ("post db --level", "--level needs a value"),
+            ("post db --level x", "invalid --level “x”: must be a number"),
+            ("post a/b", "invalid NAME “a/b”: must not contain a slash"),
+            ("post db --json=yes", "--json takes no value"),
+            ("post a b c", "unexpected argument “c”"),
+            ("--level 2 check", "check has no option --level"),
+            ("--json", "a command is missing; see “tool --help”"),
+            ("check never", "never is no file"),
+            (
+                "--generate-completion-script tcsh",
+                "--generate-completion-script needs the name of a shell: bash, zsh, fish"
+            ),
+        ])
+    func errors(line: String, reason: String) { #expect(error(line) == reason) }
+
+    @Test("an error comes with the usage of its command")
+    func usage() {
+        #expect(throws: UsageError(reason: "NAME is missing", usage: "usage: tool post [OPTION…] NAME [OTHER]")) {
+            try parser.parse(["post"])
+        }
+    }
+
+    @Test(
+        "help goes before everything else, and says all there is",
+        arguments: ["post --help", "--help post", "help post", "post db -h"])
+    func help(line: String) throws {
+        guard case .show(let text) = try parser.parse(line.split(separator: " ").map(String.init)) else {
+            Issue.record("no text")
+            return
+        }
+        #expect(text.hasPrefix("Post.\n\nUsage: tool post [OPTION…] NAME [OTHER]\n"))
+        for part in ["NAME", "The name.", "--level LEVEL", "--[no-]wait", "-h, --help"] { #expect(text.contains(part)) }
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    }
+
+    @Test(
+        "without a word, and with --help alone, the program shows its commands", arguments: [[], ["--help"], ["help"]])
+    func programHelp(words: [String]) throws {
+        guard case .show(let text) = try parser.parse(words) else {
+            Issue.record("no text")
+            return
+        }
+        #expect(text.contains("post") && text.contains("Check."))
+    }
+
+    @Test("--version shows the version and nothing else")
+    func version() throws {
+        guard case .show("1.2.3") = try parser.parse(["--version"]) else {
+            Issue.record("no version")
+            return
+        }
+    }
+
+    @Test(
+        "the last word is completed from what may stand there",
+        arguments: [
+            ([""], ["post", "check"]),
+            (["p"], ["post"]),
+            (["post", ""], ["db", "web"]),
+            (["post", "--json", "w"], ["web"]),
+            (["post", "db", "--level", ""], ["1", "2"]),
+            (["post", "db", "--l"], ["--level"]),
+            (["post", "db", "--no"], ["--no-wait"]),
+            (["check", "x"], []),
+        ])
+    func completion(words: [String], candidates: [String]) async {
+        let lines = await parser.candidates(for: words)
+        #expect(lines.map { String($0.split(separator: "\t")[0]) } == candidates)
+    }
+
+    @Test("each shell's script asks the program itself", arguments: ["bash", "zsh", "fish"])
+    func scripts(shell: String) throws {
+        guard case .show(let text) = try parser.parse(["--generate-completion-script", shell]) else {
+            Issue.record("no script")
+            return
+        }
+        #expect(text.contains("tool --complete --"))
+    }
+}
