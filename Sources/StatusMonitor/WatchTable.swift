@@ -33,7 +33,9 @@ struct WatchTable {
     }
 
     /// The reader at a place.
-    subscript(place: Int) -> WatchPosition { positions[place] }
+    subscript(place: Int) -> WatchPosition {
+        _read { yield positions[place] }
+    }
 
     /// Moves a reader to what it should read next.
     mutating func advance(_ place: Int, in log: borrowing EventLog) -> WatchPosition.Step {

@@ -162,9 +162,8 @@ extension JSONWriter {
 
     /// Writes a string; only what RFC 8259 does not allow as it is gets escaped.
     mutating func string(_ text: String) {
-        // withUTF8 copies only strings that are not stored as contiguous UTF-8.
-        var text = text
-        text.withUTF8 { string($0) }
+        // A span needs no reference to the string of its own, which counts where many strings are written.
+        text.utf8Span.span.withUnsafeBufferPointer { string($0) }
     }
 
     @inline(__always)

@@ -57,8 +57,9 @@ struct RouteTable {
     subscript(name: UnsafeBufferPointer<UInt8>) -> Route? {
         let hash = NameHash.hash(name)
         var place = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-        while let entry = slots[place] {
-            if entry.hash == hash, Self.isEqual(entry.name, name) { return entry.route }
+        // The hashes are compared first, so that an entry is copied, with its references, only if it is the one.
+        while let other = slots[place]?.hash {
+            if other == hash, let entry = slots[place], Self.isEqual(entry.name, name) { return entry.route }
             place = (place + 1) & (slots.count - 1)
         }
         return nil
