@@ -16,6 +16,8 @@ final class ServerConnection {
     /// The stream of the call that is being answered.
     private(set) var stream: VarlinkStream?
 
+    /// What the next call probably looks like.
+    private var expected: ExpectedEnvelope?
     /// Whether a call is being answered; the next one waits.
     private var isBusy = false
     /// That call, once its handler has returned.
@@ -155,10 +157,20 @@ final class ServerConnection {
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {
+        if let envelope = expected?.envelope(of: message), let route = expected?.route {
+            return handle(envelope, isExpected: true, route, message)
+        }
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method, in: message)
-        let call = VarlinkCall(envelope, route: route, message: message, connection: self)
+        expected = ExpectedEnvelope(envelope, of: message, route: route)
+        handle(envelope, isExpected: false, route, message)
+    }
+
+    private func handle(
+        _ envelope: CallEnvelope, isExpected: Bool, _ route: Route, _ message: UnsafeRawBufferPointer
+    ) {
+        let call = VarlinkCall(envelope, isExpected: isExpected, route: route, message: message, connection: self)
         isBusy = true
         if envelope.wantsUpgrade {
             call.failNotImplemented()
@@ -168,6 +180,7 @@ final class ServerConnection {
             call.fail(service.notFound(route.fullName))
         }
         call.handlerReturned()
+        if call.isUnverified, (try? CallEnvelope(message)) == nil { refuse("not a call") }
         guard transport.isOpen else { return call.abandon() }
         guard isBusy else { return }
         waitingCall = call

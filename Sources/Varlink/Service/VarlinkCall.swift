@@ -30,12 +30,16 @@ public final class VarlinkCall {
     /// The call's own text, in memory that is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
     private let parametersRange: Range<Int>?
+    /// Whether the envelope is only expected (``ExpectedEnvelope``), and the parameters have not proved it right.
+    private(set) var isUnverified: Bool
     private var state = State.open
     private var onDeparture: CheckedContinuation<Void, Never>?
 
     init(
-        _ envelope: CallEnvelope, route: Route, message: UnsafeRawBufferPointer, connection: ServerConnection
+        _ envelope: CallEnvelope, isExpected: Bool, route: Route, message: UnsafeRawBufferPointer,
+        connection: ServerConnection
     ) {
+        isUnverified = isExpected
         self.route = route
         wantsMore = envelope.wantsMore
         isOneway = envelope.isOneway
@@ -65,10 +69,23 @@ public final class VarlinkCall {
     ) throws(VarlinkError) -> Parameters {
         guard let message else { preconditionFailure("a call's parameters are read before its handler returns") }
         do throws(JSONError) {
+            if isUnverified { return try expectedParameters(message) }
             return try JSONReader.readParameters(message, parametersRange, as: Parameters.self)
         } catch {
             throw .invalidParameter(error.member ?? "parameters")
         }
+    }
+
+    /// Reads the parameters where they are expected, or else where the whole message says that they are.
+    private func expectedParameters<Parameters: JSONReadable>(
+        _ message: UnsafeRawBufferPointer
+    ) throws(JSONError) -> Parameters {
+        if let parameters = try? JSONReader.readParameters(message, parametersRange, as: Parameters.self) {
+            isUnverified = false
+            return parameters
+        }
+        let envelope = try CallEnvelope(message)
+        return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
     }
 
     // MARK: Answering

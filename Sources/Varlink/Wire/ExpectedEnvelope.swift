@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The bytes around the parameters of a connection's last oneway call.
+///
+/// A client that posts all the time sends the same call again with other parameters. A message with the same bytes around its
+/// parameters has the same envelope, if what stands between those bytes is one JSON value. The reader of the parameters checks
+/// that (``VarlinkCall/parameters(_:)``).
+struct ExpectedEnvelope {
+    private let head: [UInt8]
+    private let tail: [UInt8]
+    private var envelope: CallEnvelope
+    /// The way to the call's method.
+    let route: Route
+
+    /// Remembers a call; nil if it is not oneway, or has no member behind its parameters.
+    ///
+    /// With the flag behind the parameters, no other member between the same bytes can change what the call means.
+    init?(_ envelope: CallEnvelope, of message: UnsafeRawBufferPointer, route: Route) {
+        guard envelope.isOneway, let parameters = envelope.parameters, message.count - parameters.upperBound > 1 else {
+            return nil
+        }
+        head = Array(message[..<parameters.lowerBound])
+        tail = Array(message[parameters.upperBound...])
+        self.envelope = envelope
+        self.route = route
+    }
+
+    /// The envelope of a message with the same bytes around its parameters; nil for any other message.
+    mutating func envelope(of message: UnsafeRawBufferPointer) -> CallEnvelope? {
+        let end = message.count - tail.count
+        guard let start = message.baseAddress, end > head.count, memcmp(start, head, head.count) == 0,
+            memcmp(start + end, tail, tail.count) == 0
+        else { return nil }
+        envelope.parameters = head.count..<end
+        return envelope
+    }
+}

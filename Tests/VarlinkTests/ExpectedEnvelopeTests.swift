@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Systemd
+import Testing
+
+@testable import Varlink
+
+@Suite("Calls that look like the one before", .timeLimit(.minutes(1)))
+struct ExpectedEnvelopeTests {
+    /// What stands where the last call's parameters stood.
+    static let parameters = [
+        #"{"text":"b"}"#, #"{}"#, "null", #"{"text":"}\"{"}"#, #"{"text":"b","text":"c"}"#, #"{"text":5}"#,
+        #" {"text":"b"} "#,
+        #"{"text":"b"} x"#, #"{"text":"b"},"more":false"#, #"{"text":"b"},"more":true"#,
+        #"{"text":"b"},"oneway":false"#,
+        #"{"text":"b"},"x":1"#, #"{"text":"b"},"method":"org.example.test.Fail""#, #"{"text":"b""#, #""text":"b"}"#,
+        "}", "{", "",
+        #"{"text":"b"},"upgrade":null"#, #"{"text":"\u00"}"#, "[1]", #"{"text":"b"}}{"#,
+    ]
+
+    @Test(
+        "a oneway call does what it would do on a connection of its own, whatever its parameters are",
+        arguments: ["Echo", "Fail", "Unknown"], parameters)
+    func sameAsAlone(method: String, parameters: String) async throws {
+        let call = Call.call(method, parameters, "oneway")
+        let alone = try await outcome(of: call, after: nil)
+        let behind = try await outcome(of: call, after: Call.call(method, #"{"text":"first"}"#, "oneway"))
+        #expect(behind == alone)
+    }
+
+    @Test("calls that follow one another are each read")
+    func sequence() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            let texts = (0..<100).map { String(repeating: "x", count: $0) }
+            for text in texts { await client.send(Call.call("Echo", #"{"text":"\#(text)"}"#, "oneway")) }
+            await client.send(Call.echo("end"))
+            #expect(await client.receive() == Call.echoReply("end"))
+            #expect(await harness.interface.echoed == texts + ["end"])
+        }
+    }
+
+    /// What the service heard of a call, and whether it closed the connection.
+    private func outcome(of call: String, after first: String?) async throws -> [String?] {
+        try await withOutcome { harness in
+            let client = await harness.client()
+            if let first { await client.send(first) }
+            await client.send(call)
+            await client.send(Call.echo("end"))
+            let reply = await client.receive()
+            return await harness.interface.echoed.filter { $0 != "first" } + [reply]
+        }
+    }
+
+    private func withOutcome(_ body: @escaping @Sendable (Harness) async -> [String?]) async throws -> [String?] {
+        let outcome = Outcome()
+        try await Harness.run { harness in await outcome.set(await body(harness)) }
+        return await outcome.value
+    }
+
+    private actor Outcome {
+        private(set) var value: [String?] = []
+        func set(_ value: [String?]) { self.value = value }
+    }
+}
