@@ -4,39 +4,49 @@ import StatusModel
 
 /// The servers' records, each at a place that one lookup by name finds.
 ///
-/// A change uses the place several times and hashes the name once. A place is valid until a server is removed.
+/// A change uses the place several times and hashes the name once. A place is valid until a server is removed. Records live in
+/// chunks, so that a growing table neither moves them nor reserves memory for as many again.
 struct ServerTable {
+    private static let chunkSize = 256
+
     private var places: [ServerName: Int] = [:]
-    private var records: [Ledger.Record] = []
+    private var chunks: [[Ledger.Record]] = []
 
     /// All places, in no particular order.
-    var indices: Range<Int> { records.indices }
+    var indices: Range<Int> { 0..<places.count }
 
     /// The place of a server; nil if the table does not have it.
     func place(of name: ServerName) -> Int? { places[name] }
 
     /// The record at a place, changed without a copy.
     subscript(place: Int) -> Ledger.Record {
-        _read { yield records[place] }
-        _modify { yield &records[place] }
+        _read { yield chunks[place / Self.chunkSize][place % Self.chunkSize] }
+        _modify { yield &chunks[place / Self.chunkSize][place % Self.chunkSize] }
     }
 
     /// The record of a server; nil if the table does not have it.
-    subscript(name: ServerName) -> Ledger.Record? { places[name].map { records[$0] } }
+    subscript(name: ServerName) -> Ledger.Record? { places[name].map { self[$0] } }
 
     /// Adds a record, whose name must be new.
     mutating func insert(_ record: Ledger.Record) {
-        let replaced = places.updateValue(records.count, forKey: record.state.name)
+        let place = places.count
+        let replaced = places.updateValue(place, forKey: record.state.name)
         precondition(replaced == nil, "two records of one name")
-        records.append(record)
+        if place % Self.chunkSize == 0 {
+            chunks.append([])
+            // The first chunk grows as it is needed: most tables are small.
+            if place > 0 { chunks[chunks.count - 1].reserveCapacity(Self.chunkSize) }
+        }
+        chunks[chunks.count - 1].append(record)
     }
 
     /// Removes a server's record; the last record moves to its place.
     mutating func remove(_ name: ServerName) {
         guard let place = places.removeValue(forKey: name) else { return }
-        let last = records.removeLast()
-        guard place < records.count else { return }
+        let last = chunks[chunks.count - 1].removeLast()
+        if chunks[chunks.count - 1].isEmpty { chunks.removeLast() }
+        guard place < places.count else { return }
         places[last.state.name] = place
-        records[place] = last
+        self[place] = last
     }
 }
