@@ -118,3 +118,12 @@ let package = Package(
             name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands"], swiftSettings: settings),
     ]
 )
+
+// Nobody needs the benchmarks to build statusd; Tests/Benchmarks/run asks for them.
+if Context.environment["STATUSD_BENCHMARKS"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "InProcessBenchmarks",
+            dependencies: ["NotificationStreams", "StatusInterface", "StatusModel", "StatusMonitor", "Varlink"],
+            path: "Tests/Benchmarks/InProcess", swiftSettings: settings))
+}

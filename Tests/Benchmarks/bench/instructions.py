@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instructions of the daemon for each update, counted by callgrind: the same on every run, whatever else the machine does."""
+
+import json
+import re
+import subprocess
+import tempfile
+import threading
+import time
+
+from .processes import BUILD, ROOT, STATUSD, receive, statusd
+
+FILE = ROOT / "Tests" / "Benchmarks" / "instructions.json"
+UPDATES = 4000
+# What may be added before it is a failure, and what may go before the file should be written anew.
+TOLERANCE = 0.1
+# The parts of an update's way, each by the function whose calls it consists of.
+AREAS = {
+    "an update from the socket to the stream": None,
+    "handling a call": "Varlink.ServerConnection.(handle in",
+    "decoding a post's parameters": "StatusInterface.PostParameters.init(from:",
+    "posting to the monitor": "StatusMonitor.StatusMonitor.post(_: StatusModel.StatusText",
+    "the journal's account of it": "StatusDaemon.JournalReporter.(wake in",
+    "writing it to a stream": "StatusDaemon.EventStream.(produce in",
+    "encoding it": "StatusDaemon.EventEncoder.write(_:",
+}
+
+
+def run_updates(daemon, count):
+    """Posts updates to a server with a watcher, which reads all of them."""
+    watch = {"method": "org.statusd.monitor.Watch", "parameters": {"server": "srv42"}, "more": True}
+    call = (
+        '{{"method":"org.statusd.monitor.Post","parameters":{{"server":"srv42",'
+        '"text":"Signed In as operator (session {:010})"}},"oneway":true}}\0')
+    with daemon.connect() as watcher, daemon.connect() as poster:
+        watcher.sendall(json.dumps(watch).encode() + b"\0")
+        receive(watcher)
+        last = f"session {count - 1:010}".encode()
+        reader = threading.Thread(target=read_until, args=(watcher, last))
+        reader.start()
+        poster.sendall("".join(call.format(number) for number in range(count)).encode())
+        reader.join()
+
+
+def read_until(connection, text):
+    rest = b""
+    while text not in rest:
+        data = connection.recv(1 << 16)
+        if not data:
+            raise SystemExit("benchmarks: statusd closed the stream")
+        rest = (rest + data)[-4096:]
+
+
+def control(daemon, state):
+    subprocess.run(["callgrind_control", "-i", state, str(daemon.process.pid)], capture_output=True, check=True)
+
+
+def build():
+    """A daemon whose functions callgrind can name, without the rest of the debug information, over which valgrind stumbles."""
+    named = BUILD / "statusd"
+    BUILD.mkdir(parents=True, exist_ok=True)
+    build = ROOT / "packaging" / "build"
+    subprocess.run([build, "--with-names"], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["strip", "--strip-debug", "-o", named, STATUSD], check=True)
+    subprocess.run([build], stdout=subprocess.DEVNULL, check=True)
+    return named
+
+
+def count():
+    """Instructions for each update, by area."""
+    binary = build()
+    with tempfile.TemporaryDirectory() as directory:
+        output = f"{directory}/callgrind"
+        wrapper = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
+        with statusd(binary=binary, wrapper=wrapper) as daemon:
+            daemon.post_to(["srv42"])
+            run_updates(daemon, 500)
+            time.sleep(1)
+            control(daemon, "on")
+            run_updates(daemon, UPDATES)
+            control(daemon, "off")
+        return read(output)
+
+
+def read(output):
+    done = subprocess.run(
+        ["callgrind_annotate", "--inclusive=yes", "--threshold=100", output], capture_output=True, text=True, check=True)
+    text = subprocess.run(["swift", "demangle"], input=done.stdout, capture_output=True, text=True, check=True).stdout
+    figures = {}
+    for area, function in AREAS.items():
+        pattern = r"^\s*([\d,]+) .*" + (re.escape(function) if function else "PROGRAM TOTALS")
+        found = re.search(pattern, text, re.MULTILINE)
+        if not found:
+            raise SystemExit(f"benchmarks: no calls of {function} in callgrind's output; was it renamed?")
+        figures[area] = round(int(found[1].replace(",", "")) / UPDATES)
+    return figures
+
+
+def check():
+    """Compares with the figures of the last commit that wrote them; returns how many areas became dearer."""
+    known, now = json.loads(FILE.read_text()), count()
+    dearer = 0
+    for area, figure in now.items():
+        change = figure / known[area] - 1
+        verdict = "ok  "
+        if change > TOLERANCE:
+            verdict, dearer = "FAIL", dearer + 1
+        print(f"{verdict} {area}: {figure} instructions, {change:+.1%} against {known[area]}")
+    if dearer:
+        print("      If the change is worth it, say so in the commit, and run Tests/Benchmarks/instructions --write")
+    print(f"{len(now) - dearer} passed, {dearer} failed, 0 skipped")
+    return dearer
+
+
+def write():
+    FILE.write_text(json.dumps(count(), indent=4) + "\n")

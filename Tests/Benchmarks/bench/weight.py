@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon weighs: files, memory, wake-ups, and the time until it is ready."""
+
+import os
+import socket
+import subprocess
+import time
+
+from . import figures
+from .processes import STATUSCTL, STATUSD, folder, running, statusd, until
+
+
+def ready_times(configuration, rounds):
+    """Milliseconds from the start until READY=1."""
+    times = []
+    for _ in range(rounds):
+        with folder() as directory:
+            (directory / "statusd.yaml").write_text(configuration)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+                manager.bind(str(directory / "manager"))
+                manager.settimeout(30)
+                environment = {
+                    **os.environ, "NOTIFY_SOCKET": str(directory / "manager"), "RUNTIME_DIRECTORY": str(directory)}
+                began = time.perf_counter()
+                command = [str(STATUSD), "--config", str(directory / "statusd.yaml")]
+                with running(command, env=environment, stdout=subprocess.DEVNULL):
+                    while b"READY=1" not in manager.recv(65536):
+                        pass
+                    times.append((time.perf_counter() - began) * 1e3)
+    return times
+
+
+def switches(daemon):
+    return sum(daemon.status(f"{kind}_ctxt_switches") for kind in ("voluntary", "nonvoluntary"))
+
+
+def wake_ups(daemon, seconds):
+    """How often an idle daemon was run, a minute."""
+    before = switches(daemon)
+    time.sleep(seconds)
+    return (switches(daemon) - before) * 60 / seconds
+
+
+def report(rounds, scale):
+    rows = [[f"`{file.name}`, stripped, MB", f"{file.stat().st_size / 1e6:.1f}"] for file in (STATUSD, STATUSCTL)]
+    with statusd() as daemon:
+        daemon.post_to([f"srv{number}" for number in range(10)])
+        # The journal's limits are earned back within a second or two; then nothing is left to do.
+        time.sleep(3)
+        rows.append(["resident with 10 servers, MB", f"{daemon.status('VmRSS') / 1000:.1f}"])
+        rows.append(["wake-ups a minute, idle, without a watchdog", f"{wake_ups(daemon, max(5, int(30 * scale))):.0f}"])
+        daemon.post_to([f"host{number}.example.org" for number in range(1000)])
+        time.sleep(0.5)
+        before = daemon.status("VmRSS")
+        daemon.post_to([f"host{number}.example.org" for number in range(1000, 10_000)])
+        time.sleep(0.5)
+        rows.append(["each further server, with its notify socket, KB", f"{(daemon.status('VmRSS') - before) / 9000:.2f}"])
+    rows.append(["until ready, ms", figures.spread(ready_times("accept: any\n", rounds * 3))])
+    servers = "".join(f"  srv{number}: {{ notify: true }}\n" for number in range(1000))
+    rows.append(["until ready with 1000 notify sockets, ms", figures.spread(ready_times("servers:\n" + servers, rounds))])
+    return ["**Weight**.", ""] + figures.table(["what", "figure"], rows)
