@@ -29,12 +29,18 @@ struct NotifyMessage: Equatable {
     /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
     init(_ bytes: UnsafeRawBufferPointer) {
         var start = 0
-        while start < bytes.count {
-            var end = start
-            while end < bytes.count, bytes[end] != UInt8(ascii: "\n"), bytes[end] != 0 { end &+= 1 }
+        while let end = Self.endOfLine(in: bytes, from: start) {
             take(Line(bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<end])))
             start = end + 1
         }
+    }
+
+    /// Where a line ends: at a newline, at a NUL, or with the datagram; nil behind the last line.
+    private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress else { return nil }
+        let newline = memchr(base + start, 0x0A, bytes.count - start).map { UnsafeRawPointer($0) - base } ?? bytes.count
+        let nul = memchr(base + start, 0, newline - start).map { UnsafeRawPointer($0) - base }
+        return nul ?? newline
     }
 
     private mutating func take(_ line: Line) {

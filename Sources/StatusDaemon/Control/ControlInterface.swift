@@ -18,9 +18,13 @@ final class ControlInterface: VarlinkInterface {
     private var access = AccessPolicy.control
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
-        didSet { encoder.streamCount = streams.count }
+        didSet {
+            encoder.streamCount = streams.count
+            scheduleKeepAlive()
+        }
     }
     private var keepAlive: TimerSource?
+    private var isKeepAliveScheduled = false
 
     /// How long a stream may be quiet.
     private static let keepAliveInterval = Duration.seconds(30)
@@ -34,7 +38,6 @@ final class ControlInterface: VarlinkInterface {
         self.registry = registry
         self.reloader = reloader
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.keepStreamsAlive() }
-        keepAlive?.schedule(after: Self.keepAliveInterval)
     }
 
     func handle(_ call: VarlinkCall) {
@@ -133,9 +136,17 @@ final class ControlInterface: VarlinkInterface {
         guard access.allows(call.credentials) else { throw VarlinkError.permissionDenied }
     }
 
-    private func keepStreamsAlive() {
-        for stream in streams.values { stream.keepAlive() }
+    /// Starts the timer of the streams; without streams it does not wake an idle daemon.
+    private func scheduleKeepAlive() {
+        guard !isKeepAliveScheduled, !streams.isEmpty else { return }
+        isKeepAliveScheduled = true
         keepAlive?.schedule(after: Self.keepAliveInterval)
+    }
+
+    private func keepStreamsAlive() {
+        isKeepAliveScheduled = false
+        for stream in streams.values { stream.keepAlive() }
+        scheduleKeepAlive()
     }
 }
 
