@@ -56,7 +56,7 @@ enum WatchCommand {
             } catch {
                 guard error.code == .noService else { throw error }
             }
-            try await Task.sleep(for: pause)
+            try await EventLoop.sleep(for: pause)
             pause = min(pause * 2, .seconds(2))
         }
     }

@@ -2,6 +2,7 @@
 
 import Glibc
 import Synchronization
+import Systemd
 
 /// Shows on a terminal that something is under way, and for how long, as long as it is.
 ///
@@ -62,7 +63,7 @@ final class ProgressIndicator: Sendable {
 
     private func animate(_ text: String) async throws {
         let began = ContinuousClock.now
-        try await Task.sleep(for: Self.delay)
+        try await EventLoop.sleep(for: Self.delay)
         defer { show("") }
         for count in 0... {
             let tenths = Int((ContinuousClock.now - began) / .milliseconds(100))
@@ -71,7 +72,7 @@ final class ProgressIndicator: Sendable {
             // One line of the terminal, however narrow that has become: a second one could not be taken back.
             let room = Terminal.width(of: STDERR_FILENO).map { max(0, $0 - time.count - 3) } ?? Int.max
             show("\(frame) \(text.prefix(room))\(time)")
-            try await Task.sleep(for: Self.interval)
+            try await EventLoop.sleep(for: Self.interval)
         }
     }
 

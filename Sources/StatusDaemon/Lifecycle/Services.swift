@@ -54,7 +54,7 @@ struct WatchdogService: Service {
                 logger.warning("the watchdog's probe did not come through")
             }
             // Half the time allowed, as sd_watchdog_enabled(3) advises.
-            try? await Task.sleep(for: interval / 2)
+            try? await EventLoop.sleep(for: interval / 2)
         }
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Systemd
+
 /// It took longer than it may.
 package struct TimeLimitExceeded: Error {}
 
@@ -12,7 +14,7 @@ package func withTimeLimit<Result: Sendable>(
     try await withThrowingTaskGroup(of: Result.self) { group in
         group.addTask { try await body() }
         group.addTask {
-            try await Task.sleep(for: limit)
+            try await EventLoop.sleep(for: limit)
             throw TimeLimitExceeded()
         }
         defer { group.cancelAll() }

@@ -31,7 +31,7 @@ enum TCPConnection {
                 group.addTask { try await attempt(address) }
                 guard !rest.isEmpty else { return }
                 group.addTask {
-                    try await Task.sleep(for: patience)
+                    try await EventLoop.sleep(for: patience)
                     return .nextIsDue
                 }
             }

@@ -15,8 +15,8 @@ public final class OwnedDescriptor: Sendable {
 }
 
 extension OwnedDescriptor {
-    /// How many descriptors are kept for what cannot do without: libdispatch and swift-subprocess stop the process where they cannot
-    /// open what they need for a moment.
+    /// The number of descriptors kept for what cannot do without: swift-subprocess stops the process if it cannot open what it needs
+    /// for a moment.
     public static let reserve = 16
 
     /// How many descriptors this process may have.

@@ -58,7 +58,7 @@ public enum UnixSocket {
                 throw SystemdError(errno: failure, "cannot connect to \(address)")
             }
             // A full backlog cannot be polled for: the kernel answers EAGAIN at once.
-            try? await Task.sleep(for: .milliseconds(2))
+            try? await EventLoop.sleep(for: .milliseconds(2))
         }
     }
 

@@ -49,6 +49,25 @@ def junk():
         daemon.assert_no_leak(before)
 
 
+@test("waits for what never comes leave nothing behind when their clients go, however long they would have lasted")
+def long_waits():
+    def wait():
+        with Connection(daemon.socket) as connection:
+            connection.send("Wait", {"server": "never", "level": "ok", "timeoutMilliseconds": 10**12})
+            # Two turns of the loop later the wait has begun.
+            for _ in range(2):
+                other.call("List")
+
+    with Daemon() as daemon, daemon.connect() as other:
+        for _ in range(500):
+            wait()
+        before = daemon.resident()
+        for _ in range(3000):
+            wait()
+        grown = daemon.resident() - before
+        assert grown < 300, f"{grown} KB more after 3000 waits"
+
+
 @test("half a message holds up nobody, whether its sender stays or goes")
 def half_messages():
     with Daemon() as daemon, daemon.connect() as staying:
