@@ -35,7 +35,7 @@ public final class CheckSource {
     ///   - clock: what the schedule counts by.
     public init(
         server: ServerName, check: any Check, schedule: CheckSchedule, predecessor: CheckSource? = nil,
-        shown: Level? = nil, budget: CheckBudget, monitor: StatusMonitor, clock: any Clock<Duration> = ContinuousClock()
+        shown: Level? = nil, budget: CheckBudget, monitor: StatusMonitor, clock: any Clock<Duration> = EventLoopClock()
     ) {
         self.server = server
         self.check = check

@@ -52,19 +52,10 @@ public final class TimerSource {
     ///
     /// Scheduling again moves the time. No delay is longer than a hundred years.
     public func schedule(after delay: Duration) {
-        // A time that sd-event cannot count to would leave the old one in its place.
-        enable { sd_event_source_set_time_relative($0, min(delay, Self.longestDelay).microseconds) }
-    }
-
-    /// Calls the handler once, at a time of the timer's clock.
-    public func schedule(at time: Duration) {
-        enable { sd_event_source_set_time($0, time.microseconds) }
-    }
-
-    private func enable(_ setTime: (OpaquePointer) -> Int32) {
         guard let source else { return }
         EventLoop.executor.sourceChanged()
-        _ = setTime(source)
+        // A time that sd-event cannot count to would leave the old one in its place.
+        sd_event_source_set_time_relative(source, min(delay, Self.longestDelay).microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }
 

@@ -15,8 +15,8 @@ public final class OwnedDescriptor: Sendable {
 }
 
 extension OwnedDescriptor {
-    /// The number of descriptors kept for what cannot do without: swift-subprocess stops the process if it cannot open what it needs
-    /// for a moment.
+    /// The number of descriptors kept for what cannot do without: swift-subprocess, and Dispatch that it sleeps with, stop the process
+    /// if they cannot open what they need for a moment.
     public static let reserve = 16
 
     /// How many descriptors this process may have.

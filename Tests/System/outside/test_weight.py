@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs take from a machine that has other things to do."""
+
+import time
+
+from harness.daemon import Daemon
+from harness.expect import eventually
+from harness.runner import test
+
+CONFIGURATION = """
+accept: any
+servers:
+  login: { push: true }
+  backup: { notify: true }
+"""
+
+
+def status(daemon, field):
+    for line in open(f"/proc/{daemon.process.pid}/status", encoding="ascii"):
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise KeyError(field)
+
+
+@test("a daemon without exec checks has one thread, whatever its clients and tcp checks do, also after a reload")
+def one_thread():
+    with Daemon(CONFIGURATION + "  port: { tcp: '127.0.0.1:9', interval: 100ms }\n") as daemon:
+        daemon.done("post", "login", "Signed In")
+        daemon.done("select", "login")
+        daemon.done("wait", "port", "--level", "critical", "--timeout", "10s")
+        daemon.ctl("wait", "login", "--text", "never", "--timeout", "100ms")
+        daemon.done("reload")
+        # The thread that read the configuration ends with it.
+        eventually(lambda: status(daemon, "Threads") == 1, "one thread")
+
+
+@test("an idle daemon is not woken, though it has servers, a selection and a configuration")
+def not_woken():
+    def switches():
+        return status(daemon, "voluntary_ctxt_switches")
+
+    def is_quiet():
+        before = switches()
+        time.sleep(2)
+        return switches() == before
+
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "login", "Signed In")
+        daemon.done("select", "login")
+        # The journal's limits are earned back within a second or two.
+        eventually(is_quiet, "no wake-up in two seconds")
