@@ -61,7 +61,9 @@ struct CommandLineReader<Status: Sendable> {
     private mutating func readOption(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (name, attached) = (parts[0], parts.count > 1 ? parts[1] : nil)
-        if name == "version", attached == nil {
+        if name == "help" || name == "version", attached != nil {
+            throw error("--\(name) takes no value")
+        } else if name == "version" {
             request = .version
         } else if name == "generate-completion-script" {
             try readShell(attached ?? rest.popFirst())

@@ -39,7 +39,7 @@ struct HelpText<Status: Sendable> {
         let specifications = shown.parameters.map(\.specification)
         sections += section("Arguments", specifications.filter(\.isArgument).map { ("  \($0.title)", $0.help) })
         sections += section("Options", specifications.filter { !$0.isArgument }.map(Self.option) + standardOptions)
-        if !shown.discussion.isEmpty { sections.append(shown.discussion) }
+        if !shown.discussion.isEmpty { sections.append(Self.wrapParagraphs(shown.discussion)) }
         if command == nil, !program.subcommands.isEmpty {
             sections.append("“\(program.name) COMMAND --help” shows what a command can do.")
         }
@@ -69,6 +69,12 @@ struct HelpText<Status: Sendable> {
             return name + (isShort ? "" : "\n") + gap + text
         }
         return ["\(title):\n" + lines.joined(separator: "\n")]
+    }
+
+    /// Breaks the lines of a text that are not part of a table.
+    private static func wrapParagraphs(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.hasPrefix(" ") ? String($0) : wrap(String($0), indent: 0) }.joined(separator: "\n")
     }
 
     /// Breaks a text into lines; those behind the first are indented.

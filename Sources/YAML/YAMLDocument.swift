@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CYAML
+import Glibc
 
 /// Reads a YAML document with libyaml into a tree of nodes.
 ///
 /// It reads what configuration files need, and bounds what a hostile file can cost: one document, scalars as keys, no tags,
-/// nesting to ``maximumDepth``, and aliases that add at most ``maximumAliasedNodes`` nodes to the tree.
+/// tag directives, nesting to ``maximumDepth``, and aliases that add at most ``maximumAliasedNodes`` nodes to the tree.
 public enum YAMLDocument {
     /// How deeply sequences and mappings may be nested.
     public static let maximumDepth = 32
@@ -18,15 +19,33 @@ public enum YAMLDocument {
         guard yaml_parser_initialize(&parser) == 1 else { throw YAMLError(nil, "out of memory") }
         defer { yaml_parser_delete(&parser) }
         var text = text
+        if let line = text.withUTF8({ lineOfTagDirective(in: $0) }) {
+            throw YAMLError(YAMLNode.Mark(line: line, column: 1), "tags are not supported; remove %TAG")
+        }
         return try withUnsafeMutablePointer(to: &parser) { parser throws(YAMLError) in
             // The bytes must stay in place until the parser has read all of them.
             let result: Result<YAMLNode?, YAMLError> = text.withUTF8 { bytes in
                 yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
                 yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
-                var composer = YAMLComposer(YAMLEvents(parser))
+                var composer = YAMLComposer(YAMLEvents(parser, reading: bytes))
                 do throws(YAMLError) { return .success(try composer.document()) } catch { return .failure(error) }
             }
             return try result.get()
         }
+    }
+
+    /// The first line that begins with `%TAG`, counted from 1.
+    ///
+    /// libyaml compares each tag directive with all before it, which takes seconds for a file of a megabyte.
+    private static func lineOfTagDirective(in text: UnsafeBufferPointer<UInt8>) -> Int? {
+        var line = 1
+        var start = 0
+        while let base = text.baseAddress, start < text.count {
+            if text.count - start > 4, memcmp(base + start, "%TAG", 4) == 0 { return line }
+            guard let newline = memchr(base + start, 0x0A, text.count - start) else { return nil }
+            start = UnsafeRawPointer(newline) - UnsafeRawPointer(base) + 1
+            line += 1
+        }
+        return nil
     }
 }

@@ -16,8 +16,13 @@ struct YAMLEvents {
     }
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
+    private let text: UnsafeBufferPointer<UInt8>
 
-    init(_ parser: UnsafeMutablePointer<yaml_parser_t>) { self.parser = parser }
+    /// The events of a parser that reads `text`, which must stay in place as long as the events are asked for.
+    init(_ parser: UnsafeMutablePointer<yaml_parser_t>, reading text: UnsafeBufferPointer<UInt8>) {
+        self.parser = parser
+        self.text = text
+    }
 
     /// The next event and where it begins.
     func next() throws(YAMLError) -> (event: Event, mark: YAMLNode.Mark) {
@@ -53,7 +58,15 @@ struct YAMLEvents {
     private func refuseTag(_ tag: UnsafeMutablePointer<yaml_char_t>?, at mark: YAMLNode.Mark) throws(YAMLError) {
         guard let tag = string(tag) else { return }
         let name = tag.hasPrefix(Self.standardTags) ? "!!" + tag.dropFirst(Self.standardTags.count) : tag
-        throw YAMLError(mark, "the tag \(name) is not supported; remove it")
+        throw YAMLError(mark, "the tag \(name.prefix(64)) is not supported; remove it")
+    }
+
+    /// The place of a byte of the text.
+    private func mark(at offset: Int) -> YAMLNode.Mark {
+        let before = text.prefix(offset)
+        let lineStart = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let line = before.count { $0 == 0x0A } + 1
+        return YAMLNode.Mark(line: line, column: before.count - lineStart + 1)
     }
 
     private static let standardTags = "tag:yaml.org,2002:"
@@ -68,7 +81,8 @@ struct YAMLEvents {
         let problem = state.problem.map { String(cString: $0) } ?? "cannot be parsed"
         switch state.error {
         case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
-        case YAML_READER_ERROR: return YAMLError(YAMLNode.Mark(state.mark), problem)
+        // The parser reads ahead, so its mark is not where the byte is that it cannot read.
+        case YAML_READER_ERROR: return YAMLError(mark(at: state.problem_offset), problem)
         default:
             let context = state.context.map { "\(String(cString: $0)), " } ?? ""
             return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)

@@ -98,6 +98,7 @@ import Testing
             ("post db --level x", "invalid --level “x”: must be a number"),
             ("post a/b", "invalid NAME “a/b”: must not contain a slash"),
             ("post db --json=yes", "--json takes no value"),
+            ("--help=1", "--help takes no value"),
             ("post a b c", "unexpected argument “c”"),
             ("--level 2 check", "check has no option --level"),
             ("--json", "a command is missing; see “tool --help”"),

@@ -67,6 +67,9 @@ import Testing
             ("a:\n\t- b\n", 2, "while scanning for the next token, found character that cannot start any token"),
             ("a: [1, 2\n", 2, "while parsing a flow sequence, did not find expected ',' or ']'"),
             ("a: \u{1}\n", 1, "control characters are not allowed"),
+            ("a: 1\nb: 2\nc: \u{7}\n", 3, "control characters are not allowed"),
+            ("# x\n%TAG ! tag:example.org,2026:\n---\na: 1\n", 2, "tags are not supported; remove %TAG"),
+            ("a: 1\n...\n%TAG !a! x\n---\nb: 2\n", 3, "tags are not supported; remove %TAG"),
         ])
     func errors(text: String, line: Int, reason: String) {
         #expect(error(in: text)?.reason == reason)

@@ -49,7 +49,7 @@ struct NotificationStateMachine: ~Copyable {
             self = Self(policy: policy, state: .buffering(buffer))
             return dropped.map { .drop($0) } ?? .keep
         case .finished:
-            // The center may have gathered its observers just before this one was removed.
+            // The poster may have gathered the observers just before this one was removed.
             self = Self(policy: policy, state: .finished)
             return .drop(posted)
         }

@@ -4,7 +4,7 @@ import Glibc
 
 /// A thread for one function that may block, such as one that reads files.
 ///
-/// Neither the loop's thread nor those that run Swift's tasks may wait; a few that did would hold up everything.
+/// The loop's thread must not wait, and the few that run Swift's tasks elsewhere must not either: they would hold up everything.
 public enum BlockingThread {
     /// Runs `body` on a thread of its own and returns its result.
     ///

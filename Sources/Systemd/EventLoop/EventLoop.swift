@@ -21,9 +21,10 @@ public actor EventLoop {
     /// Runs a whole process on the loop: makes the caller's thread the loop's, runs `body` there, and exits with the status it returns.
     ///
     /// All tasks run on this one thread, whatever they are isolated to; a process that does nothing else has no other thread. What
-    /// blocks has to run elsewhere (``BlockingThread``), and tasks sleep with ``sleep(for:)``. Must be called by the main thread, before the first task and the first use of
+    /// blocks has to run elsewhere (``BlockingThread``), and tasks sleep with ``sleep(for:)``. Nothing runs on the main actor. Must be called by the main thread, before the first task and the first use of
     /// the loop.
     public nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
+        occupyStandardDescriptors()
         becomeEventLoopThread()
         GlobalExecutor.install()
         // It cannot be the child of another task: the process ends with it.
@@ -32,6 +33,15 @@ public actor EventLoop {
     }
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { Self.executor.asUnownedSerialExecutor() }
+
+    /// Opens /dev/null in the place of standard descriptors that are closed, so that no socket takes their place and is written to.
+    ///
+    /// For reading only: who writes there learns that there is no such output (EBADF).
+    private nonisolated static func occupyStandardDescriptors() {
+        var descriptor: Int32 = 0
+        while descriptor >= 0, descriptor <= STDERR_FILENO { descriptor = open("/dev/null", O_RDONLY) }
+        if descriptor > STDERR_FILENO { close(descriptor) }
+    }
 
     /// Runs `body` on the loop and returns what it returns, as `MainActor.run` does.
     public static func run<Result: Sendable>(
@@ -49,7 +59,7 @@ public actor EventLoop {
         }
     }
 
-    /// Runs `body` when what is being handled now, and every job it enqueued, has been handled, before the loop waits again.
+    /// Runs `body` when what is being handled now, and the jobs it enqueued, have been handled, before the loop waits again.
     ///
     /// For work that one pass does for many: a flush for a batch of messages.
     @EventLoop public static func atEndOfTurn(_ body: @escaping @EventLoop () -> Void) {

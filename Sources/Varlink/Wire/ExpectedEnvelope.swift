@@ -14,9 +14,7 @@ struct ExpectedEnvelope {
     /// The way to the call's method.
     let route: Route
 
-    /// Remembers a call; nil if it is not oneway, or has no member behind its parameters.
-    ///
-    /// With the flag behind the parameters, no other member between the same bytes can change what the call means.
+    /// Remembers a call; nil if it is not oneway, or nothing but its end stands behind its parameters.
     init?(_ envelope: CallEnvelope, of message: UnsafeRawBufferPointer, route: Route) {
         guard envelope.isOneway, let parameters = envelope.parameters, message.count - parameters.upperBound > 1 else {
             return nil

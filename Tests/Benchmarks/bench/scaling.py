@@ -38,16 +38,15 @@ def processor_time(daemon):
 
 def servers_report(rounds, scale):
     counts = [10, 1000, 10_000, 100_000]
-    costs = {}
-    for count in counts:
-        # A file of a configuration is 1 MiB at most.
-        drop_ins = [push_servers(first, min(first + 10_000, count)) for first in range(0, count, 10_000)]
-        with statusd("accept: configured\n", drop_ins) as daemon:
-            cost_of_posts(daemon, count, max(count, 10_000))
-            costs[count] = [cost_of_posts(daemon, count, int(POSTS * scale)) for _ in range(rounds)]
-    rows = [
-        [f"{count:,}", figures.spread(costs[count]), figures.ratio(costs[count], costs[10])] for count in counts
-    ]
+    costs = {count: [] for count in counts}
+    for _ in range(rounds):
+        for count in counts:
+            # A file of a configuration is 1 MiB at most.
+            drop_ins = [push_servers(first, min(first + 10_000, count)) for first in range(0, count, 10_000)]
+            with statusd("accept: configured\n", drop_ins) as daemon:
+                cost_of_posts(daemon, count, max(count, 10_000))
+                costs[count].append(cost_of_posts(daemon, count, int(POSTS * scale)))
+    rows = [[f"{count:,}", figures.spread(costs[count]), figures.ratio(costs[count], costs[10])] for count in counts]
     return figures.table(["servers", "processor time a post, µs", "of 10 servers"], rows)
 
 
