@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Testing
 
 @testable import Systemd
@@ -12,6 +13,16 @@ struct SleepTests {
         let began = ContinuousClock.now
         try await EventLoop.sleep(for: .milliseconds(5))
         #expect(ContinuousClock.now - began >= .milliseconds(5))
+    }
+
+    @Test("a timer counts from when it is scheduled, however long the loop has waited for other things before")
+    func countsFromNow() async throws {
+        // Time passes in which sd-event, which keeps the time of its last turn, has none.
+        try await EventLoop.sleep(for: .milliseconds(1))
+        _ = usleep(30_000)
+        let began = ContinuousClock.now
+        try await EventLoop.sleep(for: .milliseconds(20))
+        #expect(ContinuousClock.now - began >= .milliseconds(20))
     }
 
     @Test("a cancelled sleep ends at once, whether it was cancelled before or while it slept")

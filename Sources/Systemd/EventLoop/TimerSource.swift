@@ -26,6 +26,7 @@ public final class TimerSource {
 
     private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
 
+    private let clock: Clock
     private var source: OpaquePointer?
     private var handler: (@EventLoop () -> Void)?
 
@@ -38,6 +39,7 @@ public final class TimerSource {
     public init(
         clock: Clock = .monotonic, accuracy: Duration = .milliseconds(1), handler: @escaping @EventLoop () -> Void
     ) throws(SystemdError) {
+        self.clock = clock
         self.handler = handler
         let result = sd_event_add_time(
             EventLoop.executor.event, &source, clock.identifier, UInt64.max, max(1, accuracy.microseconds),
@@ -54,8 +56,12 @@ public final class TimerSource {
     public func schedule(after delay: Duration) {
         guard let source else { return }
         EventLoop.executor.sourceChanged()
-        // A time that sd-event cannot count to would leave the old one in its place.
-        sd_event_source_set_time_relative(source, min(delay, Self.longestDelay).microseconds)
+        // Absolute, because sd-event would count from its own last turn, which may be long ago. A time that it cannot count to would
+        // leave the old one in its place.
+        var now = timespec()
+        clock_gettime(clock.identifier, &now)
+        let time = Duration.seconds(now.tv_sec) + .nanoseconds(now.tv_nsec) + min(delay, Self.longestDelay)
+        sd_event_source_set_time(source, time.microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }
 
