@@ -21,8 +21,8 @@ public actor EventLoop {
     /// Runs a whole process on the loop: makes the caller's thread the loop's, runs `body` there, and exits with the status it returns.
     ///
     /// All tasks run on this one thread, whatever they are isolated to; a process that does nothing else has no other thread. What
-    /// blocks has to run elsewhere (``BlockingThread``), and tasks sleep with ``sleep(for:)``. Nothing runs on the main actor. Must be called by the main thread, before the first task and the first use of
-    /// the loop.
+    /// blocks has to run elsewhere (``BlockingThread``), and tasks sleep with ``sleep(for:)``. Nothing runs on the main actor. It
+    /// must be called by the main thread, before the first task and the first use of the loop.
     public nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
         occupyStandardDescriptors()
         becomeEventLoopThread()

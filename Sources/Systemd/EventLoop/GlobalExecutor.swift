@@ -10,6 +10,7 @@ enum GlobalExecutor {
     static func install() { statusd_set_global_executor(enqueueOnLoop) }
 }
 
+/// Called by the runtime, with its own pointer to a job, of which `UnownedJob` consists.
 private func enqueueOnLoop(_ job: UnsafeMutableRawPointer) {
     EventLoop.executor.enqueueConcurrent(unsafeBitCast(job, to: UnownedJob.self))
 }

@@ -65,6 +65,13 @@ public final class TimerSource {
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }
 
+    /// The time of its clock for which it was scheduled last.
+    var due: Duration {
+        var time: UInt64 = 0
+        if let source { sd_event_source_get_time(source, &time) }
+        return .microseconds(Int64(clamping: time))
+    }
+
     /// Forgets the time; the timer may be scheduled again.
     public func stop() {
         if let source { sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF)) }

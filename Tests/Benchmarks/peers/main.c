@@ -51,6 +51,25 @@ int connect_unix(const char *path, int type) {
     return descriptor;
 }
 
+char *next_message(struct stream *stream, size_t *length) {
+    for (;;) {
+        char *start = stream->buffer + stream->from;
+        char *end = memchr(start, 0, stream->until - stream->from);
+        if (end) {
+            *length = (size_t)(end - start);
+            stream->from = (size_t)(end - stream->buffer) + 1;
+            return start;
+        }
+        stream->until -= stream->from;
+        memmove(stream->buffer, start, stream->until);
+        stream->from = 0;
+        char *room = stream->buffer + stream->until;
+        ssize_t count = read(stream->descriptor, room, sizeof stream->buffer - stream->until);
+        if (count <= 0) fail("%s closed the stream", peer->name);
+        stream->until += (size_t)count;
+    }
+}
+
 void pin_to_processor(int number) {
     const char *text = getenv("BENCH_CPUS");
     int processors[2];

@@ -26,6 +26,16 @@ extern long missed_updates;
 // Ends the program with a message, because the peer does not do what it should.
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+// A stream of messages that end in NUL.
+struct stream {
+    int descriptor;
+    char buffer[1 << 18];
+    size_t from, until;
+};
+
+// Waits for the next message; it stays until the next call. The length is without the NUL.
+char *next_message(struct stream *stream, size_t *length);
+
 // A connected Unix socket.
 int connect_unix(const char *path, int type);
 // Runs this process on a processor of its own, the first or second of BENCH_CPUS; does nothing if that is empty.

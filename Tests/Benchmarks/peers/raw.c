@@ -11,9 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int publisher, subscriber;
-static char buffer[1 << 16];
-static size_t from, until;
+static int publisher;
+static struct stream subscriber;
 
 static void relay(int datagrams, int stream) {
     char message[4096];
@@ -38,7 +37,7 @@ static void raw_open(void) {
     close(datagrams[1]);
     close(streams[1]);
     publisher = datagrams[0];
-    subscriber = streams[0];
+    subscriber.descriptor = streams[0];
 }
 
 static void raw_publish(int server, const char *text) {
@@ -50,20 +49,8 @@ static void raw_publish(int server, const char *text) {
 static void raw_flush(void) {}
 
 static const char *raw_receive(void) {
-    for (;;) {
-        char *end = memchr(buffer + from, 0, until - from);
-        if (end) {
-            const char *message = buffer + from;
-            from = (size_t)(end - buffer) + 1;
-            return message;
-        }
-        memmove(buffer, buffer + from, until - from);
-        until -= from;
-        from = 0;
-        ssize_t length = read(subscriber, buffer + until, sizeof buffer - until);
-        if (length <= 0) fail("the relay has gone");
-        until += (size_t)length;
-    }
+    size_t length;
+    return next_message(&subscriber, &length);
 }
 
 const struct peer raw_peer = { "raw", raw_open, raw_publish, raw_flush, raw_receive };

@@ -11,11 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int publisher, subscriber;
+static int publisher;
+static struct stream subscriber;
 static char output[1 << 16];
 static size_t output_length;
-static char input[1 << 18];
-static size_t from, until;
 static long last_revision;
 
 static void write_all(int descriptor, const char *bytes, size_t length) {
@@ -24,25 +23,6 @@ static void write_all(int descriptor, const char *bytes, size_t length) {
         if (count <= 0) fail("statusd closed the connection");
         bytes += count;
         length -= (size_t)count;
-    }
-}
-
-// The next message of the stream, without its NUL; it stays until the next call.
-static char *next_message(size_t *length) {
-    for (;;) {
-        char *end = memchr(input + from, 0, until - from);
-        if (end) {
-            char *message = input + from;
-            *length = (size_t)(end - message);
-            from = (size_t)(end - input) + 1;
-            return message;
-        }
-        memmove(input, input + from, until - from);
-        until -= from;
-        from = 0;
-        ssize_t count = read(subscriber, input + until, sizeof input - until);
-        if (count <= 0) fail("statusd closed the stream");
-        until += (size_t)count;
     }
 }
 
@@ -65,22 +45,22 @@ static void statusd_open(void) {
     size_t length;
     snprintf(path, sizeof path, "%s/org.statusd.monitor", setting("BENCH_STATUSD"));
     publisher = connect_unix(path, SOCK_STREAM);
-    subscriber = connect_unix(path, SOCK_STREAM);
+    subscriber.descriptor = connect_unix(path, SOCK_STREAM);
     statusd_publish(SELECTED, "first");
     statusd_flush();
     usleep(300000);
     int count = snprintf(
         call, sizeof call,
         "{\"method\":\"org.statusd.monitor.Watch\",\"parameters\":{\"server\":\"srv%d\"},\"more\":true}", SELECTED);
-    write_all(subscriber, call, (size_t)count + 1);
-    char *message = next_message(&length);
+    write_all(subscriber.descriptor, call, (size_t)count + 1);
+    char *message = next_message(&subscriber, &length);
     if (!strstr(message, "\"snapshot\"")) fail("statusd sent no snapshot: %s", message);
 }
 
 static const char *statusd_receive(void) {
     for (;;) {
         size_t length;
-        char *message = next_message(&length);
+        char *message = next_message(&subscriber, &length);
         char *revision = memmem(message, length, "\"revision\":", 11);
         long number = revision ? atol(revision + 11) : 0;
         if (memmem(message, length, "\"changed\"", 9)) {
