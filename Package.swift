@@ -94,7 +94,10 @@ let package = Package(
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
         .testTarget(
             name: "StatusMonitorTests",
-            dependencies: ["NotificationStreams", "StatusModel", "StatusMonitor", "StatusTestSupport"],
+            dependencies: [
+                "NotificationStreams", "NotificationStreamsTestSupport", "StatusModel", "StatusMonitor",
+                "StatusTestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "StatusSourcesTests",

@@ -13,6 +13,21 @@ import Testing
 
     private func state() throws -> ServerState { try monitor.state(of: disk) }
 
+    @Test("clients may post only where a server's definition says so; its source may always")
+    func postsOfClients() throws {
+        let monitor = StatusMonitor()
+        let text = try StatusText("Signed In")
+        monitor.add(ServerDefinition(name: name("loaded"), source: "exec", isRefreshable: true, takesPosts: false))
+        monitor.add(ServerDefinition(name: name("pushed"), source: "push"))
+        #expect(throws: MonitorError.takesNoPosts(name("loaded"))) {
+            try monitor.post(text, to: name("loaded"), by: .client)
+        }
+        #expect(try monitor.state(of: name("loaded")).status == nil)
+        try monitor.post(text, to: name("loaded"))
+        try monitor.post(text, to: name("pushed"), by: .client)
+        #expect(monitor.states.allSatisfy { $0.status?.text == text })
+    }
+
     @Test("it is loading until its first load has ended")
     func loading() throws {
         #expect(try state().phase == .loading)

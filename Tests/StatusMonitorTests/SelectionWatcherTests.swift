@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import NotificationStreams
+import NotificationStreamsTestSupport
 import StatusModel
-import StatusMonitor
 import StatusTestSupport
 import Testing
+
+@testable import StatusMonitor
 
 @Suite("The watcher of the selected server", .timeLimit(.minutes(1))) struct SelectionWatcherTests {
     private let fixture = MonitorFixture()
@@ -43,6 +45,26 @@ import Testing
                 #expect(reporter.lines.last == "none")
             }
         }
+    }
+
+    @Test("a notification that was overtaken by a newer one is not reported")
+    func overtaken() async throws {
+        let executor = StepExecutor()
+        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
+        let task = Task(executorPreference: executor) { await watcher.run() }
+        let server = try #require(try fixture.monitor.select(name("a")).selection.server)
+        executor.run()
+        try fixture.post("old", to: "a")
+        executor.run()
+        let old = StatusUpdate(snapshot: ServerSnapshot(try fixture.monitor.state(of: name("a"))))
+        try fixture.post("new", to: "a")
+        executor.run()
+        fixture.bus.post(name: .didUpdateStatus, object: server, userInfo: old)
+        executor.run()
+        #expect(reporter.lines == ["a: no status yet", "a: old", "a: new"])
+        task.cancel()
+        executor.run()
+        await task.value
     }
 
     @Test("what another server says is not reported")
