@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What more servers and more watchers cost each update."""
 
+import itertools
 import json
 import os
 import selectors
@@ -10,14 +11,16 @@ from . import figures
 from .processes import receive, statusd
 
 POSTS = 100_000
+# Grows over all posts, so that none repeats a server's text: that would be no change, and cost less.
+texts = itertools.count()
 
 
 def cost_of_posts(daemon, servers, posts):
     """Microseconds of the daemon's processor for each of many posts, spread over the servers."""
-    call = '{{"method":"org.statusd.monitor.Post","parameters":{{"server":"srv{}","text":"Signed In ({})"}},"oneway":true}}\0'
+    call = '{{"method":"org.statusd.monitor.Post","parameters":{{"server":"srv{}","text":"Signed In ({:010})"}},"oneway":true}}\0'
     with daemon.connect() as connection:
         chunks = [
-            "".join(call.format(number * 7919 % servers, number) for number in range(first, first + 500)).encode()
+            "".join(call.format(number * 7919 % servers, next(texts)) for number in range(first, first + 500)).encode()
             for first in range(0, posts, 500)
         ]
         before = processor_time(daemon)
