@@ -80,12 +80,15 @@ public final class VarlinkCall {
     private func expectedParameters<Parameters: JSONReadable>(
         _ message: UnsafeRawBufferPointer
     ) throws(JSONError) -> Parameters {
-        if let parameters = try? JSONReader.readParameters(message, parametersRange, as: Parameters.self) {
+        // Not `try?`: the type of its optional result would be looked up at each call.
+        do throws(JSONError) {
+            let parameters = try JSONReader.readParameters(message, parametersRange, as: Parameters.self)
             isUnverified = false
             return parameters
+        } catch {
+            let envelope = try CallEnvelope(message)
+            return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
         }
-        let envelope = try CallEnvelope(message)
-        return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
     }
 
     // MARK: Answering
