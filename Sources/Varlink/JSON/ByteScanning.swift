@@ -14,6 +14,25 @@ enum ByteScanning {
         return (controls | ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash)) & (ones &* 0x80)
     }
 
+    /// How much room ``endOfPlainRun(closing:count:)`` needs behind the bytes.
+    static let paddingOfEnd = 8
+
+    /// Writes a quotation mark behind the bytes, and returns the offset of the first byte that a JSON string cannot hold as it is; where
+    /// there is none, that of the mark.
+    ///
+    /// The mark ends the run, so the end needs no care. Zeros behind it fill the last eight bytes.
+    @inline(__always)
+    static func endOfPlainRun(closing bytes: UnsafeMutablePointer<UInt8>, count: Int) -> Int {
+        let raw = UnsafeMutableRawPointer(bytes)
+        raw.storeBytes(of: UInt64(UInt8(ascii: "\"")).littleEndian, toByteOffset: count, as: UInt64.self)
+        var index = 0
+        while true {
+            let marks = escapes(UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)))
+            if marks != 0 { return index &+ (marks.trailingZeroBitCount &>> 3) }
+            index &+= 8
+        }
+    }
+
     /// The offset of the first byte at or behind `start` that a JSON string cannot hold as it is, or the end.
     ///
     /// With `asciiOnly` a byte above 0x7F ends the run too.

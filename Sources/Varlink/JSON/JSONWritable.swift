@@ -18,9 +18,10 @@ extension Int: JSONWritable {
 
 extension Bool: JSONWritable {
     /// Writes `true` or `false`.
+    @inlinable
     public func write(to writer: inout JSONWriter) {
         writer.comma()
-        writer.output.append(self ? "true" : "false")
+        if self { writer.output.append("true") } else { writer.output.append("false") }
         writer.needsComma = true
     }
 }

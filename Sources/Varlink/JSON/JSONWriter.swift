@@ -5,9 +5,9 @@
 /// Commas are its business; that an object gets members and an array gets values is its caller's. It cannot be copied, since it
 /// writes directly into the memory that is sent.
 public struct JSONWriter: ~Copyable {
-    var output: ByteOutput
+    @usableFromInline var output: ByteOutput
     /// Whether a value stands before the place written to next.
-    var needsComma = false
+    @usableFromInline var needsComma = false
 
     /// What was written.
     public var bytes: [UInt8] { Array(output.bytes) }
@@ -32,6 +32,8 @@ public struct JSONWriter: ~Copyable {
     consuming func takeOutput() -> ByteOutput { output }
 
     /// Writes an object; `body` writes its members.
+    @inlinable
+    @inline(__always)
     public mutating func object(_ body: (inout JSONWriter) -> Void) {
         comma()
         open(UInt8(ascii: "{"))
@@ -40,6 +42,8 @@ public struct JSONWriter: ~Copyable {
     }
 
     /// Writes an array; `body` writes its values.
+    @inlinable
+    @inline(__always)
     public mutating func array(_ body: (inout JSONWriter) -> Void) {
         comma()
         open(UInt8(ascii: "["))
@@ -49,12 +53,14 @@ public struct JSONWriter: ~Copyable {
 
     /// Writes a value.
     @inlinable
+    @inline(__always)
     public mutating func value(_ value: some JSONWritable) {
         value.write(to: &self)
     }
 
     /// Writes a member of the object that is being written.
     @inlinable
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ value: some JSONWritable) {
         self.name(name)
         value.write(to: &self)
@@ -62,6 +68,7 @@ public struct JSONWriter: ~Copyable {
 
     /// Writes a member of the object that is being written, or nothing where there is no value.
     @inlinable
+    @inline(__always)
     public mutating func member<Value: JSONWritable>(_ name: StaticString, _ value: Value?) {
         guard let value else { return }
         self.name(name)
@@ -69,6 +76,8 @@ public struct JSONWriter: ~Copyable {
     }
 
     /// Writes a member whose value is an object; `body` writes that object's members.
+    @inlinable
+    @inline(__always)
     public mutating func member(_ name: StaticString, _ body: (inout JSONWriter) -> Void) {
         self.name(name)
         object(body)
@@ -76,6 +85,7 @@ public struct JSONWriter: ~Copyable {
 
     /// Writes a member of the object that is being written, `null` where there is no value.
     @inlinable
+    @inline(__always)
     public mutating func memberOrNull(_ name: StaticString, _ value: (some JSONWritable)?) {
         self.name(name)
         value.write(to: &self)
@@ -83,6 +93,7 @@ public struct JSONWriter: ~Copyable {
 
     /// Writes a member whose name is known only now.
     @inlinable
+    @inline(__always)
     public mutating func member(named name: String, _ value: some JSONWritable) {
         self.name(named: name)
         value.write(to: &self)
@@ -117,17 +128,20 @@ public struct JSONWriter: ~Copyable {
 
 extension JSONWriter {
     /// Writes the comma before a value where one is needed.
+    @inlinable
     @inline(__always)
     mutating func comma() {
         if needsComma { output.append(UInt8(ascii: ",")) }
     }
 
+    @inlinable
     @inline(__always)
     mutating func open(_ mark: UInt8) {
         output.append(mark)
         needsComma = false
     }
 
+    @inlinable
     @inline(__always)
     mutating func close(_ mark: UInt8) {
         output.append(mark)
@@ -135,15 +149,14 @@ extension JSONWriter {
     }
 
     /// Writes a name that needs no escapes, with its comma and colon, at one go.
-    @usableFromInline
+    @inlinable
+    @inline(__always)
     mutating func name(_ name: StaticString) {
         let count = name.utf8CodeUnitCount
         let room = output.room(count &+ 4)
-        var index = 0
-        if needsComma {
-            room[0] = UInt8(ascii: ",")
-            index = 1
-        }
+        // Written over where none is needed.
+        room[0] = UInt8(ascii: ",")
+        let index = needsComma ? 1 : 0
         room[index] = UInt8(ascii: "\"")
         (room + index + 1).initialize(from: name.utf8Start, count: count)
         room[index &+ count &+ 1] = UInt8(ascii: "\"")
@@ -168,23 +181,17 @@ extension JSONWriter {
 
     @inline(__always)
     private mutating func string(_ bytes: UnsafeBufferPointer<UInt8>) {
+        comma()
         // Most strings have nothing to escape, and go in one piece.
-        let room = output.room(bytes.count &+ 3)
-        var count = 0
-        if needsComma {
-            room[0] = UInt8(ascii: ",")
-            count = 1
-        }
-        room[count] = UInt8(ascii: "\"")
-        count &+= 1
-        let end = ByteScanning.endOfPlainRun(bytes, from: 0, asciiOnly: false)
-        if let source = bytes.baseAddress { (room + count).initialize(from: source, count: end) }
+        let room = output.room(bytes.count &+ 1 &+ ByteScanning.paddingOfEnd)
+        room[0] = UInt8(ascii: "\"")
+        if let source = bytes.baseAddress { (room + 1).initialize(from: source, count: bytes.count) }
+        let end = ByteScanning.endOfPlainRun(closing: room + 1, count: bytes.count)
         needsComma = true
         if end == bytes.count {
-            room[count &+ end] = UInt8(ascii: "\"")
-            output.advance(by: count &+ end &+ 1)
+            output.advance(by: end &+ 2)
         } else {
-            output.advance(by: count &+ end)
+            output.advance(by: end &+ 1)
             escape(bytes, from: end)
             output.append(UInt8(ascii: "\""))
         }
