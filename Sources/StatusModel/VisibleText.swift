@@ -22,8 +22,20 @@ public enum VisibleText {
 
     /// Whether every byte is printable ASCII, which needs no further look.
     static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        for byte in bytes where byte &- 0x20 >= 0x5f { return false }
-        return true
+        let raw = UnsafeRawBufferPointer(bytes)
+        var index = 0
+        while index &+ 8 <= raw.count {
+            if hasOther(raw.loadUnaligned(fromByteOffset: index, as: UInt64.self)) { return false }
+            index &+= 8
+        }
+        return raw[index...].allSatisfy { 0x20..<0x7f ~= $0 }
+    }
+
+    /// Whether one of eight bytes is not printable ASCII: its highest bit is set, or would be with one added, or with 0x20 taken away.
+    @inline(__always)
+    private static func hasOther(_ word: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        return (word | (word &+ ones) | (word &- ones &* 0x20)) & (ones &* 0x80) != 0
     }
 
     private static func mayBelongToControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte >= 0x7f }

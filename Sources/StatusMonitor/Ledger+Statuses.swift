@@ -89,12 +89,12 @@ extension Ledger {
 extension ServerState {
     /// Takes a status; returns whether text, level or phase became another by it.
     fileprivate mutating func take(_ text: StatusText, level: Level, at now: Timestamp) -> Bool {
-        if phase == .loaded, status?.text == text, status?.level == level, !isStale {
+        let isSame = status?.level == level && status?.text == text
+        if isSame, phase == .loaded, !isStale {
             status?.updatedAt = now
             message = nil
             return false
         }
-        let isSame = status?.text == text && status?.level == level
         status = Status(
             text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now, updatedAt: now)
         phase = .loaded
