@@ -171,7 +171,7 @@ struct Ledger {
         }
         var consequences = Consequences(revision: entry.revision, wakes: watches.note(entry))
         // Twice in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
-        if entry.revision.isMultiple(of: max(1, log.capacity / 2)) { consequences.wakes += watches.overdue() }
+        if log.endsHalf { consequences.wakes += watches.overdue() }
         return consequences
     }
 }

@@ -21,7 +21,7 @@ public final class StatusMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - epoch: names this life of the daemon, for cursors.
-    ///   - capacity: how many events a reader may be behind before it gets a gap.
+    ///   - capacity: how many events a reader may be behind before it gets a gap; a power of two.
     ///   - bus: where servers post their notifications.
     ///   - clock: tells the time.
     public init(
