@@ -43,23 +43,25 @@ public enum EventKind: String, Sendable, CaseIterable {
 /// One line of a stream.
 public struct Event: Hashable, Sendable {
     /// What it says.
-    public var kind: EventKind
+    public let kind: EventKind
     /// Where the reader stands once it has read this.
-    public var cursor: Cursor
+    public let cursor: Cursor
     /// The server it is about, with all of its state.
     public var server: ServerState? { snapshot?.state }
     /// The same, as the log shares it.
-    public var snapshot: ServerSnapshot?
+    public let snapshot: ServerSnapshot?
     /// All servers, in a snapshot of all.
-    public var servers: [ServerState]?
+    public let servers: [ServerState]?
     /// In a gap: how many events this reader missed, nil where that is not known.
-    public var missed: Int?
+    public let missed: Int?
 
     /// An event with what belongs to its kind.
     public init(
         kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil, missed: Int? = nil
     ) {
-        self.init(kind: kind, cursor: cursor, snapshot: server.map { ServerSnapshot($0) })
+        self.kind = kind
+        self.cursor = cursor
+        snapshot = server.map { ServerSnapshot($0) }
         self.servers = servers
         self.missed = missed
     }
@@ -69,5 +71,7 @@ public struct Event: Hashable, Sendable {
         self.kind = kind
         self.cursor = cursor
         self.snapshot = snapshot
+        servers = nil
+        missed = nil
     }
 }

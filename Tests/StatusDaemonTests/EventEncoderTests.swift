@@ -28,18 +28,17 @@ import Varlink
     @EventLoop func snapshotsAreOwn() throws {
         let encoder = EventEncoder()
         encoder.streamCount = 2
-        var event = try event(at: 3)
+        let (changed, snapshot) = (try event(.changed, at: 3), try event(.snapshot, at: 3))
         var writer = JSONWriter()
-        writer.object { encoder.write(event, to: &$0) }
-        event.kind = .snapshot
+        writer.object { encoder.write(changed, to: &$0) }
         writer = JSONWriter()
-        writer.object { encoder.write(event, to: &$0) }
+        writer.object { encoder.write(snapshot, to: &$0) }
         #expect(String(decoding: writer.bytes, as: UTF8.self).contains(#""kind":"snapshot""#))
     }
 
-    private func event(at revision: Int) throws -> Event {
+    private func event(_ kind: EventKind = .changed, at revision: Int) throws -> Event {
         var state = ServerState(name: try #require(ServerName("db")), source: "push", phase: .loaded)
         state.revision = revision
-        return Event(kind: .changed, cursor: Cursor(epoch: "test", revision: revision), server: state)
+        return Event(kind: kind, cursor: Cursor(epoch: "test", revision: revision), server: state)
     }
 }
