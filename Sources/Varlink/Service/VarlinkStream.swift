@@ -80,25 +80,18 @@ public final class VarlinkStream {
 
     /// Writes replies up to the low-water mark; returns whether there may be more.
     private func fill(_ connection: ServerConnection) -> Bool {
-        let transport = connection.transport
-        let lowWater = connection.service.limits.lowWaterBytes
-        while let produce, connection.mayReply {
-            guard transport.output.count < lowWater else { return true }
-            isProducing = true
-            let isWritten = transport.writeIfAny { writer in
-                var isWritten = false
-                writer.member("parameters") { isWritten = produce(&$0) }
-                writer.member("continues", true)
-                return isWritten
-            }
-            isProducing = false
-            if case .error = ending { end() }
-            if !isWritten {
-                end()
-                return false
-            }
+        guard let produce, connection.mayReply else { return false }
+        isProducing = true
+        let mayHaveMore = connection.transport.writeMessages(upTo: connection.service.limits.lowWaterBytes) { writer in
+            if case .error = ending { return false }
+            var isWritten = false
+            writer.member("parameters") { isWritten = produce(&$0) }
+            writer.member("continues", true)
+            return isWritten
         }
-        return false
+        isProducing = false
+        if !mayHaveMore { end() }
+        return mayHaveMore
     }
 
     /// Writes the last reply where there is one.

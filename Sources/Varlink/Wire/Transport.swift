@@ -95,34 +95,39 @@ final class Transport {
     ///
     /// It is sent at the end of the loop's turn, with all others of that turn.
     func write(_ body: (inout JSONWriter) -> Void) {
-        let isWritten = writeIfAny { writer in
-            body(&writer)
-            return true
+        let isWritten = withWriter { writer in
+            writer.message { writer in
+                body(&writer)
+                return true
+            }
         }
-        if isWritten { scheduleFlush() }
+        if isWritten == true { scheduleFlush() }
     }
 
-    /// As ``write(_:)``, but where `body` returns false nothing has been written, and ``flush()`` is the caller's business.
+    /// Appends messages, whose members `body` writes, until it returns false, by which it says that it wrote nothing, or `limit` bytes wait.
     ///
-    /// Returns whether a message was written.
-    func writeIfAny(_ body: (inout JSONWriter) -> Bool) -> Bool {
-        guard isOpen, !isDeaf else { return false }
+    /// Returns whether there may be more. To ``flush()`` them is the caller's business.
+    func writeMessages(upTo limit: Int, _ body: (inout JSONWriter) -> Bool) -> Bool {
+        withWriter { writer in
+            while writer.output.count < limit {
+                guard writer.message(body) else { return false }
+            }
+            return true
+        } ?? false
+    }
+
+    /// Has `body` write behind the output; nil where the peer takes nothing any more.
+    private func withWriter(_ body: (inout JSONWriter) -> Bool) -> Bool? {
+        guard isOpen, !isDeaf else { return nil }
         precondition(!isWriting, "a message is written while another one is being written")
         isWriting = true
         defer { isWriting = false }
-        let start = output.count
         var taken = ByteOutput()
         swap(&output, &taken)
         var writer = JSONWriter(taken)
-        var isWritten = false
-        writer.object { isWritten = body(&$0) }
+        let result = body(&writer)
         output = writer.takeOutput()
-        guard isWritten else {
-            output.truncate(to: start)
-            return false
-        }
-        output.append(0)
-        return true
+        return result
     }
 
     /// Sends as much as the socket takes now.
@@ -176,5 +181,18 @@ final class Transport {
         if interest.contains(.hangUp) { events.insert(.hangUp) }
         if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
         source.events = events
+    }
+}
+
+extension JSONWriter {
+    /// Writes one message and the NUL that ends it; nothing where `body` returns false.
+    @inline(__always)
+    fileprivate mutating func message(_ body: (inout JSONWriter) -> Bool) -> Bool {
+        let start = output.count
+        needsComma = false
+        var isWritten = false
+        object { isWritten = body(&$0) }
+        if isWritten { output.append(0) } else { output.truncate(to: start) }
+        return isWritten
     }
 }
