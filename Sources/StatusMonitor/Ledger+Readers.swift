@@ -17,10 +17,22 @@ extension Ledger {
         } else {
             position.snapshot = target == .probe ? nil : .beginning
         }
-        return watches.insert(position)
+        let id = watches.insert(position)
+        if case .server(let name) = target { withReaders(of: name) { $0.append(id) } }
+        return id
     }
 
-    mutating func unwatch(_ id: Int) { watches.remove(id) }
+    mutating func unwatch(_ id: Int) {
+        if case .server(let name) = watches[id].target { withReaders(of: name) { $0.removeAll { $0 == id } } }
+        watches.remove(id)
+    }
+
+    /// Changes the list of those who read one server's events alone.
+    private mutating func withReaders(of name: ServerName, _ body: (inout [Int]) -> Void) {
+        if let place = records.place(of: name) { return body(&records[place].readers) }
+        body(&absentReaders[name, default: []])
+        if absentReaders[name]?.isEmpty == true { absentReaders[name] = nil }
+    }
 
     /// The next event for a reader, as things are now; nil if there is nothing to read.
     mutating func next(_ id: Int) -> Event? {

@@ -32,12 +32,16 @@ struct Ledger {
         /// The revision of the last event that readers of changes were told.
         var changeRevision = 0
         var freshness = Freshness()
+        /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
+        var readers: [Int] = []
     }
 
     let epoch: String
     var log: EventLog
     var records = ServerTable()
     var watches = WatchTable()
+    /// Who reads the events of a server that there is not (yet).
+    var absentReaders: [ServerName: [Int]] = [:]
     private(set) var selected: ServerName?
     /// The revision of the last event for followers of the selection: with updates, and without.
     private(set) var followed = (updates: 0, changes: 0)
@@ -82,18 +86,21 @@ struct Ledger {
             name: definition.name, summary: definition.summary, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
-        records.insert(
+        let place = records.insert(
             Record(
                 server: Server(name: definition.name), definition: definition, state: state,
-                freshness: Freshness(timeToLive: definition.timeToLive)))
-        return append(.added, about: definition.name)
+                freshness: Freshness(timeToLive: definition.timeToLive),
+                readers: absentReaders.removeValue(forKey: definition.name) ?? []))
+        return append(.added, at: place)
     }
 
     /// Removes a server; where it is the selected one, the selection becomes none first, so that its followers are told.
     mutating func remove(_ name: ServerName) throws(MonitorError) -> Consequences {
-        guard records[name] != nil else { throw .noSuchServer(name) }
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let deselection = selected == name ? try select(nil) : nil
-        let removal = append(.removed, about: name)
+        let removal = append(.removed, at: place)
+        let readers = records[place].readers
+        if !readers.isEmpty { absentReaders[name] = readers }
         records.remove(name)
         return deselection?.followed(by: removal) ?? removal
     }
@@ -130,7 +137,7 @@ struct Ledger {
         selected = name
         selectionRevision = revision
         guard let place = name.flatMap(records.place(of:)) else {
-            return append(LogEntry(revision: revision, kind: .event(.selected)))
+            return append(LogEntry(revision: revision, kind: .event(.selected)), readers: [])
         }
         records[place].state.isSelected = true
         return append(.selected, at: place)
@@ -140,15 +147,10 @@ struct Ledger {
 
     /// Sends an entry through the log that only the daemon's own probe reads.
     mutating func appendProbe() -> Consequences {
-        append(LogEntry(revision: log.latest + 1, kind: .probe))
+        append(LogEntry(revision: log.latest + 1, kind: .probe), readers: [])
     }
 
     // MARK: The log
-
-    mutating func append(_ kind: EventKind, about name: ServerName) -> Consequences {
-        guard let place = records.place(of: name) else { preconditionFailure("an event of an unknown server") }
-        return append(kind, at: place)
-    }
 
     mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
         let revision = log.latest + 1
@@ -158,18 +160,20 @@ struct Ledger {
         var consequences = append(
             LogEntry(
                 revision: revision, kind: .event(kind), snapshot: snapshot,
-                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed))
+                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed),
+            readers: records[place].readers)
         if kind == .changed { consequences.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
         return consequences
     }
 
-    private mutating func append(_ entry: LogEntry) -> Consequences {
+    /// - Parameter readers: who reads the events of the entry's server alone.
+    private mutating func append(_ entry: LogEntry, readers: [Int]) -> Consequences {
         log.append(entry)
         if case .event(let kind) = entry.kind, kind == .selected || entry.isOfSelected {
             followed.updates = entry.revision
             if kind != .updated { followed.changes = entry.revision }
         }
-        var consequences = Consequences(revision: entry.revision, wakes: watches.note(entry))
+        var consequences = Consequences(revision: entry.revision, wakes: watches.note(entry, readers))
         // Twice in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
         if log.endsHalf { consequences.wakes += watches.overdue() }
         return consequences

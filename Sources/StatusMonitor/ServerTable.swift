@@ -27,8 +27,9 @@ struct ServerTable {
     /// The record of a server; nil if the table does not have it.
     subscript(name: ServerName) -> Ledger.Record? { places[name].map { self[$0] } }
 
-    /// Adds a record, whose name must be new.
-    mutating func insert(_ record: Ledger.Record) {
+    /// Adds a record, whose name must be new; returns its place.
+    @discardableResult
+    mutating func insert(_ record: Ledger.Record) -> Int {
         let place = places.count
         let replaced = places.updateValue(place, forKey: record.state.name)
         precondition(replaced == nil, "two records of one name")
@@ -38,6 +39,7 @@ struct ServerTable {
             if place > 0 { chunks[chunks.count - 1].reserveCapacity(Self.chunkSize) }
         }
         chunks[chunks.count - 1].append(record)
+        return place
     }
 
     /// Removes a server's record; the last record moves to its place.

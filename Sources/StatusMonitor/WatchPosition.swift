@@ -62,11 +62,12 @@ struct WatchPosition {
         }
     }
 
-    /// Takes note of a new entry of interest; returns whether the reader has to be woken.
-    mutating func note(_ revision: Int) -> Bool {
+    /// Takes note of a new entry; returns whether the reader has to be woken.
+    mutating func note(_ entry: LogEntry) -> Bool {
+        guard wants(entry) else { return false }
         let wasCaughtUp = isCaughtUp
         // Nothing of interest lies between, or it would have been noted: a quiet server never causes a false gap.
-        if wasCaughtUp { self.revision = revision - 1 }
+        if wasCaughtUp { revision = entry.revision - 1 }
         pending += 1
         return wasCaughtUp
     }

@@ -3,6 +3,8 @@
 import StatusModel
 
 /// The readers of the log, listed by what they want, so that an event costs nothing to other readers.
+///
+/// Those of one server's events are listed by ``Ledger``, with the server.
 struct WatchTable {
     /// The readers by place; `vacant` where a reader was removed.
     private var positions: [WatchPosition] = []
@@ -10,7 +12,6 @@ struct WatchTable {
     private var ofSelected: [Int] = []
     private var ofAll: [Int] = []
     private var ofProbe: [Int] = []
-    private var ofServer: [ServerName: [Int]] = [:]
 
     private static let vacant = WatchPosition(target: .probe, wantsUpdates: false, wake: { _ in }, revision: 0)
 
@@ -43,16 +44,16 @@ struct WatchTable {
     }
 
     /// Notes a new entry for the readers that want it, and returns those that must be woken.
-    mutating func note(_ entry: LogEntry) -> [WatchWake] {
+    ///
+    /// - Parameter readersOfServer: the readers of the entry's server alone.
+    mutating func note(_ entry: LogEntry, _ readersOfServer: [Int]) -> [WatchWake] {
         var wakes: [WatchWake] = []
         switch entry.kind {
         case .probe: note(entry, for: ofProbe, into: &wakes)
         case .event:
             note(entry, for: ofSelected, into: &wakes)
             note(entry, for: ofAll, into: &wakes)
-            if !ofServer.isEmpty, let name = entry.snapshot?.state.name, let readers = ofServer[name] {
-                note(entry, for: readers, into: &wakes)
-            }
+            note(entry, for: readersOfServer, into: &wakes)
         }
         return wakes
     }
@@ -68,8 +69,7 @@ struct WatchTable {
     }
 
     private mutating func note(_ entry: LogEntry, for readers: [Int], into wakes: inout [WatchWake]) {
-        for place in readers where positions[place].wants(entry) {
-            guard positions[place].note(entry.revision) else { continue }
+        for place in readers where positions[place].note(entry) {
             wakes.append(WatchWake(reader: positions[place].wake, urgency: .routine))
         }
     }
@@ -79,9 +79,7 @@ struct WatchTable {
         case .selected: body(&ofSelected)
         case .all: body(&ofAll)
         case .probe: body(&ofProbe)
-        case .server(let name):
-            body(&ofServer[name, default: []])
-            if ofServer[name]?.isEmpty == true { ofServer[name] = nil }
+        case .server: break
         }
     }
 }
