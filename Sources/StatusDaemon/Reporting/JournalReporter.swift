@@ -23,10 +23,13 @@ final class JournalReporter {
 
     /// What a server may still write, and what was left out.
     private final class Account {
+        let name: ServerName
         var credit = burst
         var lastText: String?
         var omitted = 0
         var newest: ServerSnapshot?
+
+        init(of name: ServerName) { self.name = name }
 
         func earn() { credit = min(burst, credit + 1) }
     }
@@ -37,6 +40,8 @@ final class JournalReporter {
     private var isTimerRunning = false
     private var isReadScheduled = false
     private var accounts: [ServerName: Account] = [:]
+    /// The one that was looked up last; who posts much posts again.
+    private var lastAccount: Account?
     /// What all servers together may still write.
     private var credit = burstOfAll
     /// The servers that have something left out, who has waited longest first.
@@ -80,6 +85,7 @@ final class JournalReporter {
             guard let server = event.server else { return }
             write(.removed, server, "\(server.name) removed")
             accounts[server.name] = nil
+            lastAccount = nil
         case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
         case .snapshot:
             for server in event.servers ?? [] { account(of: server.name).lastText = server.headline }
@@ -90,9 +96,10 @@ final class JournalReporter {
     // MARK: Changes
 
     private func account(of name: ServerName) -> Account {
-        if let account = accounts[name] { return account }
-        let account = Account()
+        if let lastAccount, lastAccount.name == name { return lastAccount }
+        let account = accounts[name] ?? Account(of: name)
         accounts[name] = account
+        lastAccount = account
         return account
     }
 
