@@ -32,7 +32,7 @@ extension ServerState: JSONReadable, JSONWritable {
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("name", name.rawValue)
+            writer.member("name", name)
             writer.member("description", summary)
             writer.member("source", source)
             writer.member("phase", phase)

@@ -9,7 +9,7 @@ extension Level: JSONReadable, JSONWritable {
         self = level
     }
 
-    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
 }
 
 extension Phase: JSONReadable, JSONWritable {
@@ -18,7 +18,7 @@ extension Phase: JSONReadable, JSONWritable {
         self = phase
     }
 
-    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
 }
 
 extension EventKind: JSONReadable, JSONWritable {
@@ -29,7 +29,7 @@ extension EventKind: JSONReadable, JSONWritable {
         self = kind
     }
 
-    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
 }
 
 extension Timestamp: JSONReadable, JSONWritable {
@@ -47,7 +47,7 @@ extension ServerName: JSONReadable, JSONWritable {
         self = name
     }
 
-    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
 }
 
 extension Cursor: JSONReadable, JSONWritable {

@@ -30,7 +30,7 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
         // The milliseconds of a day fit into 32 bits, and 32-bit division is faster.
         let time = UInt32(truncatingIfNeeded: ofDay)
         let year = UInt32(truncatingIfNeeded: date.year)
-        Self.write(year / 100, to: place)
+        Self.write(year / 100 % 100, to: place)
         Self.write(year % 100, to: place + 2)
         place[4] = UInt8(ascii: "-")
         Self.write(UInt32(truncatingIfNeeded: date.month), to: place + 5)
@@ -48,11 +48,12 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
         place[23] = UInt8(ascii: "Z")
     }
 
-    /// Writes two digits.
+    /// Writes a value below 100 as two digits.
     @inline(__always)
     private static func write(_ value: UInt32, to place: UnsafeMutablePointer<UInt8>) {
-        place[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value / 10 % 10)
-        place[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value % 10)
+        let tens = value / 10
+        place[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: tens)
+        place[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
     }
 
     /// Reads the form that ``description`` writes; nil for any other.

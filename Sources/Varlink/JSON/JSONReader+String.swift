@@ -5,7 +5,8 @@ extension JSONReader {
     public mutating func string() throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
         guard let plain = plainString() else { return try anyString() }
-        return String(decoding: plain, as: UTF8.self)
+        // What was looked at already is not looked at again.
+        return String(copying: UTF8Span(unchecked: plain.span, isKnownASCII: true))
     }
 
     /// The characters of a string that is ASCII without escapes, in place; nil, and nothing is consumed, where it is not.

@@ -105,7 +105,17 @@ public struct JSONWriter: ~Copyable {
         raw(bytes)
     }
 
+    /// Writes a string that is ASCII and needs no escapes, as its type makes sure.
+    public mutating func plainString(_ text: String) {
+        text.utf8Span.span.withUnsafeBufferPointer { bytes in
+            plainString(length: bytes.count) { place in
+                if let source = bytes.baseAddress { place.initialize(from: source, count: bytes.count) }
+            }
+        }
+    }
+
     /// Writes a string whose `length` bytes `body` fills in; they must be ASCII that needs no escapes.
+    @inline(__always)
     public mutating func plainString(length: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Void) {
         comma()
         let room = output.room(length &+ 2)
@@ -234,20 +244,20 @@ extension JSONWriter {
     mutating func integer(_ value: Int) {
         comma()
         let room = output.room(20)
-        var digits = 20
-        var magnitude = value.magnitude
-        repeat {
-            digits &-= 1
-            room[digits] = UInt8(truncatingIfNeeded: magnitude % 10) &+ UInt8(ascii: "0")
-            magnitude /= 10
-        } while magnitude > 0
-        if value < 0 {
-            digits &-= 1
-            room[digits] = UInt8(ascii: "-")
+        var rest = value.magnitude
+        var end = value < 0 ? 2 : 1
+        var limit: UInt = 10
+        while rest >= limit {
+            end &+= 1
+            limit &*= 10
         }
-        // The digits were written at the end of the room, last first.
-        room.update(from: room + digits, count: 20 &- digits)
-        output.advance(by: 20 &- digits)
+        output.advance(by: end)
+        room[0] = UInt8(ascii: "-")
+        repeat {
+            end &-= 1
+            room[end] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
         needsComma = true
     }
 }
