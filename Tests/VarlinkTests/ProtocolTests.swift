@@ -70,6 +70,19 @@ struct ProtocolTests {
         }
     }
 
+    @Test("A call that its handler keeps stays what it is, whatever is called behind it")
+    func keepsCalls() async throws {
+        try await Harness.run { harness in
+            await EventLoop.run { harness.interface.keepsCalls = true }
+            let client = await harness.client()
+            await client.send(Call.echo("a"), Call.call("Fail", "{}", "oneway"), Call.echo("b"))
+            #expect(await client.receive() == Call.echoReply("a"))
+            #expect(await client.receive() == Call.echoReply("b"))
+            let kept = await EventLoop.run { harness.interface.keptCalls.map(\.method) }
+            #expect(kept == ["Echo", "Fail", "Echo"])
+        }
+    }
+
     @Test("A call that is answered later holds up the calls behind it, and nobody else's")
     func keepsOrder() async throws {
         try await Harness.run { harness in

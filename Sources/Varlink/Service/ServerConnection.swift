@@ -18,6 +18,8 @@ final class ServerConnection {
 
     /// What the next call probably looks like.
     private var expected: ExpectedEnvelope?
+    /// A call that was answered at once and that its handler let go of, to be used again for the next one.
+    private var spareCall: VarlinkCall?
     /// Whether a call is being answered; the next one waits.
     private var isBusy = false
     /// That call, once its handler has returned.
@@ -47,6 +49,8 @@ final class ServerConnection {
         guard transport.isOpen else { return }
         transport.close()
         abandonCall()
+        // It holds the connection.
+        spareCall = nil
         service.remove(self)
     }
 
@@ -157,34 +161,33 @@ final class ServerConnection {
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {
-        if let envelope = expected?.envelope(of: message), let route = expected?.route {
-            return handle(envelope, isExpected: true, route, message)
-        }
+        if let received = expected?.call(in: message) { return handle(received, in: message) }
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
-        let route = service.route(envelope.method, in: message)
-        expected = ExpectedEnvelope(envelope, of: message, route: route)
-        handle(envelope, isExpected: false, route, message)
+        let received = ReceivedCall(envelope: envelope, route: service.route(envelope.method, in: message))
+        expected = ExpectedEnvelope(received, in: message)
+        handle(received, in: message)
     }
 
-    private func handle(
-        _ envelope: CallEnvelope, isExpected: Bool, _ route: Route, _ message: UnsafeRawBufferPointer
-    ) {
-        let call = VarlinkCall(envelope, isExpected: isExpected, route: route, message: message, connection: self)
+    private func handle(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) {
+        var call = nextCall(received, in: message)
         isBusy = true
-        if envelope.wantsUpgrade {
-            call.failNotImplemented()
-        } else if let interface = route.interface {
-            interface.handle(call)
-        } else {
-            call.fail(service.notFound(route.fullName))
-        }
+        service.handle(call)
         call.handlerReturned()
         if call.isUnverified, (try? CallEnvelope(message)) == nil { refuse("not a call") }
         guard transport.isOpen else { return call.abandon() }
-        guard isBusy else { return }
+        guard isBusy else {
+            if call.isEnded, isKnownUniquelyReferenced(&call) { spareCall = call }
+            return
+        }
         waitingCall = call
         if hasDeparted, !call.isOneway { abandonCall() }
+    }
+
+    private func nextCall(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) -> VarlinkCall {
+        guard let call = spareCall.take() else { return VarlinkCall(received, in: message, connection: self) }
+        call.become(received, in: message)
+        return call
     }
 
     /// Closes the connection of a client that does not speak Varlink.

@@ -2,6 +2,14 @@
 
 public import Systemd
 
+/// A call as it was read, with the way to its method.
+struct ReceivedCall {
+    var envelope: CallEnvelope
+    let route: Route
+    /// Whether the envelope is only expected (``ExpectedEnvelope``), and the parameters have not proved it right.
+    var isUnverified = false
+}
+
 /// One call of a client.
 ///
 /// It is answered exactly once, or streams, or is oneway and not answered at all.
@@ -19,42 +27,44 @@ public final class VarlinkCall {
     /// The method's name without its interface.
     public var method: String { route.method }
     /// Whether the client wants more than one reply.
-    public let wantsMore: Bool
+    public var wantsMore: Bool { received.envelope.wantsMore }
     /// Whether the client wants no reply.
-    public let isOneway: Bool
+    public var isOneway: Bool { received.envelope.isOneway }
+    var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
+    var route: Route { received.route }
     /// Who calls.
     public var credentials: PeerCredentials { connection.credentials }
 
     private let connection: ServerConnection
-    private let route: Route
+    private var received: ReceivedCall
     /// The call's own text, in memory that is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
-    private let parametersRange: Range<Int>?
-    /// Whether the envelope is only expected (``ExpectedEnvelope``), and the parameters have not proved it right.
-    private(set) var isUnverified: Bool
     private var state = State.open
     private var onDeparture: CheckedContinuation<Void, Never>?
 
-    init(
-        _ envelope: CallEnvelope, isExpected: Bool, route: Route, message: UnsafeRawBufferPointer,
-        connection: ServerConnection
-    ) {
-        isUnverified = isExpected
-        self.route = route
-        wantsMore = envelope.wantsMore
-        isOneway = envelope.isOneway
-        parametersRange = envelope.parameters
+    init(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer, connection: ServerConnection) {
+        self.received = received
         self.message = message
         self.connection = connection
+    }
+
+    /// Makes a call that has ended, and that nobody else holds, the next one of its connection.
+    func become(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) {
+        self.received = received
+        self.message = message
+        state = .open
     }
 
     deinit {
         guard state != .ended else { return }
         // Whoever was to answer has let go of it: the client must not wait for ever.
-        EventLoop.perform { [connection, route, isOneway] in
-            connection.callWasForgotten(route.fullName, isOneway: isOneway)
+        EventLoop.perform { [connection, received] in
+            connection.callWasForgotten(received.route.fullName, isOneway: received.envelope.isOneway)
         }
     }
+
+    /// Whether the envelope is only expected, and the parameters have not proved it right.
+    var isUnverified: Bool { received.isUnverified }
 
     /// Whether the call has been answered to its end, or its client is gone.
     public var isEnded: Bool { state == .ended }
@@ -70,7 +80,7 @@ public final class VarlinkCall {
         guard let message else { preconditionFailure("a call's parameters are read before its handler returns") }
         do throws(JSONError) {
             if isUnverified { return try expectedParameters(message) }
-            return try JSONReader.readParameters(message, parametersRange, as: Parameters.self)
+            return try JSONReader.readParameters(message, received.envelope.parameters, as: Parameters.self)
         } catch {
             throw .invalidParameter(error.member ?? "parameters")
         }
@@ -82,8 +92,9 @@ public final class VarlinkCall {
     ) throws(JSONError) -> Parameters {
         // Not `try?`: the type of its optional result would be looked up at each call.
         do throws(JSONError) {
-            let parameters = try JSONReader.readParameters(message, parametersRange, as: Parameters.self)
-            isUnverified = false
+            let parameters = try JSONReader.readParameters(
+                message, received.envelope.parameters, as: Parameters.self)
+            received.isUnverified = false
             return parameters
         } catch {
             let envelope = try CallEnvelope(message)

@@ -155,8 +155,19 @@ public final class VarlinkService {
         return Route(fullName: name, method: name, interface: nil)
     }
 
+    /// Has the implementer of a call's method answer it.
+    func handle(_ call: VarlinkCall) {
+        if call.wantsUpgrade {
+            call.failNotImplemented()
+        } else if let interface = call.route.interface {
+            interface.handle(call)
+        } else {
+            call.fail(notFound(call.route.fullName))
+        }
+    }
+
     /// The error for a method that nobody described.
-    func notFound(_ method: String) -> VarlinkError {
+    private func notFound(_ method: String) -> VarlinkError {
         guard let dot = method.lastIndex(of: ".") else { return .interfaceNotFound(method) }
         let interface = String(method[..<dot])
         return interfaceNames.contains(interface)

@@ -10,28 +10,26 @@ import Glibc
 struct ExpectedEnvelope {
     private let head: [UInt8]
     private let tail: [UInt8]
-    private var envelope: CallEnvelope
-    /// The way to the call's method.
-    let route: Route
+    private var call: ReceivedCall
 
     /// Remembers a call; nil if it is not oneway, or nothing but its end stands behind its parameters.
-    init?(_ envelope: CallEnvelope, of message: UnsafeRawBufferPointer, route: Route) {
-        guard envelope.isOneway, let parameters = envelope.parameters, message.count - parameters.upperBound > 1 else {
-            return nil
-        }
+    init?(_ call: ReceivedCall, in message: UnsafeRawBufferPointer) {
+        guard call.envelope.isOneway, let parameters = call.envelope.parameters,
+            message.count - parameters.upperBound > 1
+        else { return nil }
         head = Array(message[..<parameters.lowerBound])
         tail = Array(message[parameters.upperBound...])
-        self.envelope = envelope
-        self.route = route
+        self.call = call
+        self.call.isUnverified = true
     }
 
-    /// The envelope of a message with the same bytes around its parameters; nil for any other message.
-    mutating func envelope(of message: UnsafeRawBufferPointer) -> CallEnvelope? {
+    /// The call in a message with the same bytes around its parameters; nil for any other message.
+    mutating func call(in message: UnsafeRawBufferPointer) -> ReceivedCall? {
         let end = message.count - tail.count
         guard let start = message.baseAddress, end > head.count, memcmp(start, head, head.count) == 0,
             memcmp(start + end, tail, tail.count) == 0
         else { return nil }
-        envelope.parameters = head.count..<end
-        return envelope
+        call.envelope.parameters = head.count..<end
+        return call
     }
 }

@@ -33,6 +33,9 @@ final class TestInterface: VarlinkInterface {
 
     /// The texts of the calls of Echo, in their order.
     private(set) var echoed: [String] = []
+    /// Whether to keep the calls, and those that were kept.
+    var keepsCalls = false
+    private(set) var keptCalls: [VarlinkCall] = []
     /// How many replies of streams were written.
     private(set) var produced = 0
     /// How many streams were closed.
@@ -51,6 +54,7 @@ final class TestInterface: VarlinkInterface {
     }
 
     func handle(_ call: VarlinkCall) {
+        if keepsCalls { keptCalls.append(call) }
         do throws(VarlinkError) {
             switch call.method {
             case "Echo":
