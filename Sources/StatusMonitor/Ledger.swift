@@ -137,7 +137,7 @@ struct Ledger {
         selected = name
         selectionRevision = revision
         guard let place = name.flatMap(records.place(of:)) else {
-            return append(LogEntry(revision: revision, kind: .event(.selected)), readers: [])
+            return append(LogEntry(revision: revision, kind: .event(.selected)))
         }
         records[place].state.isSelected = true
         return append(.selected, at: place)
@@ -147,7 +147,7 @@ struct Ledger {
 
     /// Sends an entry through the log that only the daemon's own probe reads.
     mutating func appendProbe() -> Consequences {
-        append(LogEntry(revision: log.latest + 1, kind: .probe), readers: [])
+        append(LogEntry(revision: log.latest + 1, kind: .probe))
     }
 
     // MARK: The log
@@ -161,19 +161,22 @@ struct Ledger {
             LogEntry(
                 revision: revision, kind: .event(kind), snapshot: snapshot,
                 isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed),
-            readers: records[place].readers)
+            ofServerAt: place)
         if kind == .changed { consequences.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
         return consequences
     }
 
-    /// - Parameter readers: who reads the events of the entry's server alone.
-    private mutating func append(_ entry: LogEntry, readers: [Int]) -> Consequences {
+    private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Consequences {
         log.append(entry)
         if case .event(let kind) = entry.kind, kind == .selected || entry.isOfSelected {
             followed.updates = entry.revision
             if kind != .updated { followed.changes = entry.revision }
         }
-        var consequences = Consequences(revision: entry.revision, wakes: watches.note(entry, readers))
+        var consequences = Consequences(revision: entry.revision)
+        watches.note(entry, into: &consequences.wakes)
+        if let place, !records[place].readers.isEmpty {
+            watches.note(entry, for: records[place].readers, into: &consequences.wakes)
+        }
         // Twice in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
         if log.endsHalf { consequences.wakes += watches.overdue() }
         return consequences

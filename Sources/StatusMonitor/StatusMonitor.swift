@@ -206,8 +206,8 @@ public final class StatusMonitor: Sendable {
     }
 
     @discardableResult
-    private func follow(_ consequences: Consequences) -> Int {
-        if let (server, update) = consequences.update { server.post(update, to: bus) }
+    private func follow(_ consequences: consuming Consequences) -> Int {
+        if let (server, update) = consequences.update.take() { server.post(update, to: bus) }
         for wake in consequences.wakes { wake() }
         if let expiry = consequences.expiry { onExpiry.withLock { $0 }?(expiry) }
         return consequences.revision

@@ -105,8 +105,10 @@ struct WatchPosition {
             revision = log.latest
             return .snapshot
         }
+        // Where all that came since is of interest, the next entry is.
+        let mayBeOfOthers = pending < log.latest - revision
         revision = max(revision + 1, log.oldest)
-        while !wants(log[revision]) { revision += 1 }
+        while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
         pending -= 1
         return .entry(revision)
     }

@@ -43,19 +43,11 @@ struct WatchTable {
         positions[place].advance(in: log)
     }
 
-    /// Notes a new entry for the readers that want it, and returns those that must be woken.
-    ///
-    /// - Parameter readersOfServer: the readers of the entry's server alone.
-    mutating func note(_ entry: LogEntry, _ readersOfServer: [Int]) -> [WatchWake] {
-        var wakes: [WatchWake] = []
-        switch entry.kind {
-        case .probe: note(entry, for: ofProbe, into: &wakes)
-        case .event:
-            note(entry, for: ofSelected, into: &wakes)
-            note(entry, for: ofAll, into: &wakes)
-            note(entry, for: readersOfServer, into: &wakes)
-        }
-        return wakes
+    /// Notes a new entry for the readers that want it, but those of one server, and appends those that must be woken.
+    mutating func note(_ entry: LogEntry, into wakes: inout [WatchWake]) {
+        if entry.kind == .probe { return note(entry, for: ofProbe, into: &wakes) }
+        note(entry, for: ofSelected, into: &wakes)
+        note(entry, for: ofAll, into: &wakes)
     }
 
     /// Wake-up calls for all readers with something to read, because the log is about to overwrite it.
@@ -68,7 +60,8 @@ struct WatchTable {
         for place in ofSelected where positions[place].pending > 0 { positions[place].isSuperseded = true }
     }
 
-    private mutating func note(_ entry: LogEntry, for readers: [Int], into wakes: inout [WatchWake]) {
+    /// Notes a new entry for some readers, and appends those of them that must be woken.
+    mutating func note(_ entry: LogEntry, for readers: [Int], into wakes: inout [WatchWake]) {
         for place in readers where positions[place].note(entry) {
             wakes.append(WatchWake(reader: positions[place].wake, urgency: .routine))
         }

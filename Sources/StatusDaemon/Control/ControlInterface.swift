@@ -37,7 +37,7 @@ final class ControlInterface: VarlinkInterface {
         self.watcher = watcher
         self.registry = registry
         self.reloader = reloader
-        keepAlive = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.keepStreamsAlive() }
+        keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
 
     func handle(_ call: VarlinkCall) {
@@ -79,8 +79,8 @@ final class ControlInterface: VarlinkInterface {
         if all, parameters.server != nil { throw VarlinkError.invalidParameter("all") }
         let target: WatchTarget = try all ? .all : parameters.server.map { .server(try known($0)) } ?? .selected
         let stream = EventStream(monitor: monitor, encoder: encoder)
-        try stream.begin(call, target, updates: parameters.updates ?? false, since: parameters.since) { [weak self] in
-            self?.streams[ObjectIdentifier(stream)] = nil
+        try stream.begin(call, target, updates: parameters.updates ?? false, since: parameters.since) {
+            self.streams[ObjectIdentifier(stream)] = nil
         }
         streams[ObjectIdentifier(stream)] = stream
     }

@@ -5,12 +5,11 @@ import StatusMonitor
 import Systemd
 import Varlink
 
-/// One client that watches: a reader of the log on one side, a Varlink stream on the other.
+/// One client that watches: a reader of the log on one side, a Varlink stream on the other, until that is closed.
 @EventLoop
 final class EventStream {
     private let monitor: StatusMonitor
     private let encoder: EventEncoder
-    private var watch: Watch?
     private var stream: VarlinkStream?
     /// Whether something was written since the last keep-alive was due.
     private var wasBusy = true
@@ -26,13 +25,14 @@ final class EventStream {
         _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
         onClose: @escaping @EventLoop () -> Void
     ) throws(MonitorError) {
-        watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in
+        let watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in
             EventLoop.perform { self?.wake(urgency) }
         }
-        stream = call.stream { [weak self] writer in
-            self?.produce(&writer) ?? false
-        } onClose: { [weak self] in
-            self?.watch = nil
+        // They hold one another until the stream is closed.
+        stream = call.stream { writer in
+            self.produce(from: watch, &writer)
+        } onClose: {
+            self.stream = nil
             onClose()
         }
         stream?.wake()
@@ -57,8 +57,8 @@ final class EventStream {
         wasBusy = false
     }
 
-    private func produce(_ writer: inout JSONWriter) -> Bool {
-        if let event = watch?.next() {
+    private func produce(from watch: Watch, _ writer: inout JSONWriter) -> Bool {
+        if let event = watch.next() {
             wasBusy = true
             isAliveDue = false
             encoder.write(event, to: &writer)

@@ -73,7 +73,8 @@ final class JournalReporter {
     }
 
     private func read() {
-        while let event = watch?.next() { write(event) }
+        guard let watch else { return }
+        while let event = watch.next() { write(event) }
     }
 
     private func write(_ event: Event) {
