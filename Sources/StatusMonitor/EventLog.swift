@@ -24,22 +24,22 @@ struct LogEntry {
 /// anything. Revisions count from 1 without a hole, so an entry is found by arithmetic.
 struct EventLog {
     private var entries: [LogEntry] = []
-    /// The number of entries it keeps, a power of two.
+    /// The number of entries it keeps, a power of two of at least 8.
     private let capacity: Int
 
     /// The revision of the newest entry; 0 where there was none yet.
     private(set) var latest = 0
 
     init(capacity: Int) {
-        precondition(capacity > 1 && capacity.nonzeroBitCount == 1, "an event log's capacity is a power of two")
+        precondition(capacity >= 8 && capacity.nonzeroBitCount == 1, "an event log's capacity is a power of two")
         self.capacity = capacity
     }
 
     /// The revision of the oldest entry that is still there; `latest + 1` where there is none.
     var oldest: Int { latest - entries.count + 1 }
 
-    /// Whether the newest entry is the last one of a half of the ring.
-    var endsHalf: Bool { latest & (capacity / 2 - 1) == 0 }
+    /// Whether the newest entry is the last one of an eighth of the ring.
+    var endsEighth: Bool { latest & (capacity / 8 - 1) == 0 }
 
     /// Appends an entry, whose revision is the next one.
     mutating func append(_ entry: LogEntry) {

@@ -177,8 +177,9 @@ struct Ledger {
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &consequences.wakes)
         }
-        // Twice in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
-        if log.endsHalf { consequences.wakes += watches.overdue() }
+        // Eight times in each round of the log, so that a reader with room loses nothing however much is posted in one turn, and one
+        // that has fallen behind, because it got no processor for a while, has the chance to catch up.
+        if log.endsEighth { consequences.wakes += watches.overdue() }
         return consequences
     }
 }

@@ -21,11 +21,12 @@ public final class StatusMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - epoch: names this life of the daemon, for cursors.
-    ///   - capacity: how many events a reader may be behind before it gets a gap; a power of two.
+    ///   - capacity: how many events a reader may be behind before it gets a gap; a power of two of at least 8.
+    ///     The default is what the daemon takes in some fifteen milliseconds at full load: for so long a reader may get no processor.
     ///   - bus: where servers post their notifications.
     ///   - clock: tells the time.
     public init(
-        epoch: String = .randomEpoch(), capacity: Int = 4096, bus: NotificationBus = NotificationBus(),
+        epoch: String = .randomEpoch(), capacity: Int = 8192, bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
         self.bus = bus
@@ -142,7 +143,7 @@ public final class StatusMonitor: Sendable {
     ///   - since: go on behind this cursor. One of another life of the daemon, or too old, begins with a gap and a snapshot.
     ///   - mayComeLater: whether to wait for a server that there is not yet, instead of throwing.
     ///   - onEvents: called on the thread that makes the change, when there is something to read after ``Watch/next()`` returned nil;
-    ///     again, as overdue, each time half of the log has been written since.
+    ///     again, as overdue, each time an eighth of the log has been written since.
     public func watch(
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void

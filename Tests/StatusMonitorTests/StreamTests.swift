@@ -64,7 +64,7 @@ import Testing
 
     @Test("invariant 5: a reader that reads when overdue misses nothing, however much is posted at once")
     func overdueReaderMissesNothing() throws {
-        let fixture = MonitorFixture(capacity: 8)
+        let fixture = MonitorFixture(capacity: 32)
         let reader = OverdueReader()
         reader.watch = try fixture.watch(.server(name("a"))) { if $0 == .overdue { reader.read() } }
         reader.read()
@@ -92,13 +92,13 @@ import Testing
 
     @Test("invariant 5: between a gap and its snapshot nothing is lost uncounted")
     func gapAfterGap() throws {
-        let fixture = MonitorFixture(capacity: 4)
+        let fixture = MonitorFixture(capacity: 8)
         let watch = try fixture.watch(.server(name("a")))
         _ = watch.next()
-        for round in 1...10 { try fixture.post("a \(round)", to: "a") }
-        #expect(watch.next()?.missed == 10)
-        try fixture.post("a 11", to: "a")
-        #expect(watch.lines() == ["gap 1", "snapshot a a 11"])
+        for round in 1...20 { try fixture.post("a \(round)", to: "a") }
+        #expect(watch.next()?.missed == 20)
+        try fixture.post("a 21", to: "a")
+        #expect(watch.lines() == ["gap 1", "snapshot a a 21"])
     }
 
     @Test("invariant 7: the same text and level again is an event only for readers who asked for updates")

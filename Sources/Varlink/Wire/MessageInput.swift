@@ -7,15 +7,16 @@ import Glibc
 /// They are taken where they were read, without a copy. No byte is looked at twice for its NUL, so that a message that comes byte
 /// by byte costs no more than its length.
 struct MessageInput: ~Copyable {
-    /// The memory of a connection on which little comes, and of one on which much comes.
-    private static let capacities = (least: 16 * 1024, most: 64 * 1024)
+    /// How much is read at a time, unless a message is longer.
+    ///
+    /// A hundred posts. What is written to a stream because of them fits several times into its socket, so that a reader who has fallen
+    /// behind catches up.
+    private static let usualCapacity = 16 * 1024
     /// Less room than this is not worth a system call.
     private static let leastRoom = 2048
 
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// How much memory there should be when all messages have been taken; more for who filled it, less for who did not.
-    private var wantedCapacity = capacities.least
     private var start = 0
     private var end = 0
     /// Up to here there is no NUL; where one was found, it stands here.
@@ -35,14 +36,7 @@ struct MessageInput: ~Copyable {
     }
 
     /// Says how many bytes were read into the room.
-    mutating func add(_ count: Int) {
-        end += count
-        if end == capacity {
-            wantedCapacity = min(2 * wantedCapacity, Self.capacities.most)
-        } else if count < Self.leastRoom {
-            wantedCapacity = Self.capacities.least
-        }
-    }
+    mutating func add(_ count: Int) { end += count }
 
     /// Whether a whole message is there.
     mutating func hasMessage() -> Bool { endOfMessage() != nil }
@@ -73,7 +67,7 @@ struct MessageInput: ~Copyable {
         start = 0
         end = 0
         scanned = 0
-        guard capacity != wantedCapacity else { return }
+        guard capacity > Self.usualCapacity else { return }
         base?.deallocate()
         base = nil
         capacity = 0
@@ -84,7 +78,7 @@ struct MessageInput: ~Copyable {
         if let base, start > 0, capacity - count >= Self.leastRoom {
             memmove(base, base + start, count)
         } else {
-            let newCapacity = max(wantedCapacity, 2 * capacity)
+            let newCapacity = max(Self.usualCapacity, 2 * capacity)
             let new = UnsafeMutableRawPointer.allocate(byteCount: newCapacity, alignment: 16)
             if let base {
                 memcpy(new, base + start, count)
