@@ -20,42 +20,67 @@ struct LogEntry {
 
 /// The last events, in one order for all servers.
 ///
-/// A ring: it keeps the newest `capacity` entries whatever their readers do, so that a reader who is too slow costs nobody
-/// anything. Revisions count from 1 without a hole, so an entry is found by arithmetic.
+/// A ring: it keeps the newest entries whatever their readers do, so that a reader who is too slow costs nobody anything. For one
+/// who has only fallen behind, because it got no processor for some milliseconds, it keeps up to four times as many until the
+/// reader has caught up. Revisions count from 1 without a hole, so an entry is found by arithmetic.
 struct EventLog {
-    private var entries: [LogEntry] = []
-    /// The number of entries it keeps, a power of two of at least 8.
-    private let capacity: Int
+    /// How many entries it keeps at least, once there were so many, and at most: powers of two.
+    private let capacities: ClosedRange<Int>
+    /// The entries by the low bits of their revisions; as many as a power of two.
+    private var slots: [LogEntry]
 
     /// The revision of the newest entry; 0 where there was none yet.
     private(set) var latest = 0
+    /// The revision of the oldest entry that is still there; `latest + 1` where there is none.
+    private(set) var oldest = 1
 
-    init(capacity: Int) {
-        precondition(capacity >= 8 && capacity.nonzeroBitCount == 1, "an event log's capacity is a power of two")
-        self.capacity = capacity
+    private static let vacant = LogEntry(revision: 0, kind: .probe)
+
+    init(capacities: ClosedRange<Int>) {
+        precondition(
+            capacities.lowerBound >= 8 && capacities.lowerBound.nonzeroBitCount == 1
+                && capacities.upperBound.nonzeroBitCount == 1, "an event log's capacities are powers of two")
+        self.capacities = capacities
+        slots = Array(repeating: Self.vacant, count: 8)
     }
 
-    /// The revision of the oldest entry that is still there; `latest + 1` where there is none.
-    var oldest: Int { latest - entries.count + 1 }
-
-    /// Whether the newest entry is the last one of an eighth of the ring.
-    var endsEighth: Bool { latest & (capacity / 8 - 1) == 0 }
+    /// Whether the newest entry is the last one of an eighth of a round.
+    var endsEighth: Bool { latest & (capacities.lowerBound / 8 - 1) == 0 }
 
     /// Appends an entry, whose revision is the next one.
     mutating func append(_ entry: LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
+        if latest - oldest + 1 == slots.count {
+            if slots.count < capacities.lowerBound { resize(to: 2 * slots.count) } else { oldest += 1 }
+        }
         latest = entry.revision
-        if entries.count < capacity {
-            entries.append(entry)
-        } else {
-            entries[index(of: latest)] = entry
+        slots[index(of: latest)] = entry
+    }
+
+    /// Makes room where the slowest reader would soon miss something, and gives it back when it has caught up; to be called after each
+    /// eighth of a round.
+    ///
+    /// - Parameter revision: The oldest entry that a reader still needs; nil where none needs any.
+    mutating func keep(from revision: Int?) {
+        let needed = revision.map { latest - $0 + 1 } ?? 0
+        if needed > slots.count - capacities.lowerBound / 8, slots.count < capacities.upperBound {
+            resize(to: 2 * slots.count)
+        } else if needed <= slots.count / 4, slots.count > capacities.lowerBound {
+            resize(to: slots.count / 2)
         }
     }
 
     /// The entry of a revision from `oldest` to `latest`.
     subscript(revision: Int) -> LogEntry {
-        _read { yield entries[index(of: revision)] }
+        _read { yield slots[index(of: revision)] }
     }
 
-    private func index(of revision: Int) -> Int { (revision &- 1) & (capacity &- 1) }
+    private func index(of revision: Int) -> Int { revision & (slots.count &- 1) }
+
+    private mutating func resize(to count: Int) {
+        var resized = Array(repeating: Self.vacant, count: count)
+        oldest = max(oldest, latest - count + 1)
+        for revision in oldest..<latest + 1 { resized[revision & (count - 1)] = self[revision] }
+        slots = resized
+    }
 }

@@ -50,9 +50,9 @@ struct Ledger {
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
 
-    init(epoch: String, capacity: Int) {
+    init(epoch: String, capacities: ClosedRange<Int>) {
         self.epoch = epoch
-        log = EventLog(capacity: capacity)
+        log = EventLog(capacities: capacities)
     }
 
     var cursor: Cursor { Cursor(epoch: epoch, revision: log.latest) }
@@ -177,9 +177,11 @@ struct Ledger {
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &consequences.wakes)
         }
-        // Eight times in each round of the log, so that a reader with room loses nothing however much is posted in one turn, and one
-        // that has fallen behind, because it got no processor for a while, has the chance to catch up.
-        if log.endsEighth { consequences.wakes += watches.overdue() }
+        // Eight times in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
+        if log.endsEighth {
+            log.keep(from: watches.oldestUnread(from: log.oldest))
+            consequences.wakes += watches.overdue()
+        }
         return consequences
     }
 }

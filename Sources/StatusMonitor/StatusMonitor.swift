@@ -21,17 +21,19 @@ public final class StatusMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - epoch: names this life of the daemon, for cursors.
-    ///   - capacity: how many events a reader may be behind before it gets a gap; a power of two of at least 8.
-    ///     The default is what the daemon takes in some fifteen milliseconds at full load: for so long a reader may get no processor.
+    ///   - capacities: how many events a reader may be behind before it gets a gap: that many at least, and that many while the log
+    ///     keeps more for it. Powers of two. The default is what the daemon takes in seven and in thirty milliseconds at full load; a
+    ///     reader may get no processor for ten.
     ///   - bus: where servers post their notifications.
     ///   - clock: tells the time.
     public init(
-        epoch: String = .randomEpoch(), capacity: Int = 8192, bus: NotificationBus = NotificationBus(),
+        epoch: String = .randomEpoch(), capacities: ClosedRange<Int> = 4096...16384,
+        bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
         self.bus = bus
         self.clock = clock
-        ledger = Mutex(Ledger(epoch: epoch, capacity: capacity))
+        ledger = Mutex(Ledger(epoch: epoch, capacities: capacities))
     }
 
     // MARK: Reading

@@ -50,6 +50,11 @@ struct WatchPosition {
     /// Whether there is nothing to read now.
     var isCaughtUp: Bool { pending == 0 && snapshot == nil && !isLost }
 
+    /// The revision from which on the reader needs the log; nil where it needs nothing of it, or gets a snapshot instead.
+    var nextUnread: Int? {
+        pending > 0 && snapshot == nil && !isSuperseded && !isLost ? revision + 1 : nil
+    }
+
     /// Whether the reader wants to know of an entry.
     func wants(_ entry: LogEntry) -> Bool {
         guard case .event(let kind) = entry.kind else { return target == .probe }

@@ -55,6 +55,11 @@ struct WatchTable {
         positions.lazy.filter { !$0.isCaughtUp }.map { WatchWake(reader: $0.wake, urgency: .overdue) }
     }
 
+    /// The oldest entry from `oldest` on that a reader still needs; nil where none needs any.
+    func oldestUnread(from oldest: Int) -> Int? {
+        positions.lazy.compactMap(\.nextUnread).filter { $0 >= oldest }.min()
+    }
+
     /// Marks what the followers of the selection have not read yet as no longer of the selected server.
     mutating func supersedeSelected() {
         for place in ofSelected where positions[place].pending > 0 { positions[place].isSuperseded = true }

@@ -11,9 +11,9 @@ struct MonitorFixture {
     let bus = NotificationBus()
     private let clock = Clock()
 
-    init(servers: [String] = ["a", "b"], capacity: Int = 64) {
+    init(servers: [String] = ["a", "b"], capacities: ClosedRange<Int> = 64...64) {
         let clock = clock
-        monitor = StatusMonitor(epoch: "test", capacity: capacity, bus: bus) {
+        monitor = StatusMonitor(epoch: "test", capacities: capacities, bus: bus) {
             let time = clock.milliseconds.withLock { $0 }
             return Moment(wall: Timestamp(milliseconds: time), boot: .milliseconds(time))
         }

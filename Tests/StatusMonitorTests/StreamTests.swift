@@ -53,7 +53,7 @@ import Testing
 
     @Test("invariant 5: a reader that is too slow gets the number it missed, then a snapshot, and then goes on")
     func slowReaderGetsGap() throws {
-        let fixture = MonitorFixture(capacity: 8)
+        let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
         #expect(watch.lines() == ["snapshot a no status yet"])
         for round in 1...20 { try fixture.post("a \(round)", to: "a") }
@@ -62,9 +62,28 @@ import Testing
         #expect(watch.lines() == ["changed a a 21"])
     }
 
+    @Test("invariant 5: a reader that falls behind for a while misses nothing; more is kept for it, for so long")
+    func lateReaderMissesNothing() throws {
+        let fixture = MonitorFixture(capacities: 8...32)
+        let watch = try fixture.watch(.server(name("a")))
+        _ = watch.lines()
+        for round in 1...30 { try fixture.post("a \(round)", to: "a") }
+        #expect(watch.lines() == (1...30).map { "changed a a \($0)" })
+        for round in 31...50 {
+            try fixture.post("a \(round)", to: "a")
+            #expect(watch.lines() == ["changed a a \(round)"])
+        }
+        let revision = try fixture.monitor.state(of: name("a")).revision
+        func lines(since: Int) throws -> [String] { try fixture.watch(.server(name("a")), since: since).lines() }
+        #expect(try lines(since: revision - 8).count == 8)
+        #expect(try lines(since: revision - 9) == ["gap -", "snapshot a a 50"])
+        for round in 51...90 { try fixture.post("a \(round)", to: "a") }
+        #expect(watch.lines() == ["gap 40", "snapshot a a 90"])
+    }
+
     @Test("invariant 5: a reader that reads when overdue misses nothing, however much is posted at once")
     func overdueReaderMissesNothing() throws {
-        let fixture = MonitorFixture(capacity: 32)
+        let fixture = MonitorFixture(capacities: 32...32)
         let reader = OverdueReader()
         reader.watch = try fixture.watch(.server(name("a"))) { if $0 == .overdue { reader.read() } }
         reader.read()
@@ -78,7 +97,7 @@ import Testing
 
     @Test("invariant 5: a quiet server causes no gap, however much the others say")
     func quietServerHasNoGap() throws {
-        let fixture = MonitorFixture(capacity: 8)
+        let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
         _ = watch.lines()
         for round in 1...100 { try fixture.post("b \(round)", to: "b") }
@@ -92,7 +111,7 @@ import Testing
 
     @Test("invariant 5: between a gap and its snapshot nothing is lost uncounted")
     func gapAfterGap() throws {
-        let fixture = MonitorFixture(capacity: 8)
+        let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
         _ = watch.next()
         for round in 1...20 { try fixture.post("a \(round)", to: "a") }
@@ -161,7 +180,7 @@ import Testing
 
     @Test("invariant 6: a cursor of another life, of the future or too old begins with a gap and a snapshot")
     func lost() throws {
-        let fixture = MonitorFixture(capacity: 8)
+        let fixture = MonitorFixture(capacities: 8...8)
         for round in 1...20 { try fixture.post("a \(round)", to: "a") }
         let expected = ["gap -", "snapshot a a 20"]
         #expect(try fixture.watch(.server(name("a")), since: 22, epoch: "other").lines() == expected)
@@ -171,7 +190,7 @@ import Testing
 
     @Test("invariant 6: a quiet server's stream is resumed however old the cursor is")
     func quiet() throws {
-        let fixture = MonitorFixture(capacity: 8)
+        let fixture = MonitorFixture(capacities: 8...8)
         try fixture.post("a 1", to: "a")
         let cursor = fixture.monitor.cursor
         for round in 1...50 { try fixture.post("b \(round)", to: "b") }
