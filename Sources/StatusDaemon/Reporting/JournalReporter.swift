@@ -26,14 +26,15 @@ final class JournalReporter {
         let name: ServerName
         var credit = burst
         var lastText: String?
+        /// How many changes were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
-        var newest: ServerSnapshot?
 
         init(of name: ServerName) { self.name = name }
 
         func earn() { credit = min(burst, credit + 1) }
     }
 
+    private let monitor: StatusMonitor
     private let logger: Logger
     private var watch: Watch?
     private var timer: TimerSource?
@@ -48,6 +49,7 @@ final class JournalReporter {
     private var waiting: [ServerName] = []
 
     init(monitor: StatusMonitor, logger: Logger) throws {
+        self.monitor = monitor
         self.logger = logger
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
         watch = try monitor.watch(.all) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) } }
@@ -107,43 +109,43 @@ final class JournalReporter {
     private func writeChange(_ snapshot: ServerSnapshot) {
         startTimer()
         let account = account(of: snapshot.state.name)
-        if account.newest == nil, account.credit > 0, credit > 0 {
+        if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
             write(change: snapshot.state, account)
         } else {
-            if account.newest == nil { waiting.append(snapshot.state.name) }
+            if account.omitted == 0 { waiting.append(snapshot.state.name) }
             account.omitted += 1
-            account.newest = snapshot
         }
     }
 
     private func write(change server: ServerState, _ account: Account) {
         // The newest that was left out is the one that is being written.
-        let omitted = account.newest == nil ? account.omitted : account.omitted - 1
+        let omitted = max(0, account.omitted - 1)
         var metadata: Logger.Metadata = [:]
         if let old = account.lastText { metadata["old-text"] = .string(old) }
         if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
         account.omitted = 0
-        account.newest = nil
         account.lastText = server.headline
         let note = omitted > 0 ? " (\(omitted) changes before it left out)" : ""
         write(.changed, server, "\(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
     }
 
-    /// Writes what was left out last of the servers that have waited longest.
+    /// Writes what holds now of the servers that have waited longest; to be called when all events have been read.
     private func writeOmitted(_ count: Int) {
         let due = waiting.prefix(count)
         waiting.removeFirst(due.count)
         for name in due {
-            if let account = accounts[name], let newest = account.newest { write(change: newest.state, account) }
+            guard let account = accounts[name], account.omitted > 0 else { continue }
+            if let server = try? monitor.state(of: name) { write(change: server, account) }
         }
     }
 
     /// One more entry for each server that has not its full credit, and what may be written of all.
     private func earn() {
         isTimerRunning = false
-        for account in accounts.values where account.newest == nil { account.earn() }
+        read()
+        for account in accounts.values where account.omitted == 0 { account.earn() }
         credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
         let due = min(credit, waiting.count)
         credit -= due
