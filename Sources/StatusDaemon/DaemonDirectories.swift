@@ -5,6 +5,8 @@ import Glibc
 /// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it.
 struct DaemonDirectories: Sendable {
     let runtime: String
+    /// Where the servers' notify sockets are, each with its server's name.
+    let notify: String
 
     /// `$RUNTIME_DIRECTORY` as systemd sets it, else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd` for a user.
     init(environment: [String: String], isRoot: Bool) throws(DaemonError) {
@@ -17,15 +19,14 @@ struct DaemonDirectories: Sendable {
         } else {
             throw DaemonError(.system, "there is no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
         }
+        notify = runtime + "/notify"
     }
 
     var controlSocket: String { runtime + "/org.statusd.monitor" }
 
-    func notifySocket(of server: String) -> String { "\(runtime)/notify/\(server)" }
-
     /// Makes the directories that are missing.
     func make() throws(DaemonError) {
-        for directory in [runtime, runtime + "/notify"] {
+        for directory in [runtime, notify] {
             // Everyone may reach the sockets, whatever the umask is; what a caller may do is decided by its credentials.
             if mkdir(directory, 0o755) == 0, chmod(directory, 0o755) == 0 { continue }
             guard errno == EEXIST else {

@@ -13,7 +13,7 @@ extension ServerRegistry {
     // MARK: Posts
 
     /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
-    func post(_ text: String, level: Level, to name: ServerName) throws -> Int {
+    func post(_ text: StatusText, level: Level, to name: ServerName) throws -> Int {
         do {
             return try push.post(text, level: level, to: name)
         } catch MonitorError.noSuchServer {

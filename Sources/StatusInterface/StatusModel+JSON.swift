@@ -50,13 +50,19 @@ extension ServerName: JSONReadable, JSONWritable {
     public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
 }
 
+extension Epoch: JSONReadable, JSONWritable {
+    public init(from reader: inout JSONReader) throws(JSONError) { self.init(try reader.string()) }
+
+    public func write(to writer: inout JSONWriter) { writer.plainString(length: Epoch.length) { write(to: $0) } }
+}
+
 extension Cursor: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {
-        var epoch: String?
+        var epoch: Epoch?
         var revision: Int?
         try reader.object { name, reader throws(JSONError) in
             switch name {
-            case "epoch": epoch = try reader.string()
+            case "epoch": epoch = try Epoch(from: &reader)
             case "revision": revision = try reader.integer()
             default: throw .unknownMember(name)
             }

@@ -13,7 +13,7 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     /// Takes `text` as it is.
     ///
     /// - Throws: ``InvalidStatus`` where nothing is left of it, or it is too long.
-    public init(_ text: String) throws(InvalidStatus) {
+    public init(_ text: consuming String) throws(InvalidStatus) {
         let visible = Self.normalize(text)
         if visible.isEmpty { throw .empty }
         let length = visible.utf8.count
@@ -35,8 +35,7 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { rawValue }
 
-    private static func normalize(_ text: String) -> String {
-        var text = text
+    private static func normalize(_ text: consuming String) -> String {
         if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
         let scalars = text.unicodeScalars
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),

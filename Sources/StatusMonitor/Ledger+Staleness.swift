@@ -2,18 +2,10 @@
 
 import StatusModel
 
-/// How long a server's status holds.
-struct Freshness {
-    /// What the configuration says; nil where a status holds for ever.
-    var timeToLive: Duration?
-    /// What the server itself asked for, which goes before the configuration.
-    var ownTimeToLive: Duration?
-    /// The time since boot at which the status was posted last; nil where there is none.
-    var refreshedAt: Duration?
-
-    /// The time since boot from which on the status is stale.
+extension Ledger.Record {
+    /// The time since boot from which on the status is stale; nil where it holds for ever.
     var expiry: Duration? {
-        guard let refreshedAt, let timeToLive = ownTimeToLive ?? timeToLive else { return nil }
+        guard let refreshedAt, let timeToLive = ownTimeToLive ?? definition.timeToLive else { return nil }
         return refreshedAt + timeToLive
     }
 
@@ -27,9 +19,9 @@ extension Ledger {
         _ timeToLive: Duration?, of name: ServerName, at now: Moment
     ) throws(MonitorError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        records[place].freshness.ownTimeToLive = timeToLive
+        records[place].ownTimeToLive = timeToLive
         var consequences = Consequences(revision: log.latest)
-        if records[place].state.isStale, !records[place].freshness.isStale(at: now) {
+        if records[place].state.isStale, !records[place].isStale(at: now) {
             records[place].state.isStale = false
             consequences = append(.changed, at: place)
         }
@@ -42,7 +34,7 @@ extension Ledger {
         nextExpiry = nil
         var all: [Consequences] = []
         for place in records.indices where records[place].state.status != nil {
-            guard !records[place].state.isStale, let expiry = records[place].freshness.expiry else { continue }
+            guard !records[place].state.isStale, let expiry = records[place].expiry else { continue }
             if expiry <= now.boot {
                 records[place].state.isStale = true
                 all.append(append(.changed, at: place))
@@ -56,7 +48,7 @@ extension Ledger {
 
     /// Notes when a server's status goes stale; returns that time where nobody was told to look so early.
     mutating func noteExpiry(at place: Int) -> Duration? {
-        guard !records[place].state.isStale, let expiry = records[place].freshness.expiry else { return nil }
+        guard !records[place].state.isStale, let expiry = records[place].expiry else { return nil }
         if let nextExpiry, nextExpiry <= expiry { return nil }
         nextExpiry = expiry
         return expiry

@@ -26,7 +26,7 @@ extension Ledger {
     }
 
     private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Consequences {
-        records[place].freshness.refreshedAt = now.boot
+        records[place].refreshedAt = now.boot
         var consequences = append(isChange ? .changed : .updated, at: place)
         consequences.expiry = noteExpiry(at: place)
         return consequences

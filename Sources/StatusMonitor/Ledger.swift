@@ -31,12 +31,15 @@ struct Ledger {
         var state: ServerState
         /// The revision of the last event that readers of changes were told.
         var changeRevision = 0
-        var freshness = Freshness()
+        /// How long the server itself says that its status holds, which goes before its definition.
+        var ownTimeToLive: Duration?
+        /// The time since boot at which its status was posted last; nil where there is none.
+        var refreshedAt: Duration?
         /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
     }
 
-    let epoch: String
+    let epoch: Epoch
     var log: EventLog
     var records = ServerTable()
     var watches = WatchTable()
@@ -50,7 +53,7 @@ struct Ledger {
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
 
-    init(epoch: String, capacities: ClosedRange<Int>) {
+    init(epoch: Epoch, capacities: ClosedRange<Int>) {
         self.epoch = epoch
         log = EventLog(capacities: capacities)
     }
@@ -89,7 +92,6 @@ struct Ledger {
         let place = records.insert(
             Record(
                 server: Server(name: definition.name), definition: definition, state: state,
-                freshness: Freshness(timeToLive: definition.timeToLive),
                 readers: absentReaders.removeValue(forKey: definition.name) ?? []))
         return append(.added, at: place)
     }
@@ -189,11 +191,10 @@ struct Ledger {
 extension Ledger.Record {
     fileprivate mutating func redefine(_ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment) {
         // What a program asked for goes with the source that took it.
-        if isOfNewSource { freshness.ownTimeToLive = nil }
+        if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, !definition.isRefreshable, definition.failure == nil { state.status = nil }
         self.definition = definition
-        freshness.timeToLive = definition.timeToLive
-        state.isStale = state.isStale && freshness.isStale(at: now)
+        state.isStale = state.isStale && isStale(at: now)
         state.summary = definition.summary
         state.source = definition.source
         state.isRefreshable = definition.isRefreshable

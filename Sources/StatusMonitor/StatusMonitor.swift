@@ -27,7 +27,7 @@ public final class StatusMonitor: Sendable {
     ///   - bus: where servers post their notifications.
     ///   - clock: tells the time.
     public init(
-        epoch: String = .randomEpoch(), capacities: ClosedRange<Int> = 4096...16384,
+        epoch: Epoch = .random(), capacities: ClosedRange<Int> = 4096...16384,
         bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
@@ -220,12 +220,4 @@ public final class StatusMonitor: Sendable {
     private func follow(ifAny consequences: Consequences?) -> Int? { consequences.map { follow($0) } }
 
     private func postSelection() { bus.post(name: .didSelectServer, object: self, userInfo: selection) }
-}
-
-extension String {
-    /// 32 hexadecimal digits that no other life of the daemon has.
-    public static func randomEpoch() -> String {
-        let digits = String(UInt128.random(in: 0...UInt128.max), radix: 16)
-        return String(repeating: "0", count: 32 - digits.count) + digits
-    }
 }

@@ -16,7 +16,8 @@ public import Systemd
 public final class NotifySource {
     private let monitor: StatusMonitor
     private let server: ServerName
-    private let path: String
+    /// The directory of the socket, whose name is the server's; of many servers it is one.
+    private let directory: String
     private let access: AccessPolicy
     private let logger: Logger
     private var state = NotifyState()
@@ -24,19 +25,19 @@ public final class NotifySource {
     /// Users who were refused and told so in the log, once each.
     private var refused: Set<UInt32> = []
 
-    /// Opens the socket.
+    /// Opens the socket, as the server's name in a directory.
     ///
     /// Everybody can reach it; who may send is told by the kernel's credentials.
     public init(
-        server: ServerName, at path: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
+        server: ServerName, in directory: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
     ) throws(SystemdError) {
         self.monitor = monitor
         self.server = server
-        self.path = path
+        self.directory = directory
         self.access = access
         self.logger = logger
-        socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, mode: 0o666)) { [weak self] in
-            self?.receive($0)
+        socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, mode: 0o666)) { [unowned self] in
+            receive($0)
         }
     }
 
@@ -47,6 +48,8 @@ public final class NotifySource {
         socket = nil
         unlink(path)
     }
+
+    private var path: String { "\(directory)/\(server)" }
 
     private func receive(_ datagram: borrowing Datagram) {
         guard let sender = datagram.credentials, access.allows(sender) else {

@@ -14,8 +14,8 @@ public struct PushSource: Sendable {
 
     /// Posts a status as its caller sent it; returns the revision of the event.
     ///
-    /// - Throws: ``InvalidStatus`` where the text is none, ``MonitorError`` where the server is none.
-    public func post(_ text: String, level: Level, to server: ServerName) throws -> Int {
-        try monitor.post(try StatusText(text), level: level, to: server, by: .client)
+    /// - Throws: where the server is none, or takes no posts.
+    public func post(_ text: StatusText, level: Level, to server: ServerName) throws(MonitorError) -> Int {
+        try monitor.post(text, level: level, to: server, by: .client)
     }
 }

@@ -35,7 +35,7 @@ import Testing
 
     @Test("an event is a line; a keep-alive is none")
     func events() throws {
-        let cursor = Cursor(epoch: "e", revision: 1)
+        let cursor = Cursor(epoch: .none, revision: 1)
         func lines(_ kind: EventKind, _ server: ServerState? = nil, missed: Int? = nil) -> [String] {
             ServerText.lines(for: Event(kind: kind, cursor: cursor, server: server, missed: missed), style: plain)
         }

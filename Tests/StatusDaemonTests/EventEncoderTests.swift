@@ -39,6 +39,6 @@ import Varlink
     private func event(_ kind: EventKind = .changed, at revision: Int) throws -> Event {
         var state = ServerState(name: try #require(ServerName("db")), source: "push", phase: .loaded)
         state.revision = revision
-        return Event(kind: kind, cursor: Cursor(epoch: "test", revision: revision), server: state)
+        return Event(kind: kind, cursor: Cursor(epoch: .none, revision: revision), server: state)
     }
 }

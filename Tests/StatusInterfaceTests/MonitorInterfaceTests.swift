@@ -37,7 +37,7 @@ import Varlink
         state.isSelected = true
         state.revision = 7
         let event = Event(
-            kind: .snapshot, cursor: Cursor(epoch: "e", revision: 9), server: state, servers: [state], missed: 3)
+            kind: .snapshot, cursor: Cursor(epoch: .random(), revision: 9), server: state, servers: [state], missed: 3)
         var writer = JSONWriter()
         writer.value(event)
         let read = try JSONReader.read(writer.bytes) { reader throws(JSONError) in try Event(from: &reader) }

@@ -54,6 +54,29 @@ import Testing
     }
 }
 
+@Suite struct EpochTests {
+    @Test("an epoch is written as 32 digits and read again as the same")
+    func writesAndReads() {
+        for _ in 0..<100 {
+            let epoch = Epoch.random()
+            #expect(epoch.description.count == 32 && epoch.description.allSatisfy { "0123456789abcdef".contains($0) })
+            #expect(Epoch(epoch.description) == epoch)
+        }
+        #expect(Epoch("0123456789abcdeffedcba9876543210").description == "0123456789abcdeffedcba9876543210")
+    }
+
+    @Test(
+        "what is no epoch is that of no daemon",
+        arguments: [
+            "", "x", "0123456789abcdeffedcba987654321", "0123456789ABCDEFfedcba9876543210",
+            "0123456789abcdeffedcba98765432100",
+        ])
+    func refuses(_ text: String) {
+        #expect(Epoch(text) == .none)
+        #expect(Epoch.random() != .none)
+    }
+}
+
 @Suite struct TimestampTests {
     @Test(
         "a moment is written as RFC 3339 in UTC with milliseconds, and read back",

@@ -10,10 +10,11 @@ struct MonitorFixture {
     let monitor: StatusMonitor
     let bus = NotificationBus()
     private let clock = Clock()
+    private static let epoch = Epoch.random()
 
     init(servers: [String] = ["a", "b"], capacities: ClosedRange<Int> = 64...64) {
         let clock = clock
-        monitor = StatusMonitor(epoch: "test", capacities: capacities, bus: bus) {
+        monitor = StatusMonitor(epoch: Self.epoch, capacities: capacities, bus: bus) {
             let time = clock.milliseconds.withLock { $0 }
             return Moment(wall: Timestamp(milliseconds: time), boot: .milliseconds(time))
         }
@@ -29,7 +30,7 @@ struct MonitorFixture {
     }
 
     func watch(
-        _ target: WatchTarget = .selected, updates: Bool = false, since: Int? = nil, epoch: String = "test",
+        _ target: WatchTarget = .selected, updates: Bool = false, since: Int? = nil, epoch: Epoch = epoch,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void = { _ in }
     ) throws -> Watch {
         try monitor.watch(

@@ -15,7 +15,7 @@ final class ControlInterface: VarlinkInterface {
     private let watcher: SelectionWatcher
     let registry: ServerRegistry
     private let reloader: Reloader
-    private var access = AccessPolicy.control
+    private let access = AccessPolicy.control
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
         didSet {
@@ -90,7 +90,8 @@ final class ControlInterface: VarlinkInterface {
     private func post(_ call: VarlinkCall) throws {
         let parameters = try call.parameters(PostParameters.self)
         try checkAccess(of: call)
-        let revision = try registry.post(parameters.text, level: parameters.level ?? .ok, to: parameters.server)
+        let text = try StatusText(parameters.text)
+        let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server)
         call.reply { $0.member("revision", revision) }
     }
 
@@ -133,7 +134,7 @@ final class ControlInterface: VarlinkInterface {
     }
 
     func checkAccess(of call: VarlinkCall) throws {
-        guard access.allows(call.credentials) else { throw VarlinkError.permissionDenied }
+        guard call.isAllowed(by: access) else { throw VarlinkError.permissionDenied }
     }
 
     /// Starts the timer of the streams; without streams it does not wake an idle daemon.

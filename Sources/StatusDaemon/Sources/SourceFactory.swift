@@ -80,8 +80,7 @@ final class SourceFactory {
         }
         do throws(SystemdError) {
             return try NotifySource(
-                server: name, at: directories.notifySocket(of: name.rawValue), access: access, monitor: monitor,
-                logger: logger)
+                server: name, in: directories.notify, access: access, monitor: monitor, logger: logger)
         } catch {
             throw SourceProblem(error.message)
         }

@@ -33,8 +33,8 @@ public final class DatagramSocket {
     ) throws(SystemdError) {
         self.descriptor = descriptor
         self.handler = handler
-        source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { [weak self] _ in
-            self?.receive()
+        source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { [unowned self] _ in
+            receive()
         }
     }
 

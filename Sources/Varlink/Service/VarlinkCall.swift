@@ -32,8 +32,8 @@ public final class VarlinkCall {
     public var isOneway: Bool { received.envelope.isOneway }
     var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
     var route: Route { received.route }
-    /// Who calls.
-    public var credentials: PeerCredentials { connection.credentials }
+    /// Whether a policy allows who calls.
+    public func isAllowed(by policy: AccessPolicy) -> Bool { policy.allows(connection.credentials) }
 
     private let connection: ServerConnection
     private var received: ReceivedCall
