@@ -25,18 +25,19 @@ struct Consequences {
 ///
 /// A state machine: it decides and says what has to follow. It does no I/O, reads no clock and takes no lock.
 struct Ledger {
+    /// What is known of a server; what each post needs stands together, since of many servers little is in the processor's caches.
     struct Record {
         let server: Server
-        var definition: ServerDefinition
-        var state: ServerState
         /// The revision of the last event that readers of changes were told.
         var changeRevision = 0
-        /// How long the server itself says that its status holds, which goes before its definition.
-        var ownTimeToLive: Duration?
-        /// The time since boot at which its status was posted last; nil where there is none.
-        var refreshedAt: Duration?
         /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
+        /// The time since boot at which its status was posted last; nil where there is none.
+        var refreshedAt: Duration?
+        /// How long the server itself says that its status holds, which goes before its definition.
+        var ownTimeToLive: Duration?
+        var state: ServerState
+        var definition: ServerDefinition
     }
 
     let epoch: Epoch
@@ -91,8 +92,9 @@ struct Ledger {
             isRefreshable: definition.isRefreshable)
         let place = records.insert(
             Record(
-                server: Server(name: definition.name), definition: definition, state: state,
-                readers: absentReaders.removeValue(forKey: definition.name) ?? []))
+                server: Server(name: definition.name),
+                readers: absentReaders.removeValue(forKey: definition.name) ?? [], state: state,
+                definition: definition))
         return append(.added, at: place)
     }
 

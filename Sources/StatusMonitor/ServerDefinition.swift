@@ -4,6 +4,12 @@ public import StatusModel
 
 /// What is known of a server before it says anything: what its configuration says, or that somebody posted to it.
 public struct ServerDefinition: Hashable, Sendable {
+    /// Whether clients may post its status.
+    public var takesPosts: Bool
+    /// Whether its status is loaded: now, and whenever somebody asks for it.
+    public var isRefreshable: Bool
+    /// How long a status holds; nil: for ever.
+    public var timeToLive: Duration?
     /// Its name.
     public var name: ServerName
     /// What its configuration says about it, for people.
@@ -12,12 +18,6 @@ public struct ServerDefinition: Hashable, Sendable {
     public var source: String
     /// What is shown until it has a status.
     public var placeholder: String
-    /// Whether its status is loaded: now, and whenever somebody asks for it.
-    public var isRefreshable: Bool
-    /// Whether clients may post its status.
-    public var takesPosts: Bool
-    /// How long a status holds; nil: for ever.
-    public var timeToLive: Duration?
     /// Why it cannot be followed; nil where it can.
     public var failure: String?
 

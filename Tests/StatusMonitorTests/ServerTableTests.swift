@@ -9,8 +9,8 @@ import Testing
     private func record(_ name: String) -> Ledger.Record {
         let definition = ServerDefinition(name: StatusMonitorTests.name(name), source: "push")
         return Ledger.Record(
-            server: Server(name: definition.name), definition: definition,
-            state: ServerState(name: definition.name, source: "push", phase: .empty))
+            server: Server(name: definition.name),
+            state: ServerState(name: definition.name, source: "push", phase: .empty), definition: definition)
     }
 
     @Test("records are found by name, however many were added and removed before", arguments: [1, 255, 256, 257, 1000])
