@@ -15,12 +15,17 @@ POSTS = 100_000
 texts = itertools.count()
 
 
-def cost_of_posts(daemon, servers, posts):
+# How far it is from one server to the next that is posted to: as they were added, or in no order, so that nothing of the next one is in
+# the processor's caches.
+ORDERS = {"in turn": 1, "in no order": 7919}
+
+
+def cost_of_posts(daemon, servers, posts, step):
     """Microseconds of the daemon's processor for each of many posts, spread over the servers."""
     call = '{{"method":"org.statusd.monitor.Post","parameters":{{"server":"srv{}","text":"Signed In ({:010})"}},"oneway":true}}\0'
     with daemon.connect() as connection:
         chunks = [
-            "".join(call.format(number * 7919 % servers, next(texts)) for number in range(first, first + 500)).encode()
+            "".join(call.format(number * step % servers, next(texts)) for number in range(first, first + 500)).encode()
             for first in range(0, posts, 500)
         ]
         before = processor_time(daemon)
@@ -41,16 +46,22 @@ def processor_time(daemon):
 
 def servers_report(rounds, scale):
     counts = [10, 1000, 10_000, 100_000]
-    costs = {count: [] for count in counts}
+    costs = {(count, order): [] for count in counts for order in ORDERS}
     for _ in range(rounds):
         for count in counts:
             # A file of a configuration is 1 MiB at most.
             drop_ins = [push_servers(first, min(first + 10_000, count)) for first in range(0, count, 10_000)]
             with statusd("accept: configured\n", drop_ins) as daemon:
-                cost_of_posts(daemon, count, max(count, 10_000))
-                costs[count].append(cost_of_posts(daemon, count, int(POSTS * scale)))
-    rows = [[f"{count:,}", figures.spread(costs[count]), figures.ratio(costs[count], costs[10])] for count in counts]
-    return figures.table(["servers", "processor time a post, µs", "of 10 servers"], rows)
+                cost_of_posts(daemon, count, max(count, 10_000), 1)
+                for order, step in ORDERS.items():
+                    costs[count, order].append(cost_of_posts(daemon, count, int(POSTS * scale), step))
+    rows = []
+    for count in counts:
+        rows.append([f"{count:,}"])
+        for order in ORDERS:
+            rows[-1] += [figures.spread(costs[count, order]), figures.ratio(costs[count, order], costs[10, order])]
+    header = [column for order in ORDERS for column in (f"a post {order}, µs", "of 10 servers")]
+    return figures.table(["servers", *header], rows)
 
 
 def push_servers(first, last):
