@@ -24,7 +24,7 @@ enum Encoding {
             let time = Timestamp(milliseconds: 1_795_268_000_123)
             let text = try StatusText("Signed In as operator (session 0000000042)")
             state.status = Status(text: text, level: .ok, changedAt: time, updatedAt: time)
-            let cursor = Cursor(epoch: "0123456789abcdef0123456789abcdef", revision: 123_456)
+            let cursor = Cursor(epoch: .random(), revision: 123_456)
             return Event(kind: .changed, cursor: cursor, server: state)
         }
     }
