@@ -72,7 +72,7 @@ struct EventLog {
 
     /// The entry of a revision from `oldest` to `latest`.
     subscript(revision: Int) -> LogEntry {
-        _read { yield slots[index(of: revision)] }
+        slots[index(of: revision)]
     }
 
     private func index(of revision: Int) -> Int { revision & (slots.count &- 1) }

@@ -20,7 +20,8 @@ struct ServerTable {
 
     /// The record at a place, changed without a copy.
     subscript(place: Int) -> Ledger.Record {
-        _read { yield chunks[place / Self.chunkSize][place % Self.chunkSize] }
+        // Not `_read`: of a large member the compiler (6.3) reads after the frame that `_read` yields from is gone.
+        get { chunks[place / Self.chunkSize][place % Self.chunkSize] }
         _modify { yield &chunks[place / Self.chunkSize][place % Self.chunkSize] }
     }
 

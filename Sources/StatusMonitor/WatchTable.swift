@@ -35,7 +35,7 @@ struct WatchTable {
 
     /// The reader at a place.
     subscript(place: Int) -> WatchPosition {
-        _read { yield positions[place] }
+        positions[place]
     }
 
     /// Moves a reader to what it should read next.
