@@ -27,6 +27,40 @@ struct LimitTests {
         }
     }
 
+    @Test("Clients who leave before they are accepted count for no more than a moment, and what they sent is handled")
+    func handlesThoseWhoLeft() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = "\(directory)/socket"
+            let listener = try UnixSocket.listen(at: path, mode: 0o600, backlog: 1000)
+            try await Harness.run(listeners: [listener]) { harness in
+                // The loop is busy meanwhile, so all of them wait to be accepted.
+                await EventLoop.run {
+                    for number in 0..<600 { callAndLeave(path, Call.call("Echo", #"{"text":"\#(number)"}"#, "oneway")) }
+                }
+                let last = try await RawClient(path: path)
+                await last.send(Call.echo("end"))
+                #expect(await last.receive() == Call.echoReply("end"))
+                #expect(await harness.interface.echoed == (0..<600).map(String.init) + ["end"])
+            }
+        }
+    }
+
+    /// Connects, sends a call and leaves, all at once.
+    private func callAndLeave(_ path: String, _ call: String) {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let connected = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        #expect(connected == 0)
+        #expect(RawClient.sendWhatFits((Array(call.utf8) + [0])[...], to: descriptor) > 0)
+    }
+
     @Test("A slow reader's stream is asked for no more than is under way, goes on where it stopped, and loses nothing")
     func boundsStreams() async throws {
         try await Harness.run { harness in

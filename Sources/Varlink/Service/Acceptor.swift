@@ -14,8 +14,9 @@ final class Acceptor {
     /// Whether it was said already that there are no descriptors left.
     private var isExhausted = false
 
-    /// So that a flood of clients does not starve those who are there.
-    private static let connectionsPerWake = 64
+    /// So that a flood of clients does not starve those who are there, and those who have left already are noticed before they count as
+    /// too many: the loop serves 64 descriptors in a round, of which this is one.
+    private static let connectionsPerWake = 16
     /// How long to wait for descriptors when there are none left; without it the loop would spin.
     private static let pause = Duration.milliseconds(100)
 
