@@ -20,9 +20,8 @@ struct LogEntry {
 
 /// The last events, in one order for all servers.
 ///
-/// A ring: it keeps the newest entries whatever their readers do, so that a reader who is too slow costs nobody anything. For one
-/// who has only fallen behind, because it got no processor for some milliseconds, it keeps up to four times as many until the
-/// reader has caught up. Revisions count from 1 without a hole, so an entry is found by arithmetic.
+/// A ring: it keeps the newest entries whatever their readers do. For a reader who has only fallen behind, because it got no processor for
+/// some milliseconds, it keeps up to four times as many until the reader has caught up; one who is slower still is overrun. Revisions count from 1 without a hole, so an entry is found by arithmetic.
 struct EventLog {
     /// How many entries it keeps at least, once there were so many, and at most: powers of two.
     private let capacities: ClosedRange<Int>

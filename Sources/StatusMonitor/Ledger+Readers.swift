@@ -80,11 +80,12 @@ extension Ledger {
     }
 
     private func lastRevisionOfInterest(to position: WatchPosition) -> Int {
-        switch position.target {
-        case .all, .probe: log.latest
-        case .selected: position.wantsUpdates ? followed.updates : followed.changes
-        case .server(let name):
-            position.wantsUpdates ? records[name]?.state.revision ?? 0 : records[name]?.changeRevision ?? 0
-        }
+        let last =
+            switch position.target {
+            case .all, .probe: (updates: log.latest, changes: log.latest)
+            case .selected: followed
+            case .server(let name): records[name]?.followed ?? (updates: 0, changes: 0)
+            }
+        return position.wantsUpdates ? last.updates : last.changes
     }
 }

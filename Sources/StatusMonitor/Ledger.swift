@@ -28,8 +28,8 @@ struct Ledger {
     /// What is known of a server; what each post needs stands together, since of many servers little is in the processor's caches.
     struct Record {
         let server: Server
-        /// The revision of the last event that readers of changes were told.
-        var changeRevision = 0
+        /// The revision of the last event for those who follow this server: with updates, and without.
+        var followed = (updates: 0, changes: 0)
         /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
         /// The time since boot at which its status was posted last; nil where there is none.
@@ -159,7 +159,8 @@ struct Ledger {
     mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
         let revision = log.latest + 1
         records[place].state.revision = revision
-        if kind != .updated { records[place].changeRevision = revision }
+        if kind != .selected { records[place].followed.updates = revision }
+        if kind != .selected, kind != .updated { records[place].followed.changes = revision }
         let snapshot = ServerSnapshot(records[place].state)
         var consequences = append(
             LogEntry(

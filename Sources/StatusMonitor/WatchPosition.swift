@@ -97,6 +97,8 @@ struct WatchPosition {
     /// Moves on to what the reader should read next.
     mutating func advance(in log: borrowing EventLog) -> Step {
         if isCaughtUp { return .nothing }
+        // What came before the first line is in it.
+        if snapshot == .beginning { return takeSnapshot(in: log) }
         if isLost || pending > 0 && (isSuperseded || snapshot == .afterGap || isOverrun(log)) {
             let missed = isLost ? nil : pending
             skipPending()
@@ -104,18 +106,20 @@ struct WatchPosition {
             // The cursor stays. A client that loses its connection before the snapshot must get the gap again.
             return .gap(missed: missed)
         }
-        if snapshot != nil {
-            snapshot = nil
-            skipPending()
-            revision = log.latest
-            return .snapshot
-        }
+        if snapshot != nil { return takeSnapshot(in: log) }
         // Where all that came since is of interest, the next entry is.
         let mayBeOfOthers = pending < log.latest - revision
         revision = max(revision + 1, log.oldest)
         while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
         pending -= 1
         return .entry(revision)
+    }
+
+    private mutating func takeSnapshot(in log: borrowing EventLog) -> Step {
+        snapshot = nil
+        skipPending()
+        revision = log.latest
+        return .snapshot
     }
 
     /// Whether the log no longer has all that is pending.

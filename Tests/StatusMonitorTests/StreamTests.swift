@@ -109,6 +109,30 @@ import Testing
         #expect(watch.lines() == ["gap 1", "snapshot a a 2"])
     }
 
+    @Test("invariant 5: what happens before a stream's first line is in its snapshot, and is no gap")
+    func beginsWithSnapshot() throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.monitor.select(name("a"))
+        let superseded = try fixture.watch()
+        let overrun = try fixture.watch(.server(name("a")))
+        try fixture.post("a 1", to: "a")
+        try fixture.monitor.select(name("b"))
+        for round in 2...20 { try fixture.post("a \(round)", to: "a") }
+        #expect(superseded.lines() == ["snapshot b no status yet"])
+        #expect(overrun.lines() == ["snapshot a a 20"])
+    }
+
+    @Test("invariant 5: that a server was selected is no gap for those who follow it alone", arguments: [false, true])
+    func selectionIsNoGap(updates: Bool) throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.post("a 1", to: "a")
+        let revision = try fixture.monitor.state(of: name("a")).revision
+        try fixture.monitor.select(name("a"))
+        try fixture.monitor.select(name("b"))
+        for round in 1...20 { try fixture.post("b \(round)", to: "b") }
+        #expect(try fixture.watch(.server(name("a")), updates: updates, since: revision).lines() == [])
+    }
+
     @Test("invariant 5: between a gap and its snapshot nothing is lost uncounted")
     func gapAfterGap() throws {
         let fixture = MonitorFixture(capacities: 8...8)
