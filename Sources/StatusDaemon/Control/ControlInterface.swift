@@ -99,7 +99,7 @@ final class ControlInterface: VarlinkInterface {
         let name = try call.parameters(ServerParameters.self).server
         try checkAccess(of: call)
         let server = try name.map { try known($0) }
-        // What was said of the old server before this moment goes out now; what a client does not take is never written.
+        // What was said of the old server before this moment is written now; what there is no room for is never written.
         for stream in streams.values { stream.pump() }
         let change = try monitor.select(server)
         registry.didSelect()
