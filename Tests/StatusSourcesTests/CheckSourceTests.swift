@@ -40,8 +40,8 @@ import Testing
         }
     }
 
-    private func state(where isWanted: @Sendable (ServerState) -> Bool) async -> ServerState? {
-        await monitor.states(of: disk).first(where: isWanted)
+    private func state(where isWanted: @escaping @Sendable (ServerState) -> Bool) async -> ServerState? {
+        await monitor.wait(for: disk, where: isWanted).state()
     }
 
     @Test("its first load runs exactly once, however many ask for it")
@@ -51,7 +51,7 @@ import Testing
         try await with(source) {
             await check.began(1)
             let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
-            _ = await monitor.states(of: disk).first { $0.isRefreshing }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             check.end(.ok, "DISK OK")
             for asker in askers { await asker.value }
             #expect(check.begun == 1)
@@ -86,14 +86,14 @@ import Testing
             await clock.sleeper()
             let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
             await check.began(2)
-            _ = await monitor.states(of: disk).first { $0.isRefreshing }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             for asker in askers.dropLast() { asker.cancel() }
             for asker in askers.dropLast() { await asker.value }
             #expect(check.cancelled == 0)
             let isRefreshing = try monitor.state(of: disk).isRefreshing
             #expect(isRefreshing)
             askers.last?.cancel()
-            _ = await monitor.states(of: disk).first { !$0.isRefreshing }
+            _ = await monitor.wait(for: disk) { !$0.isRefreshing }.state()
             await askers.last?.value
             #expect(check.cancelled == 1)
             let phase = try monitor.state(of: disk).phase
@@ -109,12 +109,12 @@ import Testing
         try await with(source) {
             await check.began(1)
             let asker = Task { await source.refreshAction?() }
-            _ = await monitor.states(of: disk).first { $0.isRefreshing }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             asker.cancel()
-            _ = await monitor.states(of: disk).first { !$0.isRefreshing }
+            _ = await monitor.wait(for: disk) { !$0.isRefreshing }.state()
             #expect(check.cancelled == 0)
             check.end(.ok, "DISK OK")
-            _ = await monitor.states(of: disk).first { $0.phase == .loaded }
+            _ = await monitor.wait(for: disk) { $0.phase == .loaded }.state()
         }
     }
 
@@ -148,7 +148,7 @@ import Testing
             clock.advance(by: .seconds(66))
             await check.began(2)
             check.end(.failure(CheckFailure("timed out after 10s")))
-            let state = await monitor.states(of: disk).first { $0.phase == .failed }
+            let state = await monitor.wait(for: disk) { $0.phase == .failed }.state()
             #expect(state?.status?.text.rawValue == "DISK OK")
             #expect(state?.message == "timed out after 10s")
         }
@@ -170,7 +170,7 @@ import Testing
         try await with(source) {
             await check.began(1)
             let askers = (0..<10).map { _ in Task { await source.refreshAction?() } }
-            _ = await monitor.states(of: disk).first { $0.isRefreshing }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             source.close()
             for asker in askers { await asker.value }
             let isRefreshing = try monitor.state(of: disk).isRefreshing
@@ -202,7 +202,7 @@ import Testing
                 clock: clock)
             try await with(new) {
                 let asker = Task { await new.refreshAction?() }
-                _ = await monitor.states(of: disk).first { $0.isRefreshing }
+                _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
                 // A load that did not wait would have begun by now.
                 for _ in 0..<1000 { await Task.yield() }
                 #expect(check.begun == 0)
@@ -253,7 +253,7 @@ import Testing
                 await check.began(run)
                 check.end(.success(CheckResult(.ok, "connected", latency: .milliseconds(measured))))
                 await asker.value
-                let state = await monitor.states(of: disk).first { $0.status?.text.rawValue == "connected in \(text)" }
+                let state = await monitor.wait(for: disk) { $0.status?.text.rawValue == "connected in \(text)" }.state()
                 #expect(state != nil)
             }
         }

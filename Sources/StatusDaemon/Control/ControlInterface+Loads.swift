@@ -63,16 +63,15 @@ extension ControlInterface {
     func wait(_ call: VarlinkCall) throws {
         let parameters = try call.parameters(WaitParameters.self)
         let monitor = monitor
-        let (name, condition) = (parameters.server, parameters.condition)
-        // Whatever is posted behind this call is looked at.
-        let states = monitor.states(of: name)
-        if let state = states.current, condition(state) { return call.reply { $0.member("server", state) } }
+        let name = parameters.server
+        let wait = monitor.wait(for: name, where: parameters.condition)
+        if let state = wait.found { return call.reply { $0.member("server", state) } }
         call.perform { call in
             let state: ServerState?
             if let timeout = parameters.timeout {
-                state = try? await withTimeLimit(timeout) { await states.first(where: condition) }
+                state = try? await withTimeLimit(timeout) { await wait.state() }
             } else {
-                state = await states.first(where: condition)
+                state = await wait.state()
             }
             if let state {
                 call.reply { $0.member("server", state) }

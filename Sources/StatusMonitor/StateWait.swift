@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+import Synchronization
+
+/// Waits for a state of one server, which need not exist yet: the current one, or the first that is wanted, however short it lasts.
+///
+/// Each state is looked at as it comes, on the thread that posts it: so none is missed, however many come before the waiting task
+/// runs.
+public final class StateWait: Sendable {
+    private enum Progress {
+        case looking(CheckedContinuation<ServerState?, Never>?)
+        case ended(ServerState?)
+    }
+
+    private let isWanted: @Sendable (ServerState) -> Bool
+    private let progress = Mutex(Progress.looking(nil))
+    /// The reader of the server's events, until the wait has ended.
+    private let watch = Mutex<Watch?>(nil)
+
+    init(for name: ServerName, _ monitor: StatusMonitor, where isWanted: @escaping @Sendable (ServerState) -> Bool) {
+        self.isWanted = isWanted
+        let watch = try? monitor.watch(.server(name), mayComeLater: true) { [weak self] _ in self?.look() }
+        self.watch.withLock { $0 = watch }
+        look()
+    }
+
+    /// The state that was wanted; nil where it has not come yet.
+    public var found: ServerState? {
+        progress.withLock { if case .ended(let state) = $0 { state } else { nil } }
+    }
+
+    /// Waits for the state; nil where the task is cancelled before it comes.
+    ///
+    /// To be called once.
+    public func state() async -> ServerState? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let ended: ServerState?? = progress.withLock { progress in
+                    if case .ended(let state) = progress { return .some(state) }
+                    progress = .looking(waiter)
+                    return nil
+                }
+                if let ended { waiter.resume(returning: ended) }
+            }
+        } onCancel: {
+            end(nil)
+        }
+    }
+
+    private func look() {
+        guard let watch = watch.withLock({ $0 }) else { return }
+        while let event = watch.next() {
+            if event.kind != .removed, let state = event.server, isWanted(state) { return end(state) }
+        }
+    }
+
+    private func end(_ state: ServerState?) {
+        // Released outside of the locks.
+        let watch = watch.withLock { $0.take() }
+        let waiter: CheckedContinuation<ServerState?, Never>? = progress.withLock { progress in
+            guard case .looking(let waiter) = progress else { return nil }
+            progress = .ended(state)
+            return waiter
+        }
+        waiter?.resume(returning: state)
+        withExtendedLifetime(watch) {}
+    }
+}
+
+extension StatusMonitor {
+    /// Begins to wait for a state of a server; whatever is posted from this call on is looked at.
+    public func wait(
+        for name: ServerName, where isWanted: @escaping @Sendable (ServerState) -> Bool
+    ) -> StateWait {
+        StateWait(for: name, self, where: isWanted)
+    }
+}
