@@ -62,6 +62,8 @@ extension ControlInterface {
 
     func wait(_ call: VarlinkCall) throws {
         let parameters = try call.parameters(WaitParameters.self)
+        // Who hears no answer waits for nothing; and nobody's leaving would end the wait.
+        if call.isOneway { return call.reply() }
         let monitor = monitor
         let name = parameters.server
         let wait = monitor.wait(for: name, where: parameters.condition)

@@ -68,6 +68,17 @@ def long_waits():
         assert grown < 300, f"{grown} KB more after 3000 waits"
 
 
+@test("a oneway call of what can only be waited for ends at once, and leaves nothing behind")
+def oneway_waits():
+    with Daemon() as daemon, daemon.connect() as other:
+        other.call("List")
+        before = daemon.descriptors()
+        for _ in range(20):
+            with Connection(daemon.socket) as connection:
+                connection.send("Wait", {"server": "never", "level": "ok"}, oneway=True)
+        daemon.assert_no_leak(before)
+
+
 @test("half a message holds up nobody, whether its sender stays or goes")
 def half_messages():
     with Daemon() as daemon, daemon.connect() as staying:
