@@ -45,6 +45,8 @@ import Testing
         #expect(lines(.selected) == ["-- no server selected"])
         #expect(lines(.gap, missed: 7) == ["-- 7 events missed"])
         #expect(lines(.alive) == [])
+        let snapshot = Event(kind: .snapshot, cursor: cursor, server: db)
+        #expect(ServerText.lines(for: snapshot, isSwitch: true, style: plain) == lines(.selected, db))
     }
 
     @Test(

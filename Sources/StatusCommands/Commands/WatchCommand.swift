@@ -68,6 +68,8 @@ private struct Follower {
     let terminal: Terminal
     /// Whether the user was told that the daemon went away, and not yet that it is back.
     private var isAway = false
+    /// Whose lines are shown, where that is whichever server is selected.
+    private var selected: ServerName?
 
     init(parameters: WatchParameters, terminal: Terminal) {
         self.parameters = parameters
@@ -98,8 +100,12 @@ private struct Follower {
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
     }
 
-    private func show(_ event: Event) {
+    private mutating func show(_ event: Event) {
         if terminal.isJSON { return terminal.json(event) }
-        for line in ServerText.lines(for: event, style: terminal.style) { terminal.line(line) }
+        let isSwitch = event.kind == .snapshot && selected != nil && event.server?.name != selected
+        if parameters.server == nil, parameters.all == nil, event.kind == .snapshot || event.kind == .selected {
+            selected = event.server?.name
+        }
+        for line in ServerText.lines(for: event, isSwitch: isSwitch, style: terminal.style) { terminal.line(line) }
     }
 }

@@ -58,15 +58,17 @@ enum ServerText {
         return lines
     }
 
-    /// The line that `watch` shows for an event; nil for those that are not for people.
+    /// The line that `watch` shows for an event; none for those that are not for people.
     ///
-    /// A snapshot of all has several.
-    static func lines(for event: Event, style: Style) -> [String] {
+    /// A snapshot of all has several. One that `isSwitch`, because the selection moved while the reader was behind, is marked as a
+    /// selection is.
+    static func lines(for event: Event, isSwitch: Bool = false, style: Style) -> [String] {
         switch event.kind {
         case .alive: return []
         case .gap: return [style.faint("-- \(event.missed.map(String.init) ?? "some") events missed")]
-        case .snapshot: return (event.servers ?? event.server.map { [$0] })?.map { line($0, style) } ?? [none(style)]
-        case .selected:
+        case .snapshot where !isSwitch:
+            return (event.servers ?? event.server.map { [$0] })?.map { line($0, style) } ?? [none(style)]
+        case .selected, .snapshot:
             guard let server = event.server else { return [none(style)] }
             return [style.faint("-- selected ") + line(server, style)]
         case .added, .removed:

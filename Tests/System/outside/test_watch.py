@@ -42,6 +42,24 @@ def pinned_and_all():
             assert not any("web" in line for line in pinned.seen), pinned.seen
 
 
+@test("watch marks the first line of another server, also where it was behind when the selection moved")
+def switch_while_behind():
+    with Daemon() as daemon, daemon.connect() as poster:
+        for server in ("db", "web"):
+            daemon.done("post", server, f"{server} begins")
+        daemon.done("select", "db")
+        with daemon.follow("watch") as lines:
+            contains(lines.next(), "db begins")
+            lines.process.send_signal(signal.SIGSTOP)
+            for number in range(5000):
+                poster.call("Post", {"server": "db", "text": f"status {number}"})
+            daemon.done("select", "web")
+            lines.process.send_signal(signal.SIGCONT)
+            lines.until("web begins")
+            contains(lines.seen[-2], "events missed")
+            contains(lines.seen[-1], "-- selected", "web: web begins")
+
+
 @test("watch with nothing selected waits for a selection and then follows it")
 def none_then_one():
     with Daemon() as daemon:
