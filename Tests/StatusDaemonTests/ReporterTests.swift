@@ -48,6 +48,21 @@ import Testing
         #expect(entries.count + omitted == 500)
     }
 
+    @Test("an entry that is written late has the revision of its change, whatever touched the server since")
+    func lateRevision() async throws {
+        let journal = try await journalReporter()
+        let revision = try await EventLoop.run {
+            for round in 1...500 { try post("\(round)") }
+            let revision = try monitor.state(of: name).revision
+            try monitor.select(name)
+            try monitor.select(nil)
+            return revision
+        }
+        await journal.close()
+        let last = recorder.entries.last { $0.metadata["omitted"] != nil }
+        #expect(last?.metadata["revision"] == String(revision))
+    }
+
     @Test("a flood in one turn of the loop leaves nothing uncounted")
     func flooded() async throws {
         let journal = try await journalReporter()

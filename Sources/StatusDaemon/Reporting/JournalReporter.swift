@@ -28,6 +28,8 @@ final class JournalReporter {
         var lastText: String?
         /// How many changes were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
+        /// The revision of that newest one.
+        var newest = 0
 
         init(of name: ServerName) { self.name = name }
 
@@ -116,6 +118,7 @@ final class JournalReporter {
         } else {
             if account.omitted == 0 { waiting.append(snapshot.state.name) }
             account.omitted += 1
+            account.newest = snapshot.state.revision
         }
     }
 
@@ -137,7 +140,10 @@ final class JournalReporter {
         waiting.removeFirst(due.count)
         for name in due {
             guard let account = accounts[name], account.omitted > 0 else { continue }
-            if let server = try? monitor.state(of: name) { write(change: server, account) }
+            guard var server = try? monitor.state(of: name) else { continue }
+            // The selection may have touched it since.
+            server.revision = account.newest
+            write(change: server, account)
         }
     }
 
