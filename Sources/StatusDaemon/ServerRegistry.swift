@@ -20,6 +20,8 @@ final class ServerRegistry {
     var sources: [ServerName: any Source] = [:]
     /// Why sources could not be started, which a reload tries again.
     private var startFailures: [ServerName: String] = [:]
+    /// The sources whose statuses servers show that are configured wrongly now; when that is mended, they may show them again.
+    private var sourcesBefore: [ServerName: SourceConfiguration] = [:]
     /// Servers that nobody configured, but that somebody posted to.
     var guests: Set<ServerName> = []
     private var hasSelected = false
@@ -93,7 +95,9 @@ final class ServerRegistry {
     }
 
     private func change(_ name: ServerName, from source: SourceConfiguration, to server: ServerConfiguration) {
-        let isOfNewSource = source != server.source
+        let source = sourcesBefore.removeValue(forKey: name) ?? source
+        if server.source == .none { sourcesBefore[name] = source }
+        let isOfNewSource = server.source != .none && source != server.source
         let predecessor = sources.removeValue(forKey: name)
         predecessor?.close()
         let shown = isOfNewSource ? nil : try? monitor.state(of: name).status?.level
@@ -104,6 +108,7 @@ final class ServerRegistry {
     private func remove(_ name: ServerName) {
         sources.removeValue(forKey: name)?.close()
         startFailures[name] = nil
+        sourcesBefore[name] = nil
         try? monitor.remove(name)
     }
 

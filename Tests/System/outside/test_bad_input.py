@@ -168,6 +168,21 @@ def bad_reload():
         assert any(line.startswith("MONOTONIC_USEC=") for line in lines) and "RELOADING=1" in lines, lines
 
 
+@test("a server whose configuration gets wrong shows its last status as failed, and has it back when that is mended")
+def mended():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.file.write_text("servers: { db: { psh: true } }\n")
+        daemon.ctl("reload")
+        contains(daemon.ctl("status", "db").out, "Signed In", "failed")
+        daemon.file.write_text("servers: { db: { push: true } }\n")
+        daemon.done("reload")
+        contains(daemon.ctl("status", "db").out, "db: Signed In", "Level:        ok")
+        daemon.file.write_text("servers: { db: { notify: true } }\n")
+        daemon.done("reload")
+        contains(daemon.ctl("status", "db").out, "no status yet")
+
+
 @test("SIGHUP reloads too, and a bad file does not end the daemon")
 def hang_up():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
