@@ -68,8 +68,8 @@ private struct Follower {
     let terminal: Terminal
     /// Whether the user was told that the daemon went away, and not yet that it is back.
     private var isAway = false
-    /// Whose lines are shown, where that is whichever server is selected.
-    private var selected: ServerName?
+    /// The server whose lines are shown, where that is whichever is selected; nil before the first line.
+    private var selected: ServerName??
 
     init(parameters: WatchParameters, terminal: Terminal) {
         self.parameters = parameters
@@ -102,9 +102,9 @@ private struct Follower {
 
     private mutating func show(_ event: Event) {
         if terminal.isJSON { return terminal.json(event) }
-        let isSwitch = event.kind == .snapshot && selected != nil && event.server?.name != selected
+        let isSwitch = event.kind == .snapshot && selected.map { $0 != event.server?.name } ?? false
         if parameters.server == nil, parameters.all == nil, event.kind == .snapshot || event.kind == .selected {
-            selected = event.server?.name
+            selected = .some(event.server?.name)
         }
         for line in ServerText.lines(for: event, isSwitch: isSwitch, style: terminal.style) { terminal.line(line) }
     }

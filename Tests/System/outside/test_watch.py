@@ -117,6 +117,18 @@ def reconnects():
             eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
 
 
+@test("watch marks the selection that a daemon begins with, where none was selected before it began again")
+def selected_after_restart():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        with daemon.follow("watch") as lines:
+            contains(lines.next(), "no server selected")
+            daemon.stop()
+            daemon.file.write_text("servers: { db: { push: true } }\nselect: db\n")
+            daemon.start()
+            lines.until("db:")
+            contains(lines.seen[-1], "-- selected")
+
+
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
 def no_reconnect():
     with Daemon() as daemon:
