@@ -63,6 +63,21 @@ import Testing
         #expect(last?.metadata["revision"] == String(revision))
     }
 
+    @Test("what was left out of a server that is removed is counted before the entry that says so")
+    func removed() async throws {
+        let journal = try await journalReporter()
+        try await EventLoop.run {
+            for round in 1...500 { try post("\(round)") }
+            try monitor.remove(name)
+        }
+        await journal.close()
+        let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
+        #expect(entries.suffix(2).map { $0.metadata["text"] } == ["500", "500"])
+        #expect(entries.last?.metadata["message-id"] == MessageID.removed.rawValue)
+        let omitted = entries.compactMap { $0.metadata["omitted"].flatMap { Int($0) } }.reduce(0, +)
+        #expect(entries.count - 1 + omitted == 500)
+    }
+
     @Test("a flood in one turn of the loop leaves nothing uncounted")
     func flooded() async throws {
         let journal = try await journalReporter()

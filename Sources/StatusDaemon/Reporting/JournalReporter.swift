@@ -87,15 +87,19 @@ final class JournalReporter {
         case .selected: writeSelection(event)
         case .added: if let server = event.server { write(.added, server, "\(server.name) added") }
         case .removed:
-            guard let server = event.server else { return }
-            write(.removed, server, "\(server.name) removed")
-            accounts[server.name] = nil
-            lastAccount = nil
+            if let server = event.server { writeRemoval(server) }
         case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
         case .snapshot:
             for server in event.servers ?? [] { account(of: server.name).lastText = server.headline }
         case .updated, .refreshing, .refreshed, .alive: break
         }
+    }
+
+    private func writeRemoval(_ server: ServerState) {
+        if let account = accounts[server.name], account.omitted > 0 { write(change: server, account) }
+        write(.removed, server, "\(server.name) removed")
+        accounts[server.name] = nil
+        lastAccount = nil
     }
 
     // MARK: Changes
