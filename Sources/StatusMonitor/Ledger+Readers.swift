@@ -64,7 +64,8 @@ extension Ledger {
     private func resume(_ position: inout WatchPosition, behind since: Cursor) {
         guard since.epoch == epoch, since.revision >= 0, since.revision <= log.latest else {
             position.isLost = true
-            position.revision = 0
+            // No place of this life: whoever comes back with it gets the gap again.
+            position.revision = -1
             return
         }
         position.revision = since.revision
@@ -82,7 +83,8 @@ extension Ledger {
     private func lastRevisionOfInterest(to position: WatchPosition) -> Int {
         let last =
             switch position.target {
-            case .all, .probe: (updates: log.latest, changes: log.latest)
+            case .all: followedOfAll
+            case .probe: (updates: log.latest, changes: log.latest)
             case .selected: followed
             case .server(let name): records[name]?.followed ?? (updates: 0, changes: 0)
             }

@@ -29,21 +29,30 @@ extension Ledger {
         return consequences
     }
 
-    /// Marks what is stale now; the last consequence says when to look again.
-    mutating func expire(at now: Moment) -> [Consequences] {
+    /// The servers that are to be marked as stale now, and when to look again.
+    ///
+    /// They are marked one by one, since there may be more of them than the log holds, and its readers are called in between.
+    mutating func due(at now: Moment) -> (names: [ServerName], next: Duration?) {
         nextExpiry = nil
-        var all: [Consequences] = []
+        var names: [ServerName] = []
         for place in records.indices where records[place].state.status != nil {
             guard !records[place].state.isStale, let expiry = records[place].expiry else { continue }
             if expiry <= now.boot {
-                records[place].state.isStale = true
-                all.append(append(.changed, at: place))
+                names.append(records[place].state.name)
             } else {
                 nextExpiry = min(expiry, nextExpiry ?? expiry)
             }
         }
-        if let nextExpiry { all.append(Consequences(revision: log.latest, expiry: nextExpiry)) }
-        return all
+        return (names, nextExpiry)
+    }
+
+    /// Marks a server as stale; nil where it is not, or not any more.
+    mutating func expire(_ name: ServerName, at now: Moment) -> Consequences? {
+        guard let place = records.place(of: name), records[place].state.status != nil, !records[place].state.isStale,
+            records[place].isStale(at: now)
+        else { return nil }
+        records[place].state.isStale = true
+        return append(.changed, at: place)
     }
 
     /// Notes when a server's status goes stale; returns that time where nobody was told to look so early.

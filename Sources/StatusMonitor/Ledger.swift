@@ -49,6 +49,8 @@ struct Ledger {
     private(set) var selected: ServerName?
     /// The revision of the last event for followers of the selection: with updates, and without.
     private(set) var followed = (updates: 0, changes: 0)
+    /// The same for those who follow all servers.
+    private(set) var followedOfAll = (updates: 0, changes: 0)
     /// When somebody was told to look for stale statuses.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
@@ -159,8 +161,7 @@ struct Ledger {
     mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
         let revision = log.latest + 1
         records[place].state.revision = revision
-        if kind != .selected { records[place].followed.updates = revision }
-        if kind != .selected, kind != .updated { records[place].followed.changes = revision }
+        if kind != .selected { Self.note(revision, isChange: kind != .updated, in: &records[place].followed) }
         let snapshot = ServerSnapshot(records[place].state)
         var consequences = append(
             LogEntry(
@@ -171,11 +172,17 @@ struct Ledger {
         return consequences
     }
 
+    private static func note(_ revision: Int, isChange: Bool, in followed: inout (updates: Int, changes: Int)) {
+        followed.updates = revision
+        if isChange { followed.changes = revision }
+    }
+
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Consequences {
         log.append(entry)
-        if case .event(let kind) = entry.kind, kind == .selected || entry.isOfSelected {
-            followed.updates = entry.revision
-            if kind != .updated { followed.changes = entry.revision }
+        if case .event(let kind) = entry.kind {
+            let isChange = kind != .updated
+            Self.note(entry.revision, isChange: isChange, in: &followedOfAll)
+            if kind == .selected || entry.isOfSelected { Self.note(entry.revision, isChange: isChange, in: &followed) }
         }
         var consequences = Consequences(revision: entry.revision)
         watches.note(entry, into: &consequences.wakes)

@@ -186,7 +186,9 @@ public final class StatusMonitor: Sendable {
     /// Marks the servers whose status is older than their time to live.
     public func expire() {
         let now = clock()
-        for consequences in ledger.withLock({ $0.expire(at: now) }) { follow(consequences) }
+        let due = ledger.withLock { $0.due(at: now) }
+        for name in due.names { follow(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
+        if let next = due.next { onExpiry.withLock { $0 }?(next) }
     }
 
     // MARK: -

@@ -95,6 +95,23 @@ import Testing
         #expect(reader.lines == ["snapshot a no status yet"] + (1...100).map { "changed a a \($0)" })
     }
 
+    @Test("invariant 5: nor does it where more servers go stale at once than the log holds")
+    func staleAtOnce() throws {
+        let fixture = MonitorFixture(servers: [], capacities: 8...8)
+        let names = (10..<60).map { "server-\($0)" }
+        for server in names {
+            fixture.monitor.add(ServerDefinition(name: name(server), source: "push", timeToLive: .seconds(1)))
+            try fixture.post("up", to: server)
+        }
+        let reader = OverdueReader()
+        reader.watch = try fixture.watch(.all) { if $0 == .overdue { reader.read() } }
+        reader.read()
+        fixture.advance(by: 1_000)
+        fixture.monitor.expire()
+        reader.read()
+        #expect(reader.lines.dropFirst().sorted() == names.map { "changed \($0) up" })
+    }
+
     @Test("invariant 5: a quiet server causes no gap, however much the others say")
     func quietServerHasNoGap() throws {
         let fixture = MonitorFixture(capacities: 8...8)
@@ -131,6 +148,27 @@ import Testing
         try fixture.monitor.select(name("b"))
         for round in 1...20 { try fixture.post("b \(round)", to: "b") }
         #expect(try fixture.watch(.server(name("a")), updates: updates, since: revision).lines() == [])
+    }
+
+    @Test("invariant 5: who loses the connection between a foreign cursor's gap and the snapshot gets the gap again")
+    func foreignGapAgain() throws {
+        let fixture = MonitorFixture()
+        let gap = try fixture.watch(since: 7, epoch: .random()).next()
+        #expect(gap?.kind == .gap)
+        let again = try fixture.watch(since: try #require(gap?.cursor.revision))
+        #expect(again.lines() == ["gap -", "snapshot -"])
+    }
+
+    @Test(
+        "invariant 5: what was only posted again is no gap for who wants no updates",
+        arguments: [WatchTarget.all, .selected])
+    func updatesAreNoGap(target: WatchTarget) throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.monitor.select(name("a"))
+        try fixture.post("up", to: "a")
+        let revision = try fixture.monitor.state(of: name("a")).revision
+        for _ in 1...20 { try fixture.post("up", to: "a") }
+        #expect(try fixture.watch(target, since: revision).lines() == [])
     }
 
     @Test("invariant 5: between a gap and its snapshot nothing is lost uncounted")
