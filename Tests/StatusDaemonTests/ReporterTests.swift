@@ -63,7 +63,7 @@ import Testing
         #expect(last?.metadata["revision"] == String(revision))
     }
 
-    @Test("what was left out of a server that is removed is counted before the entry that says so")
+    @Test("what was left out of a server that is removed is counted in the entry that says so")
     func removed() async throws {
         let journal = try await journalReporter()
         try await EventLoop.run {
@@ -72,7 +72,7 @@ import Testing
         }
         await journal.close()
         let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
-        #expect(entries.suffix(2).map { $0.metadata["text"] } == ["500", "500"])
+        #expect(entries.last?.metadata["text"] == "500")
         #expect(entries.last?.metadata["message-id"] == MessageID.removed.rawValue)
         let omitted = entries.compactMap { $0.metadata["omitted"].flatMap { Int($0) } }.reduce(0, +)
         #expect(entries.count - 1 + omitted == 500)

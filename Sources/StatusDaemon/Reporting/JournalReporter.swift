@@ -96,8 +96,9 @@ final class JournalReporter {
     }
 
     private func writeRemoval(_ server: ServerState) {
-        if let account = accounts[server.name], account.omitted > 0 { write(change: server, account) }
-        write(.removed, server, "\(server.name) removed")
+        let omitted = accounts[server.name]?.omitted ?? 0
+        let metadata: Logger.Metadata = omitted > 0 ? ["omitted": .string(String(omitted))] : [:]
+        write(.removed, server, "\(server.name) removed\(note(ofOmitted: omitted))", metadata: metadata)
         accounts[server.name] = nil
         lastAccount = nil
     }
@@ -134,21 +135,31 @@ final class JournalReporter {
         if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
         account.omitted = 0
         account.lastText = server.headline
-        let note = omitted > 0 ? " (\(omitted) changes before it left out)" : ""
-        write(.changed, server, "\(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
+        write(
+            .changed, server, "\(server.name): \(server.markedHeadline)\(note(ofOmitted: omitted))", metadata: metadata)
     }
 
-    /// Writes what holds now of the servers that have waited longest; to be called when all events have been read.
-    private func writeOmitted(_ count: Int) {
-        let due = waiting.prefix(count)
-        waiting.removeFirst(due.count)
-        for name in due {
+    private func note(ofOmitted count: Int) -> String { count > 0 ? " (\(count) changes before it left out)" : "" }
+
+    /// Writes what holds now of the servers that have waited longest, `most` of them at the most; returns how many it wrote of.
+    ///
+    /// To be called when all events have been read.
+    @discardableResult
+    private func writeOmitted(_ most: Int) -> Int {
+        var (written, looked) = (0, 0)
+        for name in waiting {
+            if written == most { break }
+            looked += 1
+            // It may have been removed, and even added again.
             guard let account = accounts[name], account.omitted > 0 else { continue }
             guard var server = try? monitor.state(of: name) else { continue }
             // The selection may have touched it since.
             server.revision = account.newest
             write(change: server, account)
+            written += 1
         }
+        waiting.removeFirst(looked)
+        return written
     }
 
     /// One more entry for each server that has not its full credit, and what may be written of all.
@@ -157,9 +168,7 @@ final class JournalReporter {
         read()
         for account in accounts.values where account.omitted == 0 { account.earn() }
         credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
-        let due = min(credit, waiting.count)
-        credit -= due
-        writeOmitted(due)
+        credit -= writeOmitted(credit)
         if credit < Self.burstOfAll || accounts.values.contains(where: { $0.credit < Self.burst }) { startTimer() }
     }
 
