@@ -20,8 +20,9 @@ final class ServerRegistry {
     var sources: [ServerName: any Source] = [:]
     /// Why sources could not be started, which a reload tries again.
     private var startFailures: [ServerName: String] = [:]
-    /// The sources whose statuses servers show that are configured wrongly now; when that is mended, they may show them again.
-    private var sourcesBefore: [ServerName: SourceConfiguration] = [:]
+    /// The sources whose statuses servers show that cannot be followed now (nil: of none that counts); when that is mended, they may
+    /// show them again.
+    private var shownSources: [ServerName: SourceConfiguration?] = [:]
     /// Servers that nobody configured, but that somebody posted to.
     var guests: Set<ServerName> = []
     private var hasSelected = false
@@ -95,20 +96,23 @@ final class ServerRegistry {
     }
 
     private func change(_ name: ServerName, from source: SourceConfiguration, to server: ServerConfiguration) {
-        let source = sourcesBefore.removeValue(forKey: name) ?? source
-        if server.source == .none { sourcesBefore[name] = source }
-        let isOfNewSource = server.source != .none && source != server.source
+        let state = try? monitor.state(of: name)
+        // While the first load of a source runs, what is shown is of the one before.
+        let shownSource = shownSources.removeValue(forKey: name) ?? (state?.phase == .loading ? nil : source)
+        let isOther = shownSource != server.source
         let predecessor = sources.removeValue(forKey: name)
         predecessor?.close()
-        let shown = isOfNewSource ? nil : try? monitor.state(of: name).status?.level
-        let failure = start(server, of: name, predecessor: predecessor, shown: shown)
-        try? monitor.redefine(server.definition(name: name, failure: failure), isOfNewSource: isOfNewSource)
+        let failure = start(
+            server, of: name, predecessor: predecessor, shown: isOther ? nil : state?.status?.level)
+        if failure != nil { shownSources[name] = .some(shownSource) }
+        try? monitor.redefine(
+            server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
     }
 
     private func remove(_ name: ServerName) {
         sources.removeValue(forKey: name)?.close()
         startFailures[name] = nil
-        sourcesBefore[name] = nil
+        shownSources.removeValue(forKey: name)
         try? monitor.remove(name)
     }
 

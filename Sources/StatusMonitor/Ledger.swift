@@ -204,7 +204,7 @@ extension Ledger.Record {
         if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, !definition.isRefreshable, definition.failure == nil { state.status = nil }
         self.definition = definition
-        state.isStale = state.isStale && isStale(at: now)
+        state.isStale = state.status != nil && isStale(at: now)
         state.summary = definition.summary
         state.source = definition.source
         state.isRefreshable = definition.isRefreshable

@@ -187,8 +187,9 @@ public final class StatusMonitor: Sendable {
     public func expire() {
         let now = clock()
         let due = ledger.withLock { $0.due(at: now) }
-        for name in due.names { follow(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
+        // Before what follows from the first of them may ask for an earlier time.
         if let next = due.next { onExpiry.withLock { $0 }?(next) }
+        for name in due.names { follow(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
     }
 
     // MARK: -

@@ -35,6 +35,17 @@ import Testing
         #expect(watch.lines() == ["changed a Signed In"])
     }
 
+    @Test("a status that went stale is so again as soon as its time to live is, which a wrong configuration had lost")
+    func mended() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("up", to: "a")
+        fixture.advance(by: 10_000)
+        monitor.expire()
+        try monitor.redefine(ServerDefinition(name: name("a"), source: "push", failure: "wrong"))
+        try monitor.redefine(ServerDefinition(name: name("a"), source: "push", timeToLive: .seconds(10)))
+        #expect(try isStale("a"))
+    }
+
     /// What says that the status still holds, and is none itself.
     enum Confirmation: CaseIterable {
         /// A sign of life.

@@ -172,12 +172,17 @@ def bad_reload():
 def mended():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         daemon.done("post", "db", "Signed In")
-        daemon.file.write_text("servers: { db: { psh: true } }\n")
-        daemon.ctl("reload")
-        contains(daemon.ctl("status", "db").out, "Signed In", "failed")
-        daemon.file.write_text("servers: { db: { push: true } }\n")
-        daemon.done("reload")
-        contains(daemon.ctl("status", "db").out, "db: Signed In", "Level:        ok")
+        for wrong in ("psh: true", "notify: { users: [no-such-user] }"):
+            daemon.file.write_text(f"servers: {{ db: {{ {wrong} }} }}\n")
+            daemon.ctl("reload")
+            contains(daemon.ctl("status", "db").out, "Signed In", "failed")
+            daemon.file.write_text("servers: { db: { push: true } }\n")
+            daemon.done("reload")
+            contains(daemon.ctl("status", "db").out, "db: Signed In", "Level:        ok")
+        for source in ("exec: [/bin/sleep, '9']", "psh: true", "exec: [/bin/sleep, '9']"):
+            daemon.file.write_text(f"servers: {{ db: {{ {source} }} }}\n")
+            daemon.ctl("reload")
+        equal(daemon.describe("db")["phase"], "loading", "a source that has not loaded yet")
         daemon.file.write_text("servers: { db: { notify: true } }\n")
         daemon.done("reload")
         contains(daemon.ctl("status", "db").out, "no status yet")
