@@ -89,6 +89,22 @@ import Testing
         #expect(recorder.entries.allSatisfy { $0.message != "events left out" })
     }
 
+    @Test("servers that were removed while something of theirs waited take no credit from others")
+    func removedTakeNoCredit() async throws {
+        let names = (0..<JournalReporter.burstOfAll + 300).compactMap { ServerName("server-\($0)") }
+        for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
+        let journal = try await journalReporter()
+        let text = try StatusText("Signed In")
+        try await EventLoop.run {
+            for name in names { try monitor.post(text, to: name) }
+            for name in names { try monitor.remove(name) }
+            try post("Signed In")
+            journal.earn()
+        }
+        #expect(recorder.entries.last?.message == "db: Signed In")
+        await journal.close()
+    }
+
     @Test("many servers at once do not write more than journald takes; what was left out last is written in the end")
     func limitedTogether() async throws {
         let names = (0..<JournalReporter.burstOfAll + 100).compactMap { ServerName("server-\($0)") }

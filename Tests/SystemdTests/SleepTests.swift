@@ -5,6 +5,7 @@ import Testing
 
 @testable import Systemd
 
+/// Sleeping is what is tested here; no time passes for it: what sleeps has nothing left to sleep, or is cancelled.
 @Suite("Sleeping on the event loop", .timeLimit(.minutes(1)))
 @EventLoop
 struct SleepTests {

@@ -162,8 +162,8 @@ final class JournalReporter {
         return written
     }
 
-    /// One more entry for each server that has not its full credit, and what may be written of all.
-    private func earn() {
+    /// Called by the timer: one more entry for each server that has not its full credit, and what may be written of all.
+    func earn() {
         isTimerRunning = false
         read()
         for account in accounts.values where account.omitted == 0 { account.earn() }
