@@ -66,7 +66,8 @@ public struct Daemon: Sendable {
         let loaded = try loader.load()
         for problem in loaded.problems { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
-        try directories.make()
+        let lock = try directories.claim()
+        defer { withExtendedLifetime(lock) {} }
         let parts = try await DaemonParts.make(
             loaded, loader: loader, directories: directories, environment: environment, logger: logger)
         try await parts.run()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import StatusModel
+import Systemd
 
 /// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it.
 struct DaemonDirectories: Sendable {
@@ -24,8 +26,35 @@ struct DaemonDirectories: Sendable {
 
     var controlSocket: String { runtime + "/org.statusd.monitor" }
 
-    /// Makes the directories that are missing.
-    func make() throws(DaemonError) {
+    /// Makes the directories that are missing, and takes possession of them: until the lock is released, no other daemon uses them.
+    func claim() throws(DaemonError) -> FileLock {
+        try make()
+        let lock = try lock()
+        removeDeadSockets()
+        return lock
+    }
+
+    private func lock() throws(DaemonError) -> FileLock {
+        do throws(SystemdError) {
+            return try FileLock(at: runtime + "/lock")
+        } catch {
+            guard error.code == .addressInUse else { throw DaemonError(.system, error.message) }
+            throw DaemonError(
+                .system, "another statusd uses the directory \(runtime); stop that one, or set RUNTIME_DIRECTORY to another")
+        }
+    }
+
+    /// Removes the notify sockets that a daemon left behind which was killed: some may be of servers that nobody configured.
+    private func removeDeadSockets() {
+        guard let directory = opendir(notify) else { return }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            if entry.pointee.d_type == DT_SOCK, ServerName(name) != nil { unlink("\(notify)/\(name)") }
+        }
+    }
+
+    private func make() throws(DaemonError) {
         for directory in [runtime, notify] {
             // Everyone may reach the sockets, whatever the umask is; what a caller may do is decided by its credentials.
             if mkdir(directory, 0o755) == 0, chmod(directory, 0o755) == 0 { continue }

@@ -58,6 +58,49 @@ import Testing
     }
 }
 
+@Suite("File locks", .timeLimit(.minutes(1))) struct FileLockTests {
+    private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
+
+    @Test("a lock that another holds is refused at once, and free again when that one is gone")
+    func exclusive() throws {
+        defer { unlink(path) }
+        var first: FileLock? = try FileLock(at: path)
+        let refusal = #expect(throws: SystemdError.self) { try FileLock(at: path) }
+        #expect(refusal?.code == .addressInUse)
+        #expect(first != nil)
+        first = nil
+        _ = try FileLock(at: path)
+    }
+
+    @Test("a file that others may open, and have locked, is replaced", arguments: [0o644, 0o666])
+    func lockedByOthers(mode: UInt32) throws {
+        defer { unlink(path) }
+        let foreign = open(path, O_RDWR | O_CREAT, 0o600)
+        defer { close(foreign) }
+        fchmod(foreign, mode)
+        flock(foreign, LOCK_EX)
+        let lock = try FileLock(at: path)
+        var status = stat()
+        stat(path, &status)
+        #expect(status.st_mode & 0o777 == 0o600)
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("a link or a pipe in its place is replaced, and what the link leads to is left alone")
+    func otherFiles() throws {
+        defer { unlink(path) }
+        let precious = path + ".precious"
+        try "precious".write(toFile: precious, atomically: true, encoding: .utf8)
+        defer { unlink(precious) }
+        symlink(precious, path)
+        _ = try FileLock(at: path)
+        #expect(try String(contentsOfFile: precious, encoding: .utf8) == "precious")
+        unlink(path)
+        mkfifo(path, 0o666)
+        _ = try FileLock(at: path)
+    }
+}
+
 @Suite("The event loop", .timeLimit(.minutes(1))) struct EventLoopTests {
     @Test("work from another thread runs on the loop, all of it and in order")
     func order() async {

@@ -10,7 +10,8 @@ public enum UnixSocket {
 
     /// A stream socket that listens at `path`.
     ///
-    /// One that nobody listens on any more is replaced; nothing else is ever removed.
+    /// One that nobody listens on any more is replaced; nothing else is ever removed. Two processes that do so at the same moment may
+    /// not notice each other, so they need a lock of their own (``FileLock``).
     ///
     /// - Parameters:
     ///   - path: where.
@@ -21,8 +22,6 @@ public enum UnixSocket {
     public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(SystemdError)
         -> OwnedDescriptor
     {
-        let lock = try lockDirectory(of: path)
-        defer { withExtendedLifetime(lock) {} }
         try removeDead(path, type: stream)
         let socket = try bind(path, type: stream, mode: mode)
         guard Glibc.listen(socket.rawValue, backlog) == 0 else {
@@ -33,8 +32,6 @@ public enum UnixSocket {
 
     /// A datagram socket bound to `path`, which is told who sends (`SO_PASSCRED`); the rules are those of ``listen(at:mode:backlog:)``.
     public static func bindDatagram(at path: String, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {
-        let lock = try lockDirectory(of: path)
-        defer { withExtendedLifetime(lock) {} }
         try removeDead(path, type: datagram)
         let socket = try bind(path, type: datagram, mode: mode)
         var isOn: Int32 = 1
@@ -108,19 +105,6 @@ public enum UnixSocket {
         guard failure == 0 else { throw SystemdError(errno: failure, "cannot make the socket \(path)") }
         guard chmod(path, mode) == 0 else { throw SystemdError(errno: errno, "cannot set the mode of \(path)") }
         return socket
-    }
-
-    /// Holds a lock on the directory while a socket in it is looked at and replaced, so that of two daemons that start at the same
-    /// moment one sees the other.
-    private static func lockDirectory(of path: String) throws(SystemdError) -> OwnedDescriptor {
-        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot use the directory \(parent)") }
-        let directory = OwnedDescriptor(adopting: descriptor)
-        while flock(descriptor, LOCK_EX) != 0 {
-            guard errno == EINTR else { throw SystemdError(errno: errno, "cannot lock the directory \(parent)") }
-        }
-        return directory
     }
 
     /// Removes a socket that nobody listens on any more.

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// An exclusive lock on a file that only its owner can open; held until the last reference to it goes.
+///
+/// flock(2) needs no more than an open descriptor. A directory or a file that others may read could be locked by any of them, for ever.
+public final class FileLock: Sendable {
+    private let file: OwnedDescriptor
+
+    /// Takes the lock, and creates its file if there is none. Never waits.
+    ///
+    /// - Throws: ``SystemdError/Code/addressInUse`` if another process holds it.
+    public init(at path: String) throws(SystemdError) {
+        file = try Self.openPrivately(path)
+        guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+            if errno == EWOULDBLOCK {
+                throw SystemdError(.addressInUse, "another process holds \(path); stop that process first", errno: errno)
+            }
+            throw SystemdError(errno: errno, "cannot lock \(path)")
+        }
+    }
+
+    /// Opens the file. One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing.
+    private static func openPrivately(_ path: String) throws(SystemdError) -> OwnedDescriptor {
+        for _ in 0..<2 {
+            let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+            if descriptor >= 0 {
+                let file = OwnedDescriptor(adopting: descriptor)
+                if isPrivate(descriptor) { return file }
+            } else if errno != EACCES, errno != ELOOP, errno != ENXIO {
+                throw SystemdError(errno: errno, "cannot open \(path)")
+            }
+            guard unlink(path) == 0 || errno == ENOENT else {
+                throw SystemdError(errno: errno, "cannot replace \(path), which is not a private file of this user")
+            }
+        }
+        throw SystemdError(.permissionDenied, "\(path) is not a private file of this user, and comes back when it is removed")
+    }
+
+    private static func isPrivate(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 == 0
+            && status.st_uid == geteuid()
+    }
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A well-behaved client that measures how long the daemon keeps it waiting.
+
+Run as a program it asks again and again until there is a line on its standard input, then writes its figures as JSON.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+
+PAUSE = 0.001
+FROZEN = 10.0
+"""Seconds after which a daemon that does not answer counts as frozen: far above what is ever needed, so that no timing decides a test."""
+
+
+class Bystander:
+    """A process of its own that asks the daemon all the time, so that what the test itself does is not measured."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.before = (daemon.resident(), daemon.descriptors())
+        self.process = subprocess.Popen([sys.executable, __file__, daemon.socket], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "asking\n", "the bystander got no answer"
+
+    def finish(self, attack):
+        """Ends the measurement, prints its figures and returns them; fails if the daemon froze."""
+        out, _ = self.process.communicate("enough\n", timeout=4 * FROZEN)
+        figures = json.loads(out)
+        times = sorted(figures["times"])
+        assert times and not figures["frozen"], f"the daemon did not answer for {FROZEN} s during: {attack}"
+        memory, descriptors = self.daemon.resident(), self.daemon.descriptors()
+        p50, p99, worst = (1000 * times[min(len(times) - 1, int(share * len(times)))] for share in (0.5, 0.99, 1))
+        late = " LATE" if p99 > 10 or worst > 100 else ""
+        print(f"     {attack}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, worst {worst:.1f} ms of {len(times)} round trips;"
+              f" {self.before[0] / 1024:.1f} -> {memory / 1024:.1f} MB,"
+              f" {self.before[1]} -> {descriptors} descriptors{late}", flush=True)
+        return figures
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for each in (self.process.stdin, self.process.stdout):
+            each.close()
+
+
+def ask(connection):
+    """The seconds that one round trip takes."""
+    began = time.perf_counter()
+    connection.call("org.varlink.service.GetInfo")
+    return time.perf_counter() - began
+
+
+def main(path):
+    """Asks until there is a line on standard input."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from harness.varlink import Connection
+
+    try:
+        # What is measured is the daemon, not how long this process waits for a processor.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        pass
+    times, frozen = [], False
+    with Connection(path, timeout=FROZEN) as connection:
+        ask(connection)
+        print("asking", flush=True)
+        try:
+            while not select.select([0], [], [], PAUSE)[0]:
+                times.append(ask(connection))
+        except TimeoutError:
+            frozen = True
+    json.dump({"times": times, "frozen": frozen}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
