@@ -3,13 +3,16 @@
 #pragma once
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -24,6 +27,23 @@ extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flag
 extern char **environ;
 static inline char *_Nullable *_Nullable statusd_environment(void) { return environ; }
 
+enum { STATUSD_F_GETPIPE_SZ = 1032 }; /* fcntl(2), F_GETPIPE_SZ, GNU's */
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16, asm-generic/socket.h; older kernels answer ENOPROTOOPT */
+#endif
+
+static inline int statusd_refuse_descriptors(int fd) {
+    int off = 0;
+    return setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
+}
+
+static inline bool statusd_refuses_descriptors(int fd) {
+    int value = 1;
+    socklen_t length = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, &length) == 0 && value == 0;
+}
+
 /* struct ucred needs _GNU_SOURCE, which importers may not have defined. */
 struct statusd_credentials {
     int32_t pid;
@@ -36,7 +56,6 @@ enum { STATUSD_MAX_DESCRIPTORS = 253 }; /* SCM_MAX_FD: the kernel sends no more 
 /* A datagram that was received, beside its bytes. */
 struct statusd_received {
     size_t length;
-    struct statusd_credentials credentials; /* pid 0: none came along */
     int32_t descriptors[STATUSD_MAX_DESCRIPTORS];
     uint32_t descriptor_count;
     int32_t flags;
@@ -57,7 +76,7 @@ struct statusd_batch {
     struct iovec vectors[STATUSD_BATCH];
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(struct statusd_credentials)) + CMSG_SPACE(sizeof(int) * STATUSD_MAX_DESCRIPTORS)];
+        char bytes[CMSG_SPACE(sizeof(int) * STATUSD_MAX_DESCRIPTORS)];
     } control[STATUSD_BATCH];
 };
 
@@ -72,31 +91,26 @@ static inline void statusd_batch_prepare(struct statusd_batch *batch, void *buff
     }
 }
 
-/* Receives what is there, without waiting: the number of datagrams, or a negative errno. */
-static inline int statusd_batch_receive(int fd, struct statusd_batch *batch) {
+/* Receives what is there, at most `most` datagrams, without waiting: their number, or a negative errno. */
+static inline int statusd_batch_receive(int fd, struct statusd_batch *batch, int most) {
     int count;
-    for (int i = 0; i < STATUSD_BATCH; i++)
+    for (int i = 0; i < most; i++)
         batch->messages[i].header.msg_controllen = sizeof batch->control[i];
-    do count = recvmmsg(fd, batch->messages, STATUSD_BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
+    do count = recvmmsg(fd, batch->messages, most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
     while (count < 0 && errno == EINTR);
     return count < 0 ? -errno : count;
 }
 
-/* Takes a datagram out of a batch: its length, who sent it, and every descriptor that came along. */
+/* Takes a datagram out of a batch: its length, and every descriptor that came along. */
 static inline void statusd_batch_take(struct statusd_batch *batch, int i, struct statusd_received *out) {
     struct msghdr *message = &batch->messages[i].header;
     out->length = batch->messages[i].length;
     out->flags = message->msg_flags;
-    out->credentials.pid = 0;
     out->descriptor_count = 0;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
-        if (header->cmsg_level != SOL_SOCKET) continue;
-        if (header->cmsg_type == 0x02 /* SCM_CREDENTIALS */)
-            memcpy(&out->credentials, CMSG_DATA(header), sizeof out->credentials);
-        if (header->cmsg_type == SCM_RIGHTS) {
-            size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-            for (size_t k = 0; k < number && out->descriptor_count < STATUSD_MAX_DESCRIPTORS; k++)
-                memcpy(&out->descriptors[out->descriptor_count++], CMSG_DATA(header) + k * sizeof(int), sizeof(int));
-        }
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        size_t number = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t k = 0; k < number && out->descriptor_count < STATUSD_MAX_DESCRIPTORS; k++)
+            memcpy(&out->descriptors[out->descriptor_count++], CMSG_DATA(header) + k * sizeof(int), sizeof(int));
     }
 }

@@ -62,15 +62,25 @@ public struct Daemon: Sendable {
 
     private func start() async throws {
         raiseDescriptorLimit()
-        let loader = ConfigurationLoader(location: location)
-        let loaded = try loader.load()
-        for problem in loaded.problems { logger.log(problem) }
+        let reading = await ConfigurationReading(location: location)
+        let read = try await Self.endingAtSignals { await reading.read() }.get()
+        for problem in read.loaded.problems { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }
         let parts = try await DaemonParts.make(
-            loaded, loader: loader, directories: directories, environment: environment, logger: logger)
+            read, reading: reading, directories: directories, environment: environment, logger: logger)
         try await parts.run()
+    }
+
+    /// Runs what may take its time before anything has been begun; SIGTERM and SIGINT then end the process at once.
+    @EventLoop
+    private static func endingAtSignals<Result: Sendable>(
+        _ body: @EventLoop @Sendable () async -> Result
+    ) async throws -> Result {
+        let sources = try [SIGTERM, SIGINT].map { try SignalSource($0) { _ in exit(0) } }
+        defer { for source in sources { source.cancel() } }
+        return await body()
     }
 
     /// Each client and each notify socket needs a descriptor; what is allowed at the most is asked for.

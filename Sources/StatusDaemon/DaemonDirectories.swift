@@ -40,7 +40,8 @@ struct DaemonDirectories: Sendable {
         } catch {
             guard error.code == .addressInUse else { throw DaemonError(.system, error.message) }
             throw DaemonError(
-                .system, "another statusd uses the directory \(runtime); stop that one, or set RUNTIME_DIRECTORY to another")
+                .system,
+                "another statusd uses the directory \(runtime); stop that one, or set RUNTIME_DIRECTORY to another")
         }
     }
 
@@ -49,7 +50,9 @@ struct DaemonDirectories: Sendable {
         guard let directory = opendir(notify) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
             if entry.pointee.d_type == DT_SOCK, ServerName(name) != nil { unlink("\(notify)/\(name)") }
         }
     }

@@ -27,14 +27,14 @@ final class DaemonParts {
     private let logger: Logger
 
     static func make(
-        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories,
+        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories,
         environment: [String: String], logger: Logger
     ) async throws -> DaemonParts {
-        try DaemonParts(loaded, loader: loader, directories: directories, environment: environment, logger: logger)
+        try DaemonParts(read, reading: reading, directories: directories, environment: environment, logger: logger)
     }
 
     private init(
-        _ loaded: LoadedConfiguration, loader: ConfigurationLoader, directories: DaemonDirectories,
+        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories,
         environment: [String: String], logger: Logger
     ) throws {
         self.logger = logger
@@ -52,16 +52,17 @@ final class DaemonParts {
             factory: SourceFactory(
                 monitor: monitor, runner: runner, directories: directories, environment: environment, logger: logger),
             logger: logger)
-        reloader = Reloader(loader: loader, registry: registry, logger: logger)
+        reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
             monitor: monitor, watcher: watcher, registry: registry, reloader: reloader)
         service = VarlinkService(
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
-            interfaces: [control], listeners: listeners, limits: VarlinkService.Limits(loaded.configuration.limits),
+            interfaces: [control], listeners: listeners,
+            limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
-        _ = registry.apply(loaded)
+        _ = registry.apply(read)
         let service = service
         reloader.onReload = { service.limits = VarlinkService.Limits($0.limits) }
     }

@@ -17,6 +17,8 @@ final class ServerRegistry {
     let logger: Logger
     let push: PushSource
     private(set) var configuration = Configuration()
+    /// Who may change things.
+    private(set) var access = AccessPolicy()
     var sources: [ServerName: any Source] = [:]
     /// Why sources could not be started, which a reload tries again.
     private var startFailures: [ServerName: String] = [:]
@@ -39,10 +41,12 @@ final class ServerRegistry {
     /// Follows a new configuration.
     ///
     /// Servers whose configuration is the same are not touched.
-    func apply(_ loaded: LoadedConfiguration) -> ReloadReply {
+    func apply(_ read: ReadConfiguration) -> ReloadReply {
+        let loaded = read.loaded
         var new = loaded.configuration
         keepServers(ofFailed: loaded, in: &new)
-        factory.prepare(new.limits)
+        access = read.accounts.access
+        factory.prepare(new.limits, read.accounts)
         let old = configuration.servers
         configuration = new
         var reply = ReloadReply(failed: loaded.errors.map(Failure.init))

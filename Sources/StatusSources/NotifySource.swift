@@ -18,25 +18,19 @@ public final class NotifySource {
     private let server: ServerName
     /// The directory of the socket, whose name is the server's; of many servers it is one.
     private let directory: String
-    private let access: AccessPolicy
     private let logger: Logger
     private var state = NotifyState()
     private var socket: DatagramSocket?
-    /// Users who were refused and told so in the log, once each.
-    private var refused: Set<UInt32> = []
 
-    /// Opens the socket, as the server's name in a directory.
-    ///
-    /// Everybody can reach it; who may send is told by the kernel's credentials.
+    /// Opens the socket, as the server's name in a directory; the kernel lets only these processes send to it.
     public init(
         server: ServerName, in directory: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
     ) throws(SystemdError) {
         self.monitor = monitor
         self.server = server
         self.directory = directory
-        self.access = access
         self.logger = logger
-        socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, mode: 0o666)) { [unowned self] in
+        socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, for: access)) { [unowned self] in
             receive($0)
         }
     }
@@ -52,9 +46,6 @@ public final class NotifySource {
     private var path: String { "\(directory)/\(server)" }
 
     private func receive(_ datagram: borrowing Datagram) {
-        guard let sender = datagram.credentials, access.allows(sender) else {
-            return refuse(datagram.credentials?.userID)
-        }
         do throws(MonitorError) {
             let message = NotifyMessage(datagram.bytes)
             if let time = message.watchdogTime {
@@ -68,13 +59,6 @@ public final class NotifySource {
         } catch {
             logger.debug("a notification came too late", metadata: ["server": "\(server)", "reason": "\(error)"])
         }
-    }
-
-    private func refuse(_ user: UInt32?) {
-        guard refused.count < 64, refused.insert(user ?? UInt32.max).inserted else { return }
-        logger.warning(
-            "user \(user.map(String.init) ?? "?") may not send notifications for \(server); name the user in “notify: { users: […] }”",
-            metadata: ["server": "\(server)"])
     }
 }
 

@@ -17,7 +17,7 @@ import Testing
         let factory = SourceFactory(
             monitor: monitor, runner: SourceRunner(), directories: directories, environment: [:], logger: logger)
         let reloader = Reloader(
-            loader: ConfigurationLoader(location: .directories([])),
+            reading: ConfigurationReading(location: .directories([])),
             registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger)
         var ended: [String] = []
         let reload: @EventLoop @Sendable (String) async -> Void = { name in

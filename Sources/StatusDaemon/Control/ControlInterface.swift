@@ -15,7 +15,6 @@ final class ControlInterface: VarlinkInterface {
     private let watcher: SelectionWatcher
     let registry: ServerRegistry
     private let reloader: Reloader
-    private let access = AccessPolicy.control
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
         didSet {
@@ -134,7 +133,7 @@ final class ControlInterface: VarlinkInterface {
     }
 
     func checkAccess(of call: VarlinkCall) throws {
-        guard call.isAllowed(by: access) else { throw VarlinkError.permissionDenied }
+        guard call.isAllowed(by: registry.access) else { throw VarlinkError.permissionDenied }
     }
 
     /// Starts the timer of the streams; without streams it does not wake an idle daemon.

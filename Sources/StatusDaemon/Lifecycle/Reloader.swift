@@ -8,7 +8,7 @@ import Systemd
 /// Reads the configuration again and has it followed, one reload after another.
 @EventLoop
 final class Reloader {
-    private let loader: ConfigurationLoader
+    private let reading: ConfigurationReading
     private let registry: ServerRegistry
     private let logger: Logger
     private var isRunning = false
@@ -16,8 +16,8 @@ final class Reloader {
     /// Called with what was read, before a reload ends.
     var onReload: @EventLoop (Configuration) -> Void = { _ in }
 
-    init(loader: ConfigurationLoader, registry: ServerRegistry, logger: Logger) {
-        self.loader = loader
+    init(reading: ConfigurationReading, registry: ServerRegistry, logger: Logger) {
+        self.reading = reading
         self.registry = registry
         self.logger = logger
     }
@@ -31,14 +31,14 @@ final class Reloader {
             ServiceManager.notify(.ready)
             end()
         }
-        switch await read() {
+        switch await reading.read() {
         case .failure(let problem):
             logger.log(.reloadFailed, level: .error, "Configuration not reloaded: \(problem)")
             return .failure(problem)
-        case .success(let loaded):
-            for problem in loaded.problems { logger.log(problem) }
-            let reply = registry.apply(loaded)
-            onReload(loaded.configuration)
+        case .success(let read):
+            for problem in read.loaded.problems { logger.log(problem) }
+            let reply = registry.apply(read)
+            onReload(read.loaded.configuration)
             logger.log(
                 .reloaded, level: .info,
                 "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed"
@@ -55,12 +55,5 @@ final class Reloader {
     /// Hands over to whoever has waited longest; nobody can come in between.
     private func end() {
         if waiting.isEmpty { isRunning = false } else { waiting.removeFirst().resume() }
-    }
-
-    /// Reads the files on another thread, since the loop must not wait for a disk.
-    private func read() async -> Result<LoadedConfiguration, Problem> {
-        await BlockingThread.run { [loader] in
-            do throws(Problem) { return .success(try loader.load()) } catch { return .failure(error) }
-        }
     }
 }

@@ -19,8 +19,7 @@ final class SourceFactory {
     private let units: UnitBus
     private var client: HTTPClient?
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
-    /// Who may send notifications wherever nobody else is named.
-    private var access = AccessPolicy()
+    private var accounts = Accounts()
 
     init(
         monitor: StatusMonitor, runner: SourceRunner, directories: DaemonDirectories, environment: [String: String],
@@ -35,8 +34,8 @@ final class SourceFactory {
     }
 
     /// Takes over what a new configuration says of all sources.
-    func prepare(_ limits: LimitsConfiguration) {
-        access = .control
+    func prepare(_ limits: LimitsConfiguration, _ accounts: Accounts) {
+        self.accounts = accounts
         budget.limits = CheckBudget.Limits(limits).fitting(descriptors: OwnedDescriptor.limit)
     }
 
@@ -74,13 +73,16 @@ final class SourceFactory {
 
     /// Opens the notify socket of a server; `users` are those who may send beside the usual ones.
     func openNotifySocket(of name: ServerName, for users: [String] = []) throws(SourceProblem) -> NotifySource {
-        var access = access
-        for user in users where !access.allow(user: user) {
-            throw SourceProblem("there is no user “\(VisibleText.escape(user))”")
+        let numbers = try users.map { user throws(SourceProblem) in
+            guard let number = accounts.user(user) else {
+                throw SourceProblem("there is no user “\(VisibleText.escape(user))”")
+            }
+            return number
         }
         do throws(SystemdError) {
             return try NotifySource(
-                server: name, in: directories.notify, access: access, monitor: monitor, logger: logger)
+                server: name, in: directories.notify, access: accounts.access.allowing(users: numbers),
+                monitor: monitor, logger: logger)
         } catch {
             throw SourceProblem(error.message)
         }
@@ -135,14 +137,5 @@ extension CheckBudget.Limits {
     fileprivate func fitting(descriptors: Int) -> CheckBudget.Limits {
         CheckBudget.Limits(
             checks: min(checks, (descriptors - 64) / 8), processes: min(processes, (descriptors - 64) / 16))
-    }
-}
-
-extension AccessPolicy {
-    /// Root, the daemon's own user and the members of the group `statusd`, as they are now: those who may change things.
-    static var control: AccessPolicy {
-        var policy = AccessPolicy()
-        policy.allow(group: "statusd")
-        return policy
     }
 }

@@ -15,14 +15,35 @@ public enum BlockingThread {
         }
     }
 
-    /// Runs `body` on a thread of its own; on the caller's if there cannot be another.
+    /// Runs `body` on a thread of its own and returns its result; nil if that takes longer than `limit`.
+    ///
+    /// Then `body` goes on, and its result is dropped: a thread that waits cannot be ended.
+    @EventLoop public static func run<Result: Sendable>(
+        within limit: Duration, _ body: @escaping @Sendable () -> Result
+    ) async -> Result? {
+        let wait = TimedWait<Result>()
+        start {
+            let result = body()
+            EventLoop.perform { wait.end(with: result) }
+        }
+        return await wait.result(within: limit)
+    }
+
+    private static let pause = Duration.milliseconds(100)
+
+    /// Runs `body` on a thread of its own; if there cannot be another now, as soon as there can.
     static func start(_ body: @escaping @Sendable () -> Void) {
         let context = Unmanaged.passRetained(Body(run: body))
         var thread = pthread_t()
         if pthread_create(&thread, nil, runBlockingThread, context.toOpaque()) == 0 {
             pthread_detach(thread)
         } else {
-            context.takeRetainedValue().run()
+            context.release()
+            // Nobody waits for this task: whoever waits, waits for `body`.
+            Task {
+                try? await EventLoop.sleep(for: pause)
+                start(body)
+            }
         }
     }
 
@@ -30,6 +51,31 @@ public enum BlockingThread {
         let run: @Sendable () -> Void
 
         init(run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+}
+
+/// Waits for a result, or for the time to be up.
+@EventLoop
+private final class TimedWait<Result: Sendable> {
+    private var waiter: CheckedContinuation<Result?, Never>?
+    private var ended: Result??
+    private var timer: TimerSource?
+
+    func result(within limit: Duration) async -> Result? {
+        await withCheckedContinuation { continuation in
+            if let ended { return continuation.resume(returning: ended) }
+            waiter = continuation
+            timer = try? TimerSource { [weak self] in self?.end(with: nil) }
+            timer?.schedule(after: limit)
+        }
+    }
+
+    func end(with result: Result?) {
+        guard ended == nil else { return }
+        ended = .some(result)
+        timer = nil
+        waiter?.resume(returning: result)
+        waiter = nil
     }
 }
 

@@ -38,6 +38,16 @@ func handSignalToEventLoop(_ signal: Int32) {
     if thread != 0 { pthread_kill(thread, signal) }
 }
 
+/// The signal that ends the wait of a system call; ignored unless it is handled, and used for nothing else.
+let interruption = SIGURG
+
+/// Has ``interruption`` be delivered, so that it interrupts.
+func handleInterruptions() {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in }
+    sigaction(interruption, &action, nil)
+}
+
 func signalCallback(
     _ source: OpaquePointer?, _ information: UnsafePointer<signalfd_siginfo>?, _ context: UnsafeMutableRawPointer?
 ) -> Int32 {

@@ -1,39 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Glibc
 
 /// Who may use something: some users, and the members of some groups.
+///
+/// What counts are the credentials of the process itself, as the kernel knows them: its effective user, its group and its supplementary groups. So a
+/// control socket, which asks for them (``allows(_:)``), and a file, which the kernel checks (``apply(to:)``), follow the same rule.
 public struct AccessPolicy: Sendable, Equatable {
     // A handful of each, so a search is faster than a hash.
-    private var users: [UInt32] = []
-    private var groups: [UInt32] = []
+    private var users: [UInt32]
+    private var groups: [UInt32]
 
-    /// A policy that allows root and the user of this process.
-    public init() { users = [0, geteuid()] }
+    /// A policy that allows root, the user of this process, and these.
+    public init(users: [UInt32] = [], groups: [UInt32] = []) {
+        self.users = [0, geteuid()] + users
+        self.groups = groups
+    }
 
-    /// Allows the members of a group, by its name.
+    /// This policy, and these users in addition.
+    public func allowing(users: [UInt32]) -> AccessPolicy {
+        var policy = self
+        policy.users += users
+        return policy
+    }
+
+    /// Whether these are the credentials of a process that may.
+    public func allows(_ credentials: PeerCredentials) -> Bool {
+        users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
+    }
+
+    /// Has the kernel let these processes, and no others, read and write a file of this process's user (acl(5)).
     ///
-    /// Without such a group it does nothing.
-    public mutating func allow(group name: String) {
-        guard let group = getgrnam(name)?.pointee else { return }
-        groups.append(group.gr_gid)
-        // A datagram does not tell its sender's supplementary groups, so the members are allowed as users, too.
-        var member = group.gr_mem
-        while let name = member?.pointee {
-            if let user = getpwnam(name)?.pointee { users.append(user.pw_uid) }
-            member = member?.advanced(by: 1)
+    /// - Throws: if the file system does not keep such lists.
+    public func apply(to path: String) throws(SystemdError) {
+        let list = accessControlList
+        guard setxattr(path, "system.posix_acl_access", list, list.count, 0) == 0 else {
+            throw SystemdError(errno: errno, "cannot set who may use \(path)")
         }
     }
 
-    /// Allows a user, by name or number; returns whether there is such a user.
-    public mutating func allow(user: String) -> Bool {
-        guard let identifier = UInt32(user) ?? getpwnam(user)?.pointee.pw_uid else { return false }
-        users.append(identifier)
-        return true
+    /// The entries in the order and the format that the kernel wants (linux/posix_acl_xattr.h).
+    private var accessControlList: [UInt8] {
+        typealias Entry = (tag: UInt16, permissions: UInt16, id: UInt32)
+        let readAndWrite: UInt16 = 6
+        let nobody = UInt32.max
+        var entries: [Entry] = [(0x01, readAndWrite, nobody)]
+        entries += Set(users).sorted().map { (0x02, readAndWrite, $0) }
+        entries.append((0x04, 0, nobody))
+        entries += Set(groups).sorted().map { (0x08, readAndWrite, $0) }
+        entries += [(0x10, readAndWrite, nobody), (0x20, 0, nobody)]
+        let version: UInt32 = 2
+        return entries.reduce(into: Self.littleEndian(version)) { bytes, entry in
+            bytes += Self.littleEndian(entry.tag) + Self.littleEndian(entry.permissions) + Self.littleEndian(entry.id)
+        }
     }
 
-    /// Whether these are the credentials of somebody who may.
-    public func allows(_ credentials: PeerCredentials) -> Bool {
-        users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
+    private static func littleEndian(_ number: some FixedWidthInteger) -> [UInt8] {
+        withUnsafeBytes(of: number.littleEndian) { Array($0) }
     }
 }

@@ -10,8 +10,10 @@ import Glibc
 final class DatagramBatch {
     static let shared = DatagramBatch()
 
-    /// The most datagrams that one system call receives.
-    nonisolated static let capacity = Int(STATUSD_BATCH)
+    /// The most datagrams that one system call receives: so few that the descriptors that come along, 253 with each at the most, are a quarter
+    /// of those that this process may have.
+    nonisolated static let capacity = max(
+        1, min(Int(STATUSD_BATCH), OwnedDescriptor.limit / 4 / Int(STATUSD_MAX_DESCRIPTORS)))
     private static let datagramSize = 65_536
 
     private let buffer = UnsafeMutableRawPointer.allocate(byteCount: capacity * datagramSize, alignment: 16)
@@ -22,28 +24,25 @@ final class DatagramBatch {
 
     /// Receives what there is, without waiting; returns how many datagrams.
     func receive(from descriptor: Int32) -> Int {
-        max(0, Int(statusd_batch_receive(descriptor, batch)))
+        max(0, Int(statusd_batch_receive(descriptor, batch, Int32(Self.capacity))))
     }
 
     /// Calls `body` with a datagram of the last batch; once for each, since its descriptors are closed behind it.
     func withDatagram(_ index: Int, _ body: (borrowing Datagram) -> Void) {
         statusd_batch_take(batch, Int32(index), received)
-        let sender = received.pointee.credentials
         let bytes = UnsafeRawBufferPointer(
             start: buffer + index * Self.datagramSize, count: min(received.pointee.length, Self.datagramSize))
         body(
             Datagram(
-                bytes: bytes,
-                credentials: sender.pid == 0
-                    ? nil : PeerCredentials(processID: sender.pid, userID: sender.uid, groupID: sender.gid),
-                descriptors: takeDescriptors(), isTruncated: received.pointee.flags & Int32(MSG_TRUNC) != 0))
+                bytes: bytes, descriptors: takeDescriptors(),
+                isTruncated: received.pointee.flags & Int32(MSG_TRUNC) != 0))
     }
 
     private func takeDescriptors() -> [OwnedDescriptor] {
         let count = Int(received.pointee.descriptor_count)
         guard count > 0 else { return [] }
         return withUnsafeBytes(of: &received.pointee.descriptors) { bytes in
-            bytes.bindMemory(to: Int32.self).prefix(count).map { OwnedDescriptor(adopting: $0) }
+            bytes.bindMemory(to: Int32.self).prefix(count).map { OwnedDescriptor.received($0) }
         }
     }
 }

@@ -7,8 +7,6 @@ import Glibc
 public struct Datagram: ~Copyable {
     /// What was sent; valid in the handler only.
     public let bytes: UnsafeRawBufferPointer
-    /// Who sent it; nil where the kernel does not say.
-    public let credentials: PeerCredentials?
     /// The descriptors that came along.
     ///
     /// Each is closed when the last reference to it goes.
@@ -27,7 +25,7 @@ public final class DatagramSocket {
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
 
-    /// Reads from a bound socket (``UnixSocket/bindDatagram(at:mode:)``).
+    /// Reads from a bound socket (``UnixSocket/bindDatagram(at:for:)``).
     public init(
         adopting descriptor: OwnedDescriptor, handler: @escaping @EventLoop (borrowing Datagram) -> Void
     ) throws(SystemdError) {

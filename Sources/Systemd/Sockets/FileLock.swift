@@ -9,20 +9,23 @@ import Glibc
 public final class FileLock: Sendable {
     private let file: OwnedDescriptor
 
-    /// Takes the lock, and creates its file if there is none. Never waits.
+    /// Takes the lock without waiting, and creates its file if there is none.
     ///
     /// - Throws: ``SystemdError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(SystemdError) {
         file = try Self.openPrivately(path)
         guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
             if errno == EWOULDBLOCK {
-                throw SystemdError(.addressInUse, "another process holds \(path); stop that process first", errno: errno)
+                throw SystemdError(
+                    .addressInUse, "another process holds \(path); stop that process first", errno: errno)
             }
             throw SystemdError(errno: errno, "cannot lock \(path)")
         }
     }
 
-    /// Opens the file. One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing.
+    /// Opens the file.
+    ///
+    /// One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing.
     private static func openPrivately(_ path: String) throws(SystemdError) -> OwnedDescriptor {
         for _ in 0..<2 {
             let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
@@ -36,7 +39,8 @@ public final class FileLock: Sendable {
                 throw SystemdError(errno: errno, "cannot replace \(path), which is not a private file of this user")
             }
         }
-        throw SystemdError(.permissionDenied, "\(path) is not a private file of this user, and comes back when it is removed")
+        throw SystemdError(
+            .permissionDenied, "\(path) is not a private file of this user, and comes back when it is removed")
     }
 
     private static func isPrivate(_ descriptor: Int32) -> Bool {

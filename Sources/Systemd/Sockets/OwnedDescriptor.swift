@@ -8,10 +8,82 @@ public final class OwnedDescriptor: Sendable {
     /// The number; valid as long as this object lives.
     public let rawValue: Int32
 
-    /// Takes over `descriptor`, which nobody else may close.
-    public init(adopting descriptor: Int32) { rawValue = descriptor }
+    private let closing: Closing
 
-    deinit { close(rawValue) }
+    /// How it is closed.
+    private enum Closing {
+        /// At once: closing it never waits.
+        case atOnce
+        /// By a thread that may wait.
+        case aside
+        /// By a thread that may wait if something is in its queue, which may be descriptors of another process.
+        case asideIfUnread
+    }
+
+    /// Takes over `descriptor`, which nobody else may close.
+    public convenience init(adopting descriptor: Int32) { self.init(adopting: descriptor, closing: .atOnce) }
+
+    /// Takes over a connected Unix socket whose peer may send descriptors of its own.
+    public convenience init(adoptingConnection descriptor: Int32) {
+        let isClean = statusd_refuses_descriptors(descriptor)
+        self.init(adopting: descriptor, closing: isClean ? .atOnce : .asideIfUnread)
+    }
+
+    private init(adopting descriptor: Int32, closing: Closing) {
+        rawValue = descriptor
+        self.closing = closing
+    }
+
+    /// Takes over a descriptor that another process sent.
+    static func received(_ descriptor: Int32) -> OwnedDescriptor {
+        // Of all that may be sent, a pipe is what is usually sent (sd_notify_barrier(3)), and closing it never waits.
+        let isPipe = fcntl(descriptor, Int32(STATUSD_F_GETPIPE_SZ)) >= 0
+        return OwnedDescriptor(adopting: descriptor, closing: isPipe ? .atOnce : .aside)
+    }
+
+    deinit {
+        switch closing {
+        case .atOnce: close(rawValue)
+        case .aside: DescriptorCloser.close(rawValue)
+        case .asideIfUnread: closeConnection()
+        }
+    }
+
+    private func closeConnection() {
+        // From here on nothing more is added to the queue.
+        shutdown(rawValue, Int32(SHUT_RDWR))
+        var unread: Int32 = 0
+        if ioctl(rawValue, UInt(FIONREAD), &unread) == 0, unread == 0 {
+            close(rawValue)
+        } else {
+            DescriptorCloser.close(rawValue)
+        }
+    }
+}
+
+extension OwnedDescriptor {
+    /// Receives bytes of a connection, without waiting: what recv(2) returns, with its `errno`; `EPROTO` if descriptors came along.
+    ///
+    /// Then it must be closed. The descriptors stay in the queue: the kernel would close them, and wait, if the bytes were taken.
+    public func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard closing == .asideIfUnread else {
+            return recv(rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+        }
+        var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+        var header = msghdr()
+        let count = withUnsafeMutablePointer(to: &vector) { vector in
+            header.msg_iov = vector
+            header.msg_iovlen = 1
+            return recvmsg(rawValue, &header, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK))
+        }
+        guard count > 0 else { return count }
+        // There is no room for descriptors, so this is how the kernel says that there are some.
+        guard header.msg_flags & Int32(MSG_CTRUNC) == 0 else {
+            errno = EPROTO
+            return -1
+        }
+        return recv(rawValue, buffer.baseAddress, count, Int32(MSG_DONTWAIT))
+    }
 }
 
 extension OwnedDescriptor {

@@ -30,13 +30,16 @@ public enum UnixSocket {
         return socket
     }
 
-    /// A datagram socket bound to `path`, which is told who sends (`SO_PASSCRED`); the rules are those of ``listen(at:mode:backlog:)``.
-    public static func bindDatagram(at path: String, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {
+    /// A datagram socket bound to `path`, to which only these processes may send; the rules are those of ``listen(at:mode:backlog:)``.
+    public static func bindDatagram(at path: String, for access: AccessPolicy) throws(SystemdError) -> OwnedDescriptor {
         try removeDead(path, type: datagram)
-        let socket = try bind(path, type: datagram, mode: mode)
-        var isOn: Int32 = 1
-        guard setsockopt(socket.rawValue, SOL_SOCKET, SO_PASSCRED, &isOn, socklen_t(MemoryLayout<Int32>.size)) == 0
-        else { throw SystemdError(errno: errno, "cannot ask for credentials at \(path)") }
+        let socket = try bind(path, type: datagram, mode: 0o600)
+        do throws(SystemdError) {
+            try access.apply(to: path)
+        } catch {
+            unlink(path)
+            throw error
+        }
         return socket
     }
 
@@ -70,7 +73,7 @@ public enum UnixSocket {
         while true {
             let descriptor = accept4(
                 listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
-            if descriptor >= 0 { return OwnedDescriptor(adopting: descriptor) }
+            if descriptor >= 0 { return OwnedDescriptor(adoptingConnection: descriptor) }
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EAGAIN: return nil
@@ -78,6 +81,12 @@ public enum UnixSocket {
             }
         }
     }
+
+    /// Has the kernel refuse to put descriptors of other processes into the queue of a socket, and of those that are accepted from it
+    /// (`SO_PASSRIGHTS`, Linux 6.16; socket(7)).
+    ///
+    /// An older kernel cannot. Then ``OwnedDescriptor/receive(into:)`` looks at what comes in.
+    public static func refuseDescriptors(_ descriptor: Int32) { _ = statusd_refuse_descriptors(descriptor) }
 
     /// Who is at the other end of a connected stream socket.
     public static func peerCredentials(of descriptor: Int32) throws(SystemdError) -> PeerCredentials {

@@ -105,10 +105,18 @@ final class ServerConnection {
 
     private func ready(_ events: IOSource.Events) {
         if events.contains(.hangUp) || events.contains(.error) { depart() }
-        if events.contains(.readable), mayRead { inputEnded = transport.read() == .ended }
+        if events.contains(.readable), mayRead { read() }
         handleMessages()
         if let stream, stream.isHungry { service.isStopping ? drain() : stream.pump() }
         updateInterest()
+    }
+
+    private func read() {
+        switch transport.read() {
+        case .open: break
+        case .ended: inputEnded = true
+        case .descriptors: refuse("descriptors came along")
+        }
     }
 
     private func depart() {
@@ -193,7 +201,7 @@ final class ServerConnection {
     /// Closes the connection of a client that does not speak Varlink.
     private func refuse(_ reason: String) {
         service.logger.debug(
-            "closing a connection: what came is no call",
+            "closing a connection: what came is not a call",
             metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
         // The calls before it have been answered.
         transport.flush()

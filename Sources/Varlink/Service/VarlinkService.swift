@@ -80,6 +80,7 @@ public final class VarlinkService {
             })
         interfaceNames = Set(all.map(\.interfaceDescription.name))
         self.listeners = listeners
+        for listener in listeners { UnixSocket.refuseDescriptors(listener.rawValue) }
         self.limits = limits
         self.logger = logger
         (jobs, enqueueJob) = AsyncStream.makeStream()

@@ -12,6 +12,8 @@ final class Transport {
         case open
         /// The peer will send no more.
         case ended
+        /// The peer sent descriptors, which have no meaning here.
+        case descriptors
     }
 
     /// What was read and not taken yet.
@@ -79,13 +81,14 @@ final class Transport {
     func read() -> ReadResult {
         let room = input.room()
         while true {
-            let count = recv(descriptor.rawValue, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
+            let count = descriptor.receive(into: UnsafeMutableRawBufferPointer(room))
             if count > 0 {
                 input.add(count)
                 return .open
             }
             if count == 0 { return .ended }
             if errno == EAGAIN { return .open }
+            if errno == EPROTO { return .descriptors }
             // ECONNRESET and the like: nothing more will come.
             if errno != EINTR { return .ended }
         }

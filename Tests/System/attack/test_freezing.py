@@ -3,21 +3,24 @@
 
 import fcntl
 import os
+import pathlib
 import socket
 import struct
 import time
 
 from harness.attacker import Attacker
 from harness.bystander import Bystander
-from harness.daemon import Daemon
+from harness.daemon import BINARIES, Daemon, run
 from harness.expect import equal
 from harness.runner import test
 
 CONFIGURATION = """
 accept: any
 servers:
-  backup: { notify: true }
+  backup: { notify: { users: [65534] } }
 """
+DURATION = 2
+"""Seconds for which the bystander goes on measuring once the attacker has done its worst."""
 LINGER = 20
 """Seconds for which the attacker's socket holds up whoever closes it last."""
 
@@ -40,8 +43,8 @@ def lingering_socket():
     return lingering, listener.accept()[0]
 
 
-def hand_over(connect, message, count):
-    """Sends `count` lingering sockets in one message each, and closes its own references."""
+def hand_over(connect, message, count, keep=True):
+    """Sends `count` lingering sockets in one message each, and closes its own references; keeps the connections open, or not."""
     peers, ours = [], []
     for _ in range(count):
         lingering, peer = lingering_socket()
@@ -49,9 +52,10 @@ def hand_over(connect, message, count):
         try:
             other = connect()
             socket.send_fds(other, [message], [lingering.fileno()])
-            ours.append(other)
-        except OSError:
-            pass  # refused, which is an answer
+            if keep:
+                ours.append(other)
+        except OSError:  # refused, which is an answer; and now it is us whom the socket would hold up
+            lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
         lingering.close()
     return peers, ours
 
@@ -80,11 +84,14 @@ def stop_and_time(daemon):
     print(f"     SIGTERM to the end: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
 
-def measure(attack, act, configuration=CONFIGURATION, **options):
+def measure(attack, act, configuration=CONFIGURATION, variables=()):
     """Runs `act(daemon)` as an attacker beside a well-behaved client; prints what that one noticed."""
-    with Daemon(configuration, **options) as daemon:
+    with Daemon(configuration, start=False) as daemon:
+        daemon.environment.update(variables)
+        daemon.start()
         with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
             attacker.wait()
+            time.sleep(DURATION)
             bystander.finish(attack)
             stop_and_time(daemon)
 
@@ -99,6 +106,38 @@ def lingering_notify():
 def lingering_control():
     measure("lingering sockets to the control socket",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5))
+
+
+def old_kernel():
+    """The environment in which a program finds a kernel that cannot refuse descriptors (before Linux 6.16)."""
+    library = BINARIES.parent / "old_kernel.so"
+    done = run("cc", "-shared", "-fPIC", "-O1", "-o", library, pathlib.Path(__file__).parent / "old_kernel.c")
+    equal((done.status, done.err), (0, ""), "cc")
+    return {"LD_PRELOAD": str(library)}
+
+
+@test("the same under a kernel that cannot refuse descriptors")
+def lingering_old_kernel():
+    measure("lingering sockets to the control socket, kernel before 6.16",
+            lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5), variables=old_kernel())
+
+
+@test("the same, sent by clients that are refused because they have too many connections")
+def lingering_too_many():
+    def attack(daemon):
+        kept = [control_socket(daemon.socket) for _ in range(128)]
+        return kept, hand_over(lambda: control_socket(daemon.socket), CALL, 5)
+
+    measure("lingering sockets by refused clients, kernel before 6.16", attack, variables=old_kernel())
+
+
+@test("the same, by clients that leave before they are read")
+def lingering_left_unread():
+    def attack(daemon):
+        peers, _ = hand_over(lambda: control_socket(daemon.socket), CALL, 5, keep=False)
+        return peers
+
+    measure("lingering sockets left unread, kernel before 6.16", attack, variables=old_kernel())
 
 
 @test("locks on the daemon's directories hold up neither a reload, nor a new server, nor a start")

@@ -10,6 +10,34 @@ from .daemon import NOBODY
 _processes = multiprocessing.get_context("fork")
 
 
+def become(user):
+    """Makes this process an unprivileged user's, if it may."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+
+
+def _report(pipe, user, function, arguments):
+    become(user)
+    try:
+        pipe.send((function(*arguments), None))
+    except OSError as error:
+        pipe.send((None, error))
+
+
+def as_user(user, function, *arguments):
+    """Calls a function in a process of this user; returns what it returns, or raises its OSError."""
+    receiving, sending = _processes.Pipe(duplex=False)
+    process = _processes.Process(target=_report, args=(sending, user, function, arguments), daemon=True)
+    process.start()
+    result, error = receiving.recv()
+    process.join()
+    if error is not None:
+        raise error
+    return result
+
+
 class Attacker:
     """A function that runs in a process of its own, as an unprivileged user where the tests run as root. The process keeps what it has
     opened until the `with` block ends."""
@@ -20,10 +48,7 @@ class Attacker:
         self.process.start()
 
     def _run(self, attack, user, arguments):
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(user)
-            os.setuid(user)
+        become(user)
         kept = attack(*arguments)
         self._done.set()
         while kept is not self:

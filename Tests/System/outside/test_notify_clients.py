@@ -6,10 +6,12 @@ import os
 import shutil
 import socket
 
-from harness.daemon import Daemon, environment, run
+from harness.attacker import as_user
+from harness.daemon import NOBODY, Daemon, environment, run
 from harness.expect import Skip, equal, eventually
 from harness.runner import test
 
+from .test_bad_input import need_root
 from .test_foreign_clients import python
 
 CONFIGURATION = "servers:\n  web: { notify: true }\n"
@@ -101,6 +103,25 @@ def descriptors_do_not_leak():
                 os.close(writing)
         daemon.assert_no_leak(before)
         equal(daemon.text("web"), "after")
+
+
+@test("who may not post may not send to a notify socket, and is told so by the kernel; users whom the configuration names may")
+def who_may_send():
+    need_root()
+    with Daemon("servers: { web: { notify: { users: [nobody] } }, db: { notify: true } }\n") as daemon:
+        def is_let_in(server):
+            try:
+                as_user(NOBODY, send, daemon.notify_path(server), "STATUS=here")
+            except PermissionError:
+                return False
+            return True
+
+        equal([is_let_in("web"), is_let_in("db")], [True, False])
+        eventually(lambda: daemon.text("web") == "here")
+        daemon.file.write_text("servers: { web: { notify: true }, db: { notify: { users: [65534] } } }\n")
+        daemon.done("reload")
+        equal([is_let_in("web"), is_let_in("db")], [False, True])
+        eventually(lambda: daemon.text("db") == "here")
 
 
 @test("the notify sockets go with their server and with the daemon")

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusConfiguration
+import Systemd
+
+/// What was read: the configuration, and the accounts that it is about.
+struct ReadConfiguration: Sendable {
+    let loaded: LoadedConfiguration
+    let accounts: Accounts
+}
+
+/// Reads the configuration on a thread of its own, since a disk, a network file system or a user database may keep it waiting.
+@EventLoop
+final class ConfigurationReading {
+    private let location: ConfigurationLocation
+    private let timeout: Duration
+    /// Whether a thread is still at it, perhaps one that nobody waits for any more.
+    private var isReading = false
+
+    /// Reads the files at `location`, each time within `timeout`.
+    init(location: ConfigurationLocation, timeout: Duration = .seconds(10)) {
+        self.location = location
+        self.timeout = timeout
+    }
+
+    /// Reads everything as it is now; why not, if the main file is wrong or time is up.
+    func read() async -> Result<ReadConfiguration, Problem> {
+        if isReading {
+            return .failure(
+                problem("an earlier attempt still waits for a file or a user database; see what does not answer"))
+        }
+        isReading = true
+        let result = await BlockingThread.run(within: timeout) { [location] in
+            defer { EventLoop.perform { self.isReading = false } }
+            return Self.read(location)
+        }
+        let seconds = timeout.components.seconds
+        return result
+            ?? .failure(problem("timed out after \(seconds) s; see which file or user database does not answer"))
+    }
+
+    private nonisolated static func read(_ location: ConfigurationLocation) -> Result<ReadConfiguration, Problem> {
+        do throws(Problem) {
+            let loaded = try ConfigurationLoader(location: location).load()
+            return .success(ReadConfiguration(loaded: loaded, accounts: Accounts(of: loaded.configuration)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func problem(_ reason: String) -> Problem {
+        let place =
+            switch location {
+            case .file(let path): path
+            case .directories(let directories): directories.first ?? "configuration"
+            }
+        return Problem(.error, at: Origin(file: place), reason: reason)
+    }
+}
