@@ -6,8 +6,8 @@ import os
 import signal
 import socket
 
-from harness.daemon import STATUSD, Daemon, run
-from harness.expect import contains, equal, eventually, one_sentence
+from harness.daemon import Daemon
+from harness.expect import equal, eventually
 from harness.runner import test
 from harness.varlink import Connection
 
@@ -190,15 +190,6 @@ def notify_long_text():
         eventually(lambda: daemon.text("web"))
         text = daemon.text("web")
         assert len(text.encode()) <= 1024 and text.endswith("é…"), text[-10:]
-
-
-@test("a second daemon in the same directory ends with one sentence, and the first goes on")
-def second_daemon():
-    with Daemon() as daemon:
-        daemon.done("post", "db", "Signed In")
-        result = run(STATUSD, env=daemon.environment)
-        contains(one_sentence(result, 1), "another statusd", str(daemon.runtime))
-        equal(daemon.text("db"), "Signed In")
 
 
 @test("after a kill -9 the next start removes what the daemon left behind, also the notify sockets of servers that only posted")
