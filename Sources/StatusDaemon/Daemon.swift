@@ -42,6 +42,23 @@ public struct Daemon: Sendable {
     ///
     /// What went wrong has been logged.
     private func run() async -> Int32 {
+        Journal.reportLosses { [logger] count in
+            logger.log(
+                .messagesLost, level: .warning,
+                "\(count) older messages were lost, because nobody read them for too long",
+                metadata: ["lost": "\(count)"])
+        }
+        let status = await statusOfRun()
+        // Whoever does not read has no claim to a later end.
+        async let logged: Void = Journal.drain(within: Self.drainTime)
+        await ServiceManager.drain(within: Self.drainTime)
+        await logged
+        return status
+    }
+
+    private static let drainTime = Duration.milliseconds(500)
+
+    private func statusOfRun() async -> Int32 {
         do {
             try await start()
             return 0

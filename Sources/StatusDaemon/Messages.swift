@@ -19,6 +19,7 @@ enum MessageID: String {
     case reloadFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a08"
     case configurationProblem = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a09"
     case startFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0a"
+    case messagesLost = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0b"
 }
 
 extension Logger {

@@ -102,6 +102,8 @@ final class ControlInterface: VarlinkInterface {
         for stream in streams.values { stream.pump() }
         let change = try monitor.select(server)
         registry.didSelect()
+        // Who hears no answer needs not wait until everybody else has been told.
+        if call.isOneway { return call.reply() }
         let watcher = watcher
         call.perform { call in
             await watcher.reported(change.selection)

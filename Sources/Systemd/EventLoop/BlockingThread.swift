@@ -21,12 +21,7 @@ public enum BlockingThread {
     @EventLoop public static func run<Result: Sendable>(
         within limit: Duration, _ body: @escaping @Sendable () -> Result
     ) async -> Result? {
-        let wait = TimedWait<Result>()
-        start {
-            let result = body()
-            EventLoop.perform { wait.end(with: result) }
-        }
-        return await wait.result(within: limit)
+        await TimedWait.run(within: limit) { end in start { end(body()) } }
     }
 
     private static let pause = Duration.milliseconds(100)
@@ -51,31 +46,6 @@ public enum BlockingThread {
         let run: @Sendable () -> Void
 
         init(run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-}
-
-/// Waits for a result, or for the time to be up.
-@EventLoop
-private final class TimedWait<Result: Sendable> {
-    private var waiter: CheckedContinuation<Result?, Never>?
-    private var ended: Result??
-    private var timer: TimerSource?
-
-    func result(within limit: Duration) async -> Result? {
-        await withCheckedContinuation { continuation in
-            if let ended { return continuation.resume(returning: ended) }
-            waiter = continuation
-            timer = try? TimerSource { [weak self] in self?.end(with: nil) }
-            timer?.schedule(after: limit)
-        }
-    }
-
-    func end(with result: Result?) {
-        guard ended == nil else { return }
-        ended = .some(result)
-        timer = nil
-        waiter?.resume(returning: result)
-        waiter = nil
     }
 }
 

@@ -13,6 +13,16 @@ public enum Journal {
             && String(cString: stream) == "\(status.st_dev):\(status.st_ino)"
     }
 
+    /// Sets what is called when the journal, or whoever reads standard error, reads again after it did not: with the number of messages that were
+    /// dropped meanwhile, the oldest first.
+    public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
+        LogOutbox.reportLosses(to: handler)
+    }
+
+    /// Waits until all that was logged has been written, at most for `limit`.
+    @EventLoop
+    public static func drain(within limit: Duration) async { await LogOutbox.shared.drain(within: limit) }
+
     /// A handler for the journal where standard error is connected to it, else for readable lines on standard error.
     public static func makeLogHandler(
         label: String, identifier: String, names: JournalFieldNames, level: Logger.Level = .info

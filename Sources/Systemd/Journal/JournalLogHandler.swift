@@ -58,8 +58,9 @@ public struct JournalLogHandler: LogHandler {
 
     public func log(event: LogEvent) {
         let metadata = event.merged(with: metadata, metadataProvider)
-        var fields = fields(of: event, metadata)
-        if !send(&fields) { fallback.write(event, metadata) }
+        let fields = fields(of: event, metadata)
+        LogOutbox.shared.post(
+            { [fallback] in if !Self.send(fields) { fallback.write(event, metadata) } }, size: fields.bytes.count)
     }
 
     func fields(of event: LogEvent, _ metadata: Logger.Metadata) -> JournalFields {
@@ -77,7 +78,7 @@ public struct JournalLogHandler: LogHandler {
         return fields
     }
 
-    private func send(_ fields: inout JournalFields) -> Bool {
+    private static func send(_ fields: JournalFields) -> Bool {
         var bytes = fields.bytes
         let ranges = fields.ranges
         return bytes.withUnsafeMutableBytes { buffer in

@@ -22,11 +22,16 @@ public struct TextLogHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    public func log(event: LogEvent) { write(event, event.merged(with: metadata, metadataProvider)) }
+    public func log(event: LogEvent) {
+        let line = Array(line(for: event, event.merged(with: metadata, metadataProvider)).utf8)
+        LogOutbox.shared.post({ Self.write(line) }, size: line.count)
+    }
 
-    func write(_ event: LogEvent, _ metadata: Logger.Metadata) {
-        let line = Array(self.line(for: event, metadata).utf8)
-        // One call a line, so that lines of several writers do not mix. Where it fails there is nobody left to tell.
+    /// Writes a message now, however long that takes.
+    func write(_ event: LogEvent, _ metadata: Logger.Metadata) { Self.write(Array(line(for: event, metadata).utf8)) }
+
+    private static func write(_ line: [UInt8]) {
+        // One call a line, so that lines of several writers do not mix. If it fails, nobody is left to tell.
         line.withUnsafeBytes { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 

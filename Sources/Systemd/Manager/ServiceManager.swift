@@ -67,65 +67,68 @@ public enum ServiceManager {
         return .microseconds(Int64(clamping: microseconds))
     }
 
-    /// Tells the manager, in one message.
+    /// Tells the manager, without waiting for it to read.
     ///
-    /// - Returns: whether it was sent; false also where there is no manager.
-    @discardableResult
-    public static func notify(_ notifications: Notification...) -> Bool {
-        sd_notify(0, notifications.map(\.assignments).joined(separator: "\n")) > 0
+    /// If it does not read, a status or a sign of life that still waits is replaced by the newer one.
+    public static func notify(_ notification: Notification) {
+        guard isPresent else { return }
+        let text = notification.assignments
+        outbox.post(.notification(notification, text), size: text.utf8.count) { waiting in
+            if case .notification(let other, _) = waiting { notification.replaces(other) } else { false }
+        }
     }
 
     /// Waits until the manager has handled all that was sent before, or `timeout` is over; does not block the loop.
     ///
     /// The manager is sent one end of a pipe and closes it when it comes to it, as with sd_notify_barrier(3).
-    ///
-    /// - Returns: whether it did.
-    @EventLoop @discardableResult
-    public static func settle(timeout: Duration = .seconds(5)) async -> Bool {
-        guard let barrier = sendBarrier() else { return false }
-        return await Barrier(barrier).passed(within: timeout)
+    @EventLoop
+    public static func settle(timeout: Duration = .seconds(5)) async {
+        guard isPresent, let reading = postBarrier() else { return }
+        var source: IOSource?
+        await TimedWait<Void>.run(within: timeout) { end in
+            source = try? IOSource(descriptor: reading.rawValue, events: .readable) { _ in end(()) }
+            if source == nil { end(()) }
+        }
+        source?.cancel()
     }
 
-    /// Sends the manager one end of a pipe and returns the other.
-    ///
-    /// On return nobody but the manager has the first one.
-    private static func sendBarrier() -> OwnedDescriptor? {
+    /// Posts one end of a pipe to the manager, and returns the other; on return only the outbox has the first one.
+    private static func postBarrier() -> OwnedDescriptor? {
         var ends: [Int32] = [-1, -1]
-        guard isPresent, pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
-        let mine = OwnedDescriptor(adopting: ends[0])
-        let sent = sd_pid_notify_with_fds(0, 0, "BARRIER=1", [ends[1]], 1) > 0
-        close(ends[1])
-        return sent ? mine : nil
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
+        outbox.post(.barrier(OwnedDescriptor(adopting: ends[1])), size: 1)
+        return OwnedDescriptor(adopting: ends[0])
     }
+
+    /// Waits until all that was said has been sent, at most for `limit`.
+    @EventLoop
+    public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
+
+    // MARK: -
+
+    private enum Message: Sendable {
+        case notification(Notification, String)
+        /// The end of a pipe, which is closed here as soon as it has been sent.
+        case barrier(OwnedDescriptor)
+    }
+
+    /// What the manager has not read yet: a minute's worth of statuses, or more.
+    private static let outbox = Outbox<Message>(capacity: 64 * 1024) { message in
+        switch message {
+        case .notification(_, let text): sd_notify(0, text)
+        case .barrier(let end): sd_pid_notify_with_fds(0, 0, "BARRIER=1", [end.rawValue], 1)
+        }
+    } reportLoss: { _ in
+    }
+
 }
 
-/// The end of a pipe whose other end the manager has.
-@EventLoop
-private final class Barrier {
-    private let descriptor: OwnedDescriptor
-    private var source: IOSource?
-    private var timer: TimerSource?
-    private var waiter: CheckedContinuation<Bool, Never>?
-
-    init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
-
-    func passed(within timeout: Duration) async -> Bool {
-        await withCheckedContinuation { continuation in
-            waiter = continuation
-            do throws(SystemdError) {
-                source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { _ in self.end(true) }
-                timer = try TimerSource { self.end(false) }
-                timer?.schedule(after: timeout)
-            } catch {
-                end(false)
-            }
+extension ServiceManager.Notification {
+    /// Whether this one makes another needless that was not sent yet.
+    fileprivate func replaces(_ other: ServiceManager.Notification) -> Bool {
+        switch (self, other) {
+        case (.status, .status), (.watchdog, .watchdog): true
+        default: false
         }
-    }
-
-    private func end(_ passed: Bool) {
-        source?.cancel()
-        timer?.cancel()
-        waiter?.resume(returning: passed)
-        waiter = nil
     }
 }

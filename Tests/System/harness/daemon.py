@@ -143,11 +143,11 @@ class Daemon:
                 self.__exit__()
                 raise
 
-    def start(self, arguments=()):
+    def start(self, arguments=(), stderr=None):
         """Starts the daemon and waits for its READY=1."""
         ready = self.manager.lines().count("READY=1")
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([*self.prefix, STATUSD, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            self.process = subprocess.Popen([*self.prefix, STATUSD, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=stderr or log,
                                             env=self.environment, **self.options)
 
         def is_ready():

@@ -35,7 +35,7 @@ def equal(found, wanted, about=""):
 def contains(text, *parts):
     """Each of `parts` occurs in `text`."""
     for part in parts:
-        assert part in text, f"no {part!r} in {text!r}"
+        assert part in text, f"no {part!r} in {text if len(text) < 2000 else '… ' + text[-2000:]!r}"
 
 
 def one_sentence(result, status):

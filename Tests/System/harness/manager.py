@@ -22,6 +22,7 @@ class FakeServiceManager:
         self._socket.setblocking(False)
         self._lock = threading.Lock()
         self._messages = []
+        self.is_reading = True
         self._end, self._wake = socket.socketpair()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -31,7 +32,14 @@ class FakeServiceManager:
             selector.register(self._socket, selectors.EVENT_READ)
             selector.register(self._wake, selectors.EVENT_READ)
             while not any(key.fileobj is self._wake for key, _ in selector.select()):
-                self._drain()
+                if self.is_reading:
+                    self._drain()
+                else:
+                    selector.unregister(self._socket)
+
+    def stop_reading(self):
+        """Reads nothing from now on, as a manager that hangs."""
+        self.is_reading = False
 
     def _drain(self):
         with self._lock:

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The messages that wait for a receiver, as many as there is room for.
+///
+/// A state machine: it does no I/O and takes no lock.
+struct OutboxQueue<Message> {
+    private enum Sender {
+        case idle, atWork
+    }
+
+    /// What the sender does next.
+    enum Step {
+        case send(Message)
+        /// Everything that was kept has been sent, and so many messages before it were dropped.
+        case reportLoss(Int)
+        /// Nothing is left: the sender ends.
+        case end
+    }
+
+    private struct Entry {
+        /// Nil once it was sent or dropped: whatever it holds is released then.
+        var message: Message?
+        let size: Int
+    }
+
+    private let capacity: Int
+    private var entries: [Entry] = []
+    /// Where the oldest entry is; those before it have been sent.
+    private var first = 0
+    private var size = 0
+    private var dropped = 0
+    private var sender = Sender.idle
+
+    /// A queue for messages of so many bytes together.
+    init(capacity: Int) { self.capacity = capacity }
+
+    /// Whether everything has been sent, and nothing is being sent.
+    var isEmpty: Bool { sender == .idle }
+
+    /// Takes a message of `size` bytes; drops the oldest ones if there is no room for it.
+    ///
+    /// - Parameter replaces: whether it takes the place of a message that waits, which then is not sent.
+    /// - Returns: whether a sender must be started.
+    mutating func add(_ message: Message, size: Int, replacing replaces: (Message) -> Bool) -> Bool {
+        if let place = entries.indices.dropFirst(first).last(where: { entries[$0].message.map(replaces) == true }) {
+            entries[place].message = message
+            return false
+        }
+        entries.append(Entry(message: message, size: size))
+        self.size += size
+        while self.size > capacity, first < entries.count - 1 {
+            removeFirst()
+            dropped += 1
+        }
+        defer { sender = .atWork }
+        return sender == .idle
+    }
+
+    /// Asked by the sender when it has done what it was told before.
+    mutating func next() -> Step {
+        if let message = removeFirst() { return .send(message) }
+        defer { dropped = 0 }
+        if dropped > 0 { return .reportLoss(dropped) }
+        sender = .idle
+        return .end
+    }
+
+    /// Takes the oldest message; nil if there is none.
+    @discardableResult
+    private mutating func removeFirst() -> Message? {
+        guard first < entries.count else { return nil }
+        let message = entries[first].message.take()
+        size -= entries[first].size
+        first += 1
+        if first == entries.count || first >= 64 && first > entries.count / 2 {
+            entries.removeFirst(first)
+            first = 0
+        }
+        return message
+    }
+}

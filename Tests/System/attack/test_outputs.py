@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invariant 16 for what the daemon writes: whoever should read it may have stopped."""
+
+import os
+import threading
+
+from harness.bystander import Bystander
+from harness.daemon import Daemon
+from harness.expect import contains, equal
+from harness.runner import test
+
+from .test_freezing import stop_and_time
+
+TEXT = "x" * 1000
+
+
+def post_changes(daemon, count):
+    """Posts changes of so many servers, of which each is an entry in the log."""
+    with daemon.connect() as connection:
+        for number in range(count):
+            connection.call("Post", {"server": f"server{number}", "text": f"{number} {TEXT}"})
+            connection.call("Post", {"server": f"server{number}", "text": f"again {number} {TEXT}"})
+
+
+@test("a standard error that nobody reads holds up nobody; once it is read, it says how many messages were lost")
+def unread_standard_error():
+    reading, writing = os.pipe()
+    with Daemon("accept: any\nlimits: { servers: 5000 }\n", start=False) as daemon:
+        daemon.start(stderr=writing)
+        os.close(writing)
+        with Bystander(daemon) as bystander:
+            post_changes(daemon, 2200)
+            bystander.finish("standard error that nobody reads")
+        text = []
+        reader = threading.Thread(target=lambda: text.append(open(reading, encoding="utf-8", errors="replace").read()))
+        reader.start()
+        daemon.done("post", "last", "the last line")
+        daemon.done("post", "last", "the very last line")
+        equal(daemon.stop(), 0, "exit status")
+        reader.join()
+        contains(text[0], "older messages were lost", "last: the very last line")
+
+
+@test("a standard error that nobody ever reads does not hold up the end")
+def unread_at_the_end():
+    reading, writing = os.pipe()
+    with Daemon("accept: any\n", start=False) as daemon:
+        daemon.start(stderr=writing)
+        os.close(writing)
+        post_changes(daemon, 200)
+        stop_and_time(daemon)
+    os.close(reading)
+
+
+@test("a service manager that does not read holds up nobody, and not the end")
+def unread_manager():
+    with Daemon("select: db\nservers: { db: { push: true }, web: { push: true } }\n") as daemon:
+        daemon.manager.stop_reading()
+        with Bystander(daemon) as bystander, daemon.connect() as connection:
+            # Each switch is told at once. The receiver's queue holds ten messages, or a few hundred.
+            for number in range(600):
+                connection.send("Select", {"server": ("db", "web")[number % 2]}, oneway=True)
+                connection.call("Describe")
+            daemon.done("post", "db", "Signed In")
+            bystander.finish("a service manager that does not read")
+        stop_and_time(daemon)
