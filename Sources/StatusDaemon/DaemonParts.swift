@@ -59,7 +59,7 @@ final class DaemonParts {
         service = VarlinkService(
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
-            interfaces: [control], listeners: listeners,
+            interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
             limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
         _ = registry.apply(read)
@@ -80,7 +80,7 @@ final class DaemonParts {
         ]
         if let interval = ServiceManager.watchdogInterval {
             services.append(
-                WatchdogService(interval: interval, probe: try ProgressProbe(monitor: monitor), logger: logger))
+                WatchdogService(interval: interval, probe: WatchdogProbe(through: service), logger: logger))
         }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

@@ -91,8 +91,13 @@ import Testing
     func probe() async throws {
         let watch = try fixture.watch(.all)
         _ = watch.next()
-        let probe = try ProgressProbe(monitor: fixture.monitor)
-        for _ in 0..<100 { #expect(await probe.travel()) }
+        let probe = ProgressProbe(monitor: fixture.monitor)
+        let probes = try probe.watch { _ in }
+        _ = probes.next()
+        for _ in 0..<100 {
+            let revision = await probe.post()
+            #expect(probes.next()?.cursor.revision == revision)
+        }
         #expect(watch.next() == nil)
         #expect(fixture.monitor.states.count == 2)
     }

@@ -39,7 +39,7 @@ struct SourceService: Service {
 /// Tells the service manager's watchdog that the daemon makes progress, as long as a probe comes through.
 struct WatchdogService: Service {
     let interval: Duration
-    let probe: ProgressProbe
+    let probe: WatchdogProbe
     let logger: Logger
 
     func run() async throws {

@@ -43,6 +43,16 @@ public enum UnixSocket {
         return socket
     }
 
+    /// Two stream sockets that are connected to each other.
+    public static func makePair() throws(SystemdError) -> (OwnedDescriptor, OwnedDescriptor) {
+        var ends: [Int32] = [-1, -1]
+        let type = stream | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+            throw SystemdError(errno: errno, "cannot make a pair of sockets")
+        }
+        return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
+    }
+
     /// A stream socket connected to `address`.
     ///
     /// Waits up to `timeout` while the listener's backlog is full, without blocking a thread.

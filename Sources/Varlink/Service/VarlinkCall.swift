@@ -32,6 +32,8 @@ public final class VarlinkCall {
     public var isOneway: Bool { received.envelope.isOneway }
     var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
     var route: Route { received.route }
+    /// The process of the client.
+    public var processID: Int32 { connection.credentials.processID }
     /// Whether a policy allows who calls.
     public func isAllowed(by policy: AccessPolicy) -> Bool { policy.allows(connection.credentials) }
 

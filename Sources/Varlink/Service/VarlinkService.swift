@@ -65,12 +65,13 @@ public final class VarlinkService {
 
     /// A service that serves once ``run()`` is called.
     ///
-    /// Clients may connect before; they wait.
+    /// Clients may connect before; they wait. Unlisted interfaces are served, but clients are not told of them.
     public init(
-        info: Info, interfaces: [any VarlinkInterface], listeners: [OwnedDescriptor], limits: Limits = Limits(),
-        logger: Logger
+        info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
+        listeners: [OwnedDescriptor], limits: Limits = Limits(), logger: Logger
     ) {
-        let all = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
+        let listed = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
+        let all = listed + unlisted
         routes = RouteTable(
             all.flatMap { interface in
                 let description = interface.interfaceDescription
@@ -78,7 +79,7 @@ public final class VarlinkService {
                     Route(fullName: "\(description.name).\($0.name)", method: $0.name, interface: interface)
                 }
             })
-        interfaceNames = Set(all.map(\.interfaceDescription.name))
+        interfaceNames = Set(listed.map(\.interfaceDescription.name))
         self.listeners = listeners
         for listener in listeners { UnixSocket.refuseDescriptors(listener.rawValue) }
         self.limits = limits
@@ -178,7 +179,7 @@ public final class VarlinkService {
     // MARK: Connections
 
     /// Serves a client that is connected already.
-    func add(_ descriptor: OwnedDescriptor) {
+    public func add(_ descriptor: OwnedDescriptor) {
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
         guard connectionsOfUser[user, default: 0] < limits.maximumConnectionsPerUser else {

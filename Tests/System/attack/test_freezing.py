@@ -11,8 +11,9 @@ import time
 from harness.attacker import Attacker
 from harness.bystander import Bystander
 from harness.daemon import BINARIES, Daemon, run
-from harness.expect import equal
+from harness.expect import equal, eventually
 from harness.runner import test
+from harness.tracing import stopped_thread
 
 CONFIGURATION = """
 accept: any
@@ -160,3 +161,23 @@ def locked_directories():
             stop_and_time(daemon)
             daemon.start()
             daemon.assert_alive()
+
+
+@test("invariant 14: while the loop's thread alone stands still, no keep-alive goes out; when it runs again, they do")
+def stopped_loop():
+    plugin = "servers: { plugin: { exec: [/bin/sleep, '60'], timeout: 50s }, db: { push: true } }\n"
+    with Daemon(plugin, start=False) as daemon:
+        daemon.environment["WATCHDOG_USEC"] = "200000"
+        daemon.start()
+
+        def keep_alives():
+            return daemon.manager.lines().count("WATCHDOG=1")
+
+        eventually(lambda: keep_alives() > 3, "keep-alives")
+        assert len(os.listdir(f"/proc/{daemon.process.pid}/task")) > 1, "no other thread that could go on by itself"
+        with stopped_thread(daemon.process.pid):
+            before = keep_alives()
+            time.sleep(1)
+            equal(keep_alives(), before, "keep-alives while the loop stood still")
+        eventually(lambda: keep_alives() > before + 3, "keep-alives of a loop that runs again")
+        stop_and_time(daemon)

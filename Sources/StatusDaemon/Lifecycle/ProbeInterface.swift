@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusModel
+import StatusMonitor
+import Systemd
+import Varlink
+
+/// The interface of the watchdog's probe, which takes the way of a client's post and of a client's stream.
+///
+/// It is not listed, and there for the daemon's own process alone.
+@EventLoop
+final class ProbeInterface: VarlinkInterface {
+    nonisolated static let name = "org.statusd.probe"
+    private nonisolated static let text = """
+        interface \(name)
+        method Post() -> (revision: int)
+        method Watch() -> (revision: int)
+        """
+
+    nonisolated let interfaceDescription: InterfaceDescription
+    private let probe: ProgressProbe
+
+    init(monitor: StatusMonitor) throws {
+        interfaceDescription = try InterfaceDescription(parsing: Self.text)
+        probe = ProgressProbe(monitor: monitor)
+    }
+
+    func handle(_ call: VarlinkCall) {
+        guard call.processID == getpid() else { return call.fail(.interfaceNotFound(Self.name)) }
+        do {
+            switch call.method {
+            case "Post": post(call)
+            case "Watch": try watch(call)
+            default: call.failNotImplemented()
+            }
+        } catch {
+            call.fail(VarlinkError(any: error))
+        }
+    }
+
+    private func post(_ call: VarlinkCall) {
+        let probe = probe
+        call.perform { call in
+            guard let revision = await probe.post() else { return }
+            call.reply { $0.member("revision", revision) }
+        }
+    }
+
+    private func watch(_ call: VarlinkCall) throws {
+        guard call.wantsMore else { throw VarlinkError.expectedMore }
+        let wakeUp = WakeUp()
+        let watch = try probe.watch { _ in EventLoop.perform { wakeUp.stream?.wake() } }
+        wakeUp.stream = call.stream { writer in
+            guard let event = watch.next() else { return false }
+            writer.member("revision", event.cursor.revision)
+            return true
+        } onClose: {
+            wakeUp.stream = nil
+        }
+    }
+
+    /// What the log's reader wakes.
+    private final class WakeUp: Sendable {
+        @EventLoop var stream: VarlinkStream?
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusModel
+import StatusMonitor
+import Systemd
+import Testing
+import Varlink
+
+@testable import StatusDaemon
+
+@Suite("The watchdog's probe", .timeLimit(.minutes(1)))
+@EventLoop struct WatchdogProbeTests {
+    private let monitor = StatusMonitor()
+
+    private func service(_ interfaces: [any VarlinkInterface]) -> VarlinkService {
+        VarlinkService(
+            info: VarlinkService.Info(vendor: "", product: "", version: "", url: ""), interfaces: [],
+            unlisted: interfaces, listeners: [], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    /// Runs `body` while the service runs.
+    private func serving(_ service: VarlinkService, _ body: () async throws -> Void) async throws {
+        // Unstructured: the service runs until the body has ended.
+        let run = Task { try await service.run() }
+        try await body()
+        run.cancel()
+        try await run.value
+    }
+
+    @Test("invariant 14: it comes through again and again, also when the log has rolled over in between")
+    func comesThrough() async throws {
+        let service = service([try ProbeInterface(monitor: monitor)])
+        let probe = WatchdogProbe(through: service)
+        try await serving(service) {
+            for _ in 0..<10 {
+                #expect(await probe.travel())
+                for _ in 0..<2000 { _ = await ProgressProbe(monitor: monitor).post() }
+            }
+            #expect(service.connectionCount == 2)
+        }
+    }
+
+    @Test("invariant 14: it does not come through if the service takes no calls")
+    func noService() async throws {
+        let service = service([try ProbeInterface(monitor: monitor)])
+        let probe = WatchdogProbe(through: service)
+        try await serving(service) { #expect(await probe.travel()) }
+        #expect(await probe.travel() == false)
+    }
+
+    /// Answers posts, and never says anything to watchers.
+    private final class MuteStream: VarlinkInterface {
+        let real: ProbeInterface
+        var stream: VarlinkStream?
+        nonisolated var interfaceDescription: InterfaceDescription { real.interfaceDescription }
+
+        init(_ real: ProbeInterface) { self.real = real }
+
+        func handle(_ call: VarlinkCall) {
+            if call.method == "Post" { return real.handle(call) }
+            stream = call.stream { _ in
+                false
+            } onClose: { [weak self] in
+                self?.stream = nil
+            }
+        }
+    }
+
+    @Test("invariant 14: it does not come through if posts are taken and streams say nothing")
+    func muteStream() async throws {
+        let service = service([MuteStream(try ProbeInterface(monitor: monitor))])
+        let probe = WatchdogProbe(through: service)
+        try await serving(service) {
+            let travel = Task { await probe.travel() }
+            // It waits for the stream; cancelling is the one way out.
+            while monitor.cursor.revision == 0 { await Task.yield() }
+            travel.cancel()
+            #expect(await travel.value == false)
+        }
+    }
+}
