@@ -15,6 +15,7 @@ let settings: [SwiftSetting] = [
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
@@ -30,6 +31,7 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
@@ -46,15 +48,16 @@ let package = Package(
         .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: settings),
         .target(name: "Arguments", swiftSettings: settings),
         .target(name: "CExecutorHooks"),
-        .target(name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", logging], swiftSettings: settings),
+        .target(
+            name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(
             name: "StatusSources",
             dependencies: [
-                "CCurl", "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", logging, subprocess,
-                systemPackage,
+                "CCurl", "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", deque, logging,
+                subprocess, systemPackage,
             ], swiftSettings: settings),
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],

@@ -6,8 +6,10 @@
 #include <dlfcn.h>
 #include <time.h>
 
-/* The header shows it to those only who define _XOPEN_SOURCE; Swift's own module of it does not. */
+/* The headers show them to those only who define _XOPEN_SOURCE and _GNU_SOURCE; Swift's own modules of them do not. */
 extern char *strptime(const char *text, const char *format, struct tm *time);
+extern void *_Nullable memmem(
+    const void *_Nullable text, size_t length, const void *_Nullable part, size_t part_length);
 
 /* Every function that is used, with the type that the header gives it. */
 #define STATUSD_CURL_FUNCTIONS(EACH) \

@@ -15,7 +15,7 @@ import Testing
     ) -> Task<Bool, Never> {
         Task { @EventLoop in
             do {
-                _ = try await budget.run(resource, isUrgent: { isUrgent }) { try await check.run() }
+                _ = try await budget.run(CheckBudget.Claim(resource, isUrgent: { isUrgent })) { try await check.run() }
                 return true
             } catch {
                 return false
@@ -23,8 +23,10 @@ import Testing
         }
     }
 
-    /// Lets what was started come to where it waits: the loop takes its jobs in order.
-    private func settle() async { for _ in 0..<10 { await Task.yield() } }
+    /// Returns when so many checks run or wait for a slot.
+    private func settle(_ budget: CheckBudget, at count: Int) async {
+        while budget.running + budget.waiting != count { await Task.yield() }
+    }
 
     @Test("no more run than there are places; the next begins when one ends, in order")
     func places() async {
@@ -33,7 +35,7 @@ import Testing
         var tasks: [Task<Bool, Never>] = []
         for check in checks {
             tasks.append(start(check, in: budget))
-            await settle()
+            await settle(budget, at: tasks.count)
         }
         await checks[1].began(1)
         #expect(checks.map(\.begun) == [1, 1, 0, 0])
@@ -54,9 +56,9 @@ import Testing
         var tasks = [start(first, in: budget)]
         await first.began(1)
         tasks.append(start(second, in: budget))
-        await settle()
+        await settle(budget, at: 2)
         tasks.append(start(urgent, in: budget, isUrgent: true))
-        await settle()
+        await settle(budget, at: 3)
         tasks.append(start(connection, in: budget, .connection))
         await connection.began(1)
         first.end(.ok, "")
@@ -74,20 +76,19 @@ import Testing
         let budget = CheckBudget(CheckBudget.Limits(checks: 4, processes: 4))
         let checks = (0..<4).map { _ in GateCheck() }
         let isWanted = Mutex(false)
+        let claim = CheckBudget.Claim(.process) { isWanted.withLock { $0 } }
         var tasks = checks[..<3].map { start($0, in: budget) }
         for check in checks[..<3] { await check.began(1) }
         let last = checks[3]
         tasks.append(
             Task { @EventLoop in
-                let result = try? await budget.run(.process, isUrgent: { isWanted.withLock { $0 } }) {
-                    try await last.run()
-                }
+                let result = try? await budget.run(claim) { try await last.run() }
                 return result != nil
             })
-        await settle()
+        await settle(budget, at: 4)
         #expect(last.begun == 0)
         isWanted.withLock { $0 = true }
-        budget.admit()
+        budget.expedite(claim)
         await last.began(1)
         for check in checks { check.end(.ok, "") }
         for task in tasks { #expect(await task.value) }
@@ -100,9 +101,9 @@ import Testing
         let running = start(first, in: budget)
         await first.began(1)
         let waiting = start(second, in: budget)
-        await settle()
+        await settle(budget, at: 2)
         let last = start(third, in: budget)
-        await settle()
+        await settle(budget, at: 3)
         waiting.cancel()
         #expect(await !waiting.value)
         first.end(.ok, "")
@@ -120,11 +121,49 @@ import Testing
         let check = GateCheck()
         let task = Task { @EventLoop in
             withUnsafeCurrentTask { $0?.cancel() }
-            return try? await budget.run(.process) { try await check.run() }
+            return try? await budget.run(CheckBudget.Claim(.process)) { try await check.run() }
         }
         #expect(await task.value == nil)
         #expect(check.begun == 0)
         #expect(budget.running == 0)
+    }
+
+    @Test("who is not waited for any more goes back to its place among the others")
+    func noLongerUrgent() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1))
+        let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
+        let isWanted = Mutex(true)
+        var tasks = [start(first, in: budget)]
+        await first.began(1)
+        tasks.append(start(second, in: budget))
+        await settle(budget, at: 2)
+        tasks.append(
+            Task { @EventLoop in
+                let claim = CheckBudget.Claim(.process) { isWanted.withLock { $0 } }
+                return (try? await budget.run(claim) { try await third.run() }) != nil
+            })
+        await settle(budget, at: 3)
+        isWanted.withLock { $0 = false }
+        first.end(.ok, "")
+        await second.began(1)
+        #expect(third.begun == 0)
+        second.end(.ok, "")
+        await third.began(1)
+        third.end(.ok, "")
+        for task in tasks { #expect(await task.value) }
+    }
+
+    @Test("a hundred thousand checks that wait are admitted in order")
+    func many() {
+        var queue = CheckQueue<Int>()
+        for number in 1...100_000 { #expect(queue.append(number, for: .process) == number) }
+        #expect(queue.remove(1) == 1)
+        queue.expedite(90_000)
+        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in true })?.waiter == 90_000)
+        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in true }) == nil)
+        var popped: [Int] = []
+        while let next = queue.popOrdinary(where: { _ in true }) { popped.append(next.waiter) }
+        #expect(popped == (2...100_000).filter { $0 != 90_000 })
     }
 
     @Test("a larger limit lets those in who wait")
@@ -133,7 +172,7 @@ import Testing
         let (first, second) = (GateCheck(), GateCheck())
         let tasks = [start(first, in: budget), start(second, in: budget)]
         await first.began(1)
-        await settle()
+        await settle(budget, at: 2)
         budget.limits = CheckBudget.Limits(checks: 3, processes: 3)
         await second.began(1)
         first.end(.ok, "")

@@ -11,14 +11,20 @@ final class GateCheck: Check {
         var cancelled = 0
         var running = 0
         var most = 0
+        var hasOverlapped = false
         var gate: CheckedContinuation<CheckResult, any Error>?
         var waiters: [(Int, CheckedContinuation<Void, Never>)] = []
     }
 
     private let state = Mutex(State())
     private let heedsCancelling: Bool
+    /// A check beside which this one should never run.
+    private let other: GateCheck?
 
-    init(heedsCancelling: Bool = true) { self.heedsCancelling = heedsCancelling }
+    init(heedsCancelling: Bool = true, notBeside other: GateCheck? = nil) {
+        self.heedsCancelling = heedsCancelling
+        self.other = other
+    }
 
     let resource = CheckBudget.Resource.process
 
@@ -28,12 +34,17 @@ final class GateCheck: Check {
     var cancelled: Int { state.withLock { $0.cancelled } }
     /// How many ran side by side at the most.
     var most: Int { state.withLock { $0.most } }
+    /// Whether it began while the other one ran.
+    var hasOverlapped: Bool { state.withLock { $0.hasOverlapped } }
+    private var isRunning: Bool { state.withLock { $0.running > 0 } }
 
     func run() async throws -> CheckResult {
         defer { state.withLock { $0.running -= 1 } }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { gate in
+                let overlaps = other?.isRunning == true
                 let due = state.withLock { state in
+                    state.hasOverlapped = state.hasOverlapped || overlaps
                     state.begun += 1
                     state.running += 1
                     state.most = max(state.most, state.running)

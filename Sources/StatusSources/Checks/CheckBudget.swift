@@ -27,59 +27,81 @@ public final class CheckBudget {
         }
     }
 
-    private struct Waiter {
-        let id: Int
+    /// What a check needs to run, and who waits for it.
+    @EventLoop
+    public final class Claim {
         let resource: Resource
         let isUrgent: @EventLoop () -> Bool
+        /// Its number while it waits for a slot.
+        fileprivate var number: Int?
+
+        /// A claim to a slot.
+        ///
+        /// - Parameters:
+        ///   - resource: what the check takes.
+        ///   - isUrgent: whether a caller waits for it. When that becomes true, ``CheckBudget/expedite(_:)`` must be called.
+        public init(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false }) {
+            self.resource = resource
+            self.isUrgent = isUrgent
+        }
+    }
+
+    private struct Waiter {
+        let claim: Claim
         let continuation: CheckedContinuation<Bool, Never>
     }
 
     /// The limits; those who run already go on where they become less.
     public var limits: Limits { didSet { admit() } }
     private(set) var running = 0
+    /// How many wait for a slot.
+    var waiting: Int { queue.count }
     private var runningProcesses = 0
-    private var waiters: [Waiter] = []
-    private var lastID = 0
+    private var queue = CheckQueue<Waiter>()
 
     /// A budget that nobody uses yet.
     public init(_ limits: Limits) { self.limits = limits }
 
-    /// Runs `body` when there is a place for it.
+    /// Runs `body` when there is a slot for it.
     ///
-    /// - Parameters:
-    ///   - resource: what it takes.
-    ///   - isUrgent: whether somebody waits for it; asked each time that a place becomes free.
-    ///   - body: what to run.
-    /// - Throws: what `body` throws; `CancellationError` where the task is cancelled before there is a place.
+    /// A claim is for one run at a time.
+    ///
+    /// - Throws: what `body` throws; `CancellationError` if the task is cancelled before there is a slot.
     public func run<Result: Sendable>(
-        _ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false },
-        _ body: @EventLoop @Sendable () async throws -> Result
+        _ claim: Claim, _ body: @EventLoop @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard await enter(resource, isUrgent: isUrgent) else { throw CancellationError() }
-        defer { leave(resource) }
+        guard await enter(claim) else { throw CancellationError() }
+        defer { leave(claim.resource) }
         return try await body()
     }
 
-    /// Waits for a place; returns whether there is one, which has been taken then.
-    private func enter(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool) async -> Bool {
-        lastID += 1
-        let id = lastID
-        return await withTaskCancellationHandler {
+    /// Notes that a caller waits for a check, which may be waiting for a slot already.
+    public func expedite(_ claim: Claim) {
+        guard let number = claim.number else { return }
+        queue.expedite(number)
+        admit()
+    }
+
+    /// Waits for a slot; returns whether there is one, which has been taken then.
+    private func enter(_ claim: Claim) async -> Bool {
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 // Asked here: the handler of a task that was cancelled before has run already, and found nobody.
                 guard !Task.isCancelled else { return continuation.resume(returning: false) }
-                waiters.append(
-                    Waiter(id: id, resource: resource, isUrgent: isUrgent, continuation: continuation))
+                let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
+                claim.number = number
+                if claim.isUrgent() { queue.expedite(number) }
                 admit()
             }
         } onCancel: {
-            EventLoop.perform { self.giveUp(id) }
+            EventLoop.perform { self.giveUp(claim) }
         }
     }
 
-    private func giveUp(_ id: Int) {
-        guard let index = waiters.firstIndex(where: { $0.id == id }) else { return }
-        waiters.remove(at: index).continuation.resume(returning: false)
+    private func giveUp(_ claim: Claim) {
+        guard let number = claim.number else { return }
+        claim.number = nil
+        queue.remove(number)?.continuation.resume(returning: false)
     }
 
     private func leave(_ resource: Resource) {
@@ -88,21 +110,19 @@ public final class CheckBudget {
         admit()
     }
 
-    /// Hands free places over to those who wait; nobody can come in between.
-    ///
-    /// To be called where what is urgent may have become another.
-    func admit() {
-        while let index = nextWaiter() {
-            let waiter = waiters.remove(at: index)
-            take(waiter.resource)
+    /// Hands free slots over to those who wait; nobody can come in between.
+    private func admit() {
+        while let (waiter, resource) = nextWaiter() {
+            take(resource)
+            waiter.claim.number = nil
             waiter.continuation.resume(returning: true)
         }
     }
 
-    private func nextWaiter() -> Int? {
+    private func nextWaiter() -> (waiter: Waiter, resource: Resource)? {
         guard running < limits.checks else { return nil }
-        return waiters.firstIndex { hasRoom(for: $0.resource, isUrgent: true) && $0.isUrgent() }
-            ?? waiters.firstIndex { hasRoom(for: $0.resource, isUrgent: false) }
+        return queue.popUrgent(where: { hasRoom(for: $0, isUrgent: true) }, isUrgent: { $0.claim.isUrgent() })
+            ?? queue.popOrdinary(where: { hasRoom(for: $0, isUrgent: false) })
     }
 
     private func hasRoom(for resource: Resource, isUrgent: Bool) -> Bool {

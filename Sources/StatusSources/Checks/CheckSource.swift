@@ -20,6 +20,7 @@ public final class CheckSource {
     private var isClosed = false
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
+    private lazy var claim = CheckBudget.Claim(check.resource) { [weak self] in self?.load.isWanted ?? false }
     private lazy var load = ServerLoad(of: server, monitor: monitor) { [weak self] in try await self?.loadStatus() }
 
     /// A source that loads nothing before it is run.
@@ -100,8 +101,7 @@ public final class CheckSource {
                 }
                 return try await check.run()
             }
-            outcome = .success(
-                try await budget.run(check.resource, isUrgent: { [weak load] in load?.isWanted ?? false }, work))
+            outcome = .success(try await budget.run(claim, work))
         } catch let error as CheckFailure {
             outcome = .failure(error)
         }
@@ -134,8 +134,8 @@ extension CheckSource: Source {
     public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.loadForSomebody() } }
 
     private func loadForSomebody() async {
-        // A load that waits for a place already has become urgent.
-        EventLoop.atEndOfTurn { [budget] in budget.admit() }
+        // A load that waits for a slot already becomes urgent once its caller has joined.
+        EventLoop.atEndOfTurn { [budget, claim] in budget.expedite(claim) }
         await load.refresh()
     }
 }

@@ -33,6 +33,8 @@ public final class SignalSource {
         let result = sd_event_add_signal(
             EventLoop.executor.event, &source, signal, signalCallback, Unmanaged.passUnretained(self).toOpaque())
         guard result >= 0 else { throw SystemdError(errno: -result, "cannot take signal \(signal)") }
+        // A signal does not wait until thousands of timers that are due have been served.
+        sd_event_source_set_priority(source, Int64(SD_EVENT_PRIORITY_IMPORTANT))
     }
 
     isolated deinit { cancel() }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
+
 /// The messages that wait for a receiver, as many as there is room for.
 ///
 /// A state machine: it does no I/O and takes no lock.
@@ -18,15 +20,12 @@ struct OutboxQueue<Message> {
     }
 
     private struct Entry {
-        /// Nil once it was sent or dropped: whatever it holds is released then.
-        var message: Message?
+        var message: Message
         let size: Int
     }
 
     private let capacity: Int
-    private var entries: [Entry] = []
-    /// Where the oldest entry is; those before it have been sent.
-    private var first = 0
+    private var entries: Deque<Entry> = []
     private var size = 0
     private var dropped = 0
     private var sender = Sender.idle
@@ -42,13 +41,13 @@ struct OutboxQueue<Message> {
     /// - Parameter replaces: whether it takes the place of a message that waits, which then is not sent.
     /// - Returns: whether a sender must be started.
     mutating func add(_ message: Message, size: Int, replacing replaces: (Message) -> Bool) -> Bool {
-        if let place = entries.indices.dropFirst(first).last(where: { entries[$0].message.map(replaces) == true }) {
+        if let place = entries.lastIndex(where: { replaces($0.message) }) {
             entries[place].message = message
             return false
         }
         entries.append(Entry(message: message, size: size))
         self.size += size
-        while self.size > capacity, first < entries.count - 1 {
+        while self.size > capacity, entries.count > 1 {
             removeFirst()
             dropped += 1
         }
@@ -68,14 +67,8 @@ struct OutboxQueue<Message> {
     /// Takes the oldest message; nil if there is none.
     @discardableResult
     private mutating func removeFirst() -> Message? {
-        guard first < entries.count else { return nil }
-        let message = entries[first].message.take()
-        size -= entries[first].size
-        first += 1
-        if first == entries.count || first >= 64 && first > entries.count / 2 {
-            entries.removeFirst(first)
-            first = 0
-        }
-        return message
+        guard let entry = entries.popFirst() else { return nil }
+        size -= entry.size
+        return entry.message
     }
 }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import DequeModule
+
+/// The checks that wait for a slot: those that a caller waits for before those that only the clock asked for, else in the order in which they
+/// came.
+///
+/// Each operation takes the same time however many wait.
+struct CheckQueue<Waiter> {
+    private struct Entry {
+        let resource: CheckBudget.Resource
+        let waiter: Waiter
+    }
+
+    /// The numbers of checks in order; also of some that do not wait any more, until they come to the front.
+    private typealias Lines = [CheckBudget.Resource: Deque<Int>]
+
+    private var entries: [Int: Entry] = [:]
+    private var urgent: Lines = [.process: [], .connection: []]
+    private var ordinary: Lines = [.process: [], .connection: []]
+    private var lastNumber = 0
+
+    /// How many wait.
+    var count: Int { entries.count }
+
+    /// Adds a check; returns its number.
+    mutating func append(_ waiter: Waiter, for resource: CheckBudget.Resource) -> Int {
+        lastNumber += 1
+        entries[lastNumber] = Entry(resource: resource, waiter: waiter)
+        ordinary[resource]?.append(lastNumber)
+        return lastNumber
+    }
+
+    /// Puts a check behind the urgent ones that wait, and before all others.
+    mutating func expedite(_ number: Int) {
+        guard let resource = entries[number]?.resource else { return }
+        urgent[resource]?.append(number)
+    }
+
+    /// Takes a check out; nil if it does not wait any more.
+    mutating func remove(_ number: Int) -> Waiter? { entries.removeValue(forKey: number)?.waiter }
+
+    /// Takes the next urgent check that `mayRun` and that is still urgent; nil if there is none.
+    mutating func popUrgent(
+        where mayRun: (CheckBudget.Resource) -> Bool, isUrgent: (Waiter) -> Bool
+    ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
+        for resource in [CheckBudget.Resource.process, .connection] where mayRun(resource) {
+            while let number = urgent[resource]?.popFirst() {
+                // One that nobody waits for any more keeps its place among the others.
+                guard let entry = entries[number], isUrgent(entry.waiter) else { continue }
+                entries[number] = nil
+                return (entry.waiter, resource)
+            }
+        }
+        return nil
+    }
+
+    /// Takes the next check that `mayRun`; nil if there is none.
+    mutating func popOrdinary(
+        where mayRun: (CheckBudget.Resource) -> Bool
+    ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
+        let resources = [CheckBudget.Resource.process, .connection].filter(mayRun)
+        let fronts = resources.compactMap { resource in front(of: resource).map { (number: $0, resource: resource) } }
+        guard let next = fronts.min(by: { $0.number < $1.number }), let waiter = remove(next.number) else { return nil }
+        _ = ordinary[next.resource]?.popFirst()
+        return (waiter, next.resource)
+    }
+
+    private mutating func front(of resource: CheckBudget.Resource) -> Int? {
+        while let number = ordinary[resource]?.first {
+            if entries[number] != nil { return number }
+            _ = ordinary[resource]?.popFirst()
+        }
+        return nil
+    }
+}
