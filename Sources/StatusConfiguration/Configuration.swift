@@ -29,7 +29,7 @@ public struct LimitsConfiguration: Equatable, Sendable {
     /// The longest message of a client, in bytes.
     public var message = 64 * 1024
     /// How many bytes of replies may wait for one client.
-    public var unsent = 1024 * 1024
+    public var unsent = 64 * 1024
     /// How many connections one user may have.
     public var connections = 128
     /// How many servers there may be that nobody configured.

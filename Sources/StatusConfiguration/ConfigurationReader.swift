@@ -89,7 +89,7 @@ struct ConfigurationReader {
     /// The limits' keys, and what they may be.
     private static let limits:
         [(key: String, path: any WritableKeyPath<LimitsConfiguration, Int> & Sendable, range: ClosedRange<Int>)] = [
-            ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 65_536...1 << 30),
+            ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),
             ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...65_536),
             ("checks", \.checks, 1...4096), ("processes", \.processes, 1...1024),
         ]

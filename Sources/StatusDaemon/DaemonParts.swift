@@ -98,7 +98,7 @@ final class DaemonParts {
     private func announceStart() {
         reporter.show(Report(server: try? monitor.selectedState(), isSwitch: true))
         ServiceManager.notify(.ready)
-        let count = monitor.states.count
+        let count = monitor.serverCount
         logger.log(
             .started, level: .notice,
             "statusd \(MonitorVersion.current) follows \(count) \(count == 1 ? "server" : "servers")")
@@ -133,6 +133,5 @@ extension VarlinkService.Limits {
         maximumMessageBytes = configuration.message
         maximumUnsentBytes = configuration.unsent
         maximumConnectionsPerUser = configuration.connections
-        lowWaterBytes = min(lowWaterBytes, configuration.unsent)
     }
 }

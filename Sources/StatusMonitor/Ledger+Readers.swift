@@ -45,6 +45,14 @@ extension Ledger {
         }
     }
 
+    /// The next servers of a snapshot of all that a reader has begun; nil behind the last one.
+    mutating func nextServers(_ id: Int, limit: Int) -> [ServerState]? {
+        guard let last = watches.readServers(id, in: log) else { return nil }
+        let states = states(after: last, limit: limit)
+        watches.noteServers(id, upTo: states.last?.name, at: log.latest)
+        return states.isEmpty ? nil : states
+    }
+
     private func event(at revision: Int) -> Event {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
@@ -53,7 +61,7 @@ extension Ledger {
 
     private func snapshot(for target: WatchTarget) -> Event {
         switch target {
-        case .all: Event(kind: .snapshot, cursor: cursor, servers: states)
+        case .all: Event(kind: .snapshot, cursor: cursor)
         case .server(let name): Event(kind: .snapshot, cursor: cursor, server: records[name]?.state)
         case .selected: Event(kind: .snapshot, cursor: cursor, server: selected.flatMap { records[$0]?.state })
         case .probe: Event(kind: .snapshot, cursor: cursor)

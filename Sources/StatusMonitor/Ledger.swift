@@ -67,7 +67,10 @@ struct Ledger {
 
     // MARK: Reading
 
-    var states: [ServerState] { records.indices.map { records[$0].state }.sorted { $0.name < $1.name } }
+    /// The servers behind `name`, at most `limit`, by name.
+    func states(after name: ServerName?, limit: Int) -> [ServerState] {
+        records.records(after: name, limit: limit).map(\.state)
+    }
 
     func state(of name: ServerName) throws(MonitorError) -> ServerState {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }

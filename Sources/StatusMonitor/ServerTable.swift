@@ -11,6 +11,8 @@ struct ServerTable {
 
     private var places: [ServerName: Int] = [:]
     private var chunks: [[Ledger.Record]] = []
+    /// All names, in order.
+    private var names: [ServerName] = []
 
     /// All places, in no particular order.
     var indices: Range<Int> { 0..<places.count }
@@ -28,12 +30,30 @@ struct ServerTable {
     /// The record of a server; nil if the table does not have it.
     subscript(name: ServerName) -> Ledger.Record? { places[name].map { self[$0] } }
 
+    /// The records of the servers behind `name`, at most `limit`, by name.
+    func records(after name: ServerName?, limit: Int) -> some Sequence<Ledger.Record> {
+        let start = name.map { name in firstIndex { $0 > name } } ?? 0
+        return names[start..<start + min(names.count - start, limit)].lazy.compactMap { self[$0] }
+    }
+
+    /// The index of the first name for which that holds; it must hold for all behind it, too.
+    private func firstIndex(where isBehind: (ServerName) -> Bool) -> Int {
+        var range = 0..<names.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            range = isBehind(names[middle]) ? range.lowerBound..<middle : middle + 1..<range.upperBound
+        }
+        return range.lowerBound
+    }
+
     /// Adds a record, whose name must be new; returns its place.
     @discardableResult
     mutating func insert(_ record: Ledger.Record) -> Int {
         let place = places.count
         let replaced = places.updateValue(place, forKey: record.state.name)
         precondition(replaced == nil, "two records of one name")
+        let name = record.state.name
+        names.insert(name, at: firstIndex { $0 > name })
         if place % Self.chunkSize == 0 {
             chunks.append([])
             // The first chunk grows as it is needed: most tables are small.
@@ -46,6 +66,7 @@ struct ServerTable {
     /// Removes a server's record; the last record moves to its place.
     mutating func remove(_ name: ServerName) {
         guard let place = places.removeValue(forKey: name) else { return }
+        names.remove(at: firstIndex { $0 >= name })
         let last = chunks[chunks.count - 1].removeLast()
         if chunks[chunks.count - 1].isEmpty { chunks.removeLast() }
         guard place < places.count else { return }

@@ -42,7 +42,15 @@ public final class StatusMonitor: Sendable {
     public var cursor: Cursor { ledger.withLock { $0.cursor } }
 
     /// All servers, by name.
-    public var states: [ServerState] { ledger.withLock { $0.states } }
+    public var states: [ServerState] { states(after: nil, limit: .max) }
+
+    /// The servers behind `name`, at most `limit`, by name; nil: from the first on.
+    public func states(after name: ServerName?, limit: Int) -> [ServerState] {
+        ledger.withLock { $0.states(after: name, limit: limit) }
+    }
+
+    /// How many servers there are.
+    public var serverCount: Int { ledger.withLock { $0.records.indices.count } }
 
     /// One server.
     public func state(of name: ServerName) throws(MonitorError) -> ServerState {
@@ -157,6 +165,8 @@ public final class StatusMonitor: Sendable {
     }
 
     func next(_ id: Int) -> Event? { ledger.withLock { $0.next(id) } }
+
+    func nextServers(_ id: Int, limit: Int) -> [ServerState]? { ledger.withLock { $0.nextServers(id, limit: limit) } }
 
     func unwatch(_ id: Int) { ledger.withLock { $0.unwatch(id) } }
 

@@ -21,5 +21,13 @@ public final class Watch: Sendable {
     /// The next event; nil where there is nothing to say now.
     ///
     /// Then `onEvents` is called when there is again.
+    ///
+    /// Behind a snapshot of all servers, these are read with ``nextServers(limit:)``, to the last, before the next event.
     public func next() -> Event? { monitor.next(id) }
+
+    /// The next servers of a snapshot of all, by name, as they are now; nil behind the last one.
+    ///
+    /// So a snapshot is never in memory as a whole. What happens to a server before it is read here is no event any more; what happens
+    /// to it afterwards is one behind the snapshot.
+    public func nextServers(limit: Int) -> [ServerState]? { monitor.nextServers(id, limit: limit) }
 }

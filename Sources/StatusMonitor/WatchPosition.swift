@@ -46,6 +46,10 @@ struct WatchPosition {
     /// Whether the stream begins with a gap of unknown length, its cursor being too old or of another life.
     var isLost = false
     var snapshot: SnapshotReason?
+    /// How far a snapshot of all servers has been read; nil if all that it says is behind the reader.
+    var snapshotProgress: SnapshotProgress?
+    /// Whether the servers of a snapshot may be read now.
+    var isBehindSnapshot = false
 
     /// Whether there is nothing to read now.
     var isCaughtUp: Bool { pending == 0 && snapshot == nil && !isLost }
@@ -60,7 +64,7 @@ struct WatchPosition {
         guard case .event(let kind) = entry.kind else { return target == .probe }
         if kind == .updated && !wantsUpdates { return false }
         switch target {
-        case .all: return true
+        case .all: return snapshotProgress == nil || snapshotProgress?.includes(entry, kind) == false
         case .probe: return false
         case .server(let name): return entry.snapshot?.state.name == name && kind != .selected
         case .selected: return kind == .selected || entry.isOfSelected
@@ -96,7 +100,12 @@ struct WatchPosition {
 
     /// Moves on to what the reader should read next.
     mutating func advance(in log: borrowing EventLog) -> Step {
-        if isCaughtUp { return .nothing }
+        isBehindSnapshot = false
+        if isCaughtUp {
+            // Whatever comes now is newer than all of the snapshot.
+            if snapshotProgress?.isComplete == true { snapshotProgress = nil }
+            return .nothing
+        }
         // What came before the first line is in it.
         if snapshot == .beginning { return takeSnapshot(in: log) }
         if isLost || pending > 0 && (isSuperseded || snapshot == .afterGap || isOverrun(log)) {
@@ -119,7 +128,25 @@ struct WatchPosition {
         snapshot = nil
         skipPending()
         revision = log.latest
+        snapshotProgress = nil
+        isBehindSnapshot = target == .all
         return .snapshot
+    }
+
+    /// Behind which server a snapshot goes on (nil: from the first); nil if none is being read.
+    mutating func readServers(in log: borrowing EventLog) -> ServerName?? {
+        if let snapshotProgress { return snapshotProgress.isComplete ? nil : .some(snapshotProgress.last) }
+        guard isBehindSnapshot else { return nil }
+        isBehindSnapshot = false
+        snapshotProgress = SnapshotProgress()
+        // What has happened since the snapshot began will be in it.
+        pending = countOfInterest(in: log, after: revision)
+        return .some(nil)
+    }
+
+    /// Notes how far the snapshot has been read: up to this server, or to the end.
+    mutating func noteServers(upTo last: ServerName?, at revision: Int) {
+        snapshotProgress?.note(upTo: last, at: revision)
     }
 
     /// Whether the log no longer has all that is pending.

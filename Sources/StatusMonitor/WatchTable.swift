@@ -43,6 +43,16 @@ struct WatchTable {
         positions[place].advance(in: log)
     }
 
+    /// Behind which server a reader's snapshot of all goes on (nil: from the first); nil if it reads none.
+    mutating func readServers(_ place: Int, in log: borrowing EventLog) -> ServerName?? {
+        positions[place].readServers(in: log)
+    }
+
+    /// Notes how far a reader has read a snapshot of all servers: up to this one, or to the end.
+    mutating func noteServers(_ place: Int, upTo last: ServerName?, at revision: Int) {
+        positions[place].noteServers(upTo: last, at: revision)
+    }
+
     /// Notes a new entry for the readers that want it, but those of one server, and appends those that must be woken.
     mutating func note(_ entry: LogEntry, into wakes: inout [WatchWake]) {
         if entry.kind == .probe { return note(entry, for: ofProbe, into: &wakes) }

@@ -49,6 +49,7 @@ extension Watch {
     func lines() -> [String] {
         var lines: [String] = []
         while let event = next() {
+            while nextServers(limit: 100) != nil {}
             if let missed = event.missed {
                 lines.append("\(event.kind) \(missed)")
             } else {

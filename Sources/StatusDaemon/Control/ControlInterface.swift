@@ -61,8 +61,15 @@ final class ControlInterface: VarlinkInterface {
 
     private func list(_ call: VarlinkCall) throws {
         _ = try call.parameters(NoParameters.self)
-        let states = monitor.states
-        call.reply { $0.member("servers", states) }
+        var last: ServerName?
+        call.reply(inPieces: { [monitor] writer in
+            if last == nil { writer.beginArray("servers") }
+            let states = monitor.states(after: last, limit: EventStream.serversPerPiece)
+            for state in states { writer.value(state) }
+            last = states.last?.name
+            if last == nil { writer.endArray() }
+            return last != nil
+        })
     }
 
     private func describe(_ call: VarlinkCall) throws {

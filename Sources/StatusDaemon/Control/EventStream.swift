@@ -8,6 +8,9 @@ import Varlink
 /// One client that watches: a reader of the log on one side, a Varlink stream on the other, until that is closed.
 @EventLoop
 final class EventStream {
+    /// How many servers are written at one go, so that a long list does not go far beyond what there is room for.
+    static let serversPerPiece = 8
+
     private let monitor: StatusMonitor
     private let encoder: EventEncoder
     private var stream: VarlinkStream?
@@ -30,7 +33,7 @@ final class EventStream {
         }
         // They hold one another until the stream is closed.
         stream = call.stream { writer in
-            self.produce(from: watch, &writer)
+            self.produce(target, from: watch, &writer)
         } onClose: {
             self.stream = nil
             onClose()
@@ -57,10 +60,35 @@ final class EventStream {
         wasBusy = false
     }
 
-    private func produce(from watch: Watch, _ writer: inout JSONWriter) -> Bool {
+    /// Writes a snapshot of all servers as the member `event`.
+    private func snapshot(_ event: Event, from watch: Watch) -> @EventLoop (inout JSONWriter) -> Bool {
+        var hasBegun = false
+        return { writer in
+            if !hasBegun {
+                hasBegun = true
+                writer.beginObject("event")
+                writer.member("kind", event.kind)
+                writer.member("cursor", event.cursor)
+                writer.beginArray("servers")
+            }
+            guard let servers = watch.nextServers(limit: Self.serversPerPiece) else {
+                writer.endArray()
+                writer.endObject()
+                return false
+            }
+            for server in servers { writer.value(server) }
+            return true
+        }
+    }
+
+    private func produce(_ target: WatchTarget, from watch: Watch, _ writer: inout JSONWriter) -> Bool {
         if let event = watch.next() {
             wasBusy = true
             isAliveDue = false
+            if event.kind == .snapshot, target == .all {
+                stream?.writeInPieces(snapshot(event, from: watch))
+                return false
+            }
             encoder.write(event, to: &writer)
             return true
         }

@@ -90,7 +90,9 @@ final class JournalReporter {
             if let server = event.server { writeRemoval(server) }
         case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
         case .snapshot:
-            for server in event.servers ?? [] { account(of: server.name).lastText = server.headline }
+            while let servers = watch?.nextServers(limit: 256) {
+                for server in servers { account(of: server.name).lastText = server.headline }
+            }
         case .updated, .refreshing, .refreshed, .alive: break
         }
     }

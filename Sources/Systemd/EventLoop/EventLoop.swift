@@ -66,6 +66,13 @@ public actor EventLoop {
         executor.endOfTurn.append { assumeIsolated(body) }
     }
 
+    /// Runs `body` when the loop has looked for what else there is to do, and has done some of that.
+    ///
+    /// For whoever has used up its share of a turn (``TurnShare``).
+    @EventLoop public static func atNextTurn(_ body: @escaping @EventLoop () -> Void) {
+        executor.nextTurn.append { assumeIsolated(body) }
+    }
+
     /// Says that the caller is on the loop's thread, as C callbacks of the loop are; stops the process where it is not.
     public nonisolated static func assumeIsolated<Result: Sendable>(
         _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line

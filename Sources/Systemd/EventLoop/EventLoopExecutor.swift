@@ -36,6 +36,14 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     let pollSet = PollSet()
     /// What ``EventLoop/atEndOfTurn(_:)`` collected; on the thread only.
     var endOfTurn: [() -> Void] = []
+    /// What ``EventLoop/atNextTurn(_:)`` collected; on the thread only.
+    var nextTurn: [() -> Void] = []
+    /// What each of those that have something to do may take of this turn; on the thread only.
+    private(set) var share = EventLoopExecutor.turn
+
+    /// How long a turn should last if there is much to do; a client may have to wait for several.
+    private static let turn = Duration.milliseconds(1)
+
     /// Whether sd-event must look at its sources before the loop waits; on the thread only.
     private var mustPrepare = true
     /// The number of buses attached to sd-event, which change their sources at any time; on the thread only.
@@ -110,13 +118,22 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
             let hasDispatched = (mustPrepare || attachedBuses > 0) && dispatchSDEvent()
             let mayWait = inbox.withLock { inbox in
-                inbox.isAsleep = inbox.jobs.isEmpty && !hasDispatched
+                inbox.isAsleep = inbox.jobs.isEmpty && !hasDispatched && nextTurn.isEmpty
                 return inbox.isAsleep
             }
             if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
             if mayWait { inbox.withLock { $0.isAsleep = false } }
+            share = Self.turn / max(1, pollSet.readyCount + nextTurn.count)
             pollSet.dispatch(wakeUp: wakeUp)
+            runNextTurn()
         }
+    }
+
+    private func runNextTurn() {
+        guard !nextTurn.isEmpty else { return }
+        let bodies = nextTurn
+        nextTurn.removeAll(keepingCapacity: true)
+        for body in bodies { body() }
     }
 
     /// Has sd-event look at its sources and dispatch one that is due; returns whether there was one.

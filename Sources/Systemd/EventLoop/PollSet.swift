@@ -28,7 +28,8 @@ final class PollSet {
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
     private var ready = [epoll_event](repeating: epoll_event(), count: batch)
-    private var readyCount = 0
+    /// How many descriptors were ready when the kernel was asked last.
+    private(set) var readyCount = 0
 
     init() {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))

@@ -91,6 +91,26 @@ public struct JSONWriter: ~Copyable {
         value.write(to: &self)
     }
 
+    /// Begins a member whose value is an object; its members come next, then ``endObject()``.
+    ///
+    /// For what is written piece by piece. What is written at one go has ``member(_:_:)`` with a closure.
+    public mutating func beginObject(_ name: StaticString) {
+        self.name(name)
+        open(UInt8(ascii: "{"))
+    }
+
+    /// Ends the object that was begun last.
+    public mutating func endObject() { close(UInt8(ascii: "}")) }
+
+    /// Begins a member whose value is an array; its values come next, then ``endArray()``.
+    public mutating func beginArray(_ name: StaticString) {
+        self.name(name)
+        open(UInt8(ascii: "["))
+    }
+
+    /// Ends the array that was begun last.
+    public mutating func endArray() { close(UInt8(ascii: "]")) }
+
     /// Writes a member whose name is known only now.
     @inlinable
     @inline(__always)

@@ -20,6 +20,11 @@ final class ServerConnection {
     private var expected: ExpectedEnvelope?
     /// A call that was answered at once and that its handler let go of, to be used again for the next one.
     private var spareCall: VarlinkCall?
+    /// The answer that is being written piece by piece.
+    private var pieces: MessageInPieces?
+    private var isWriteScheduled = false
+    /// Whether there are calls that were left to the next turn.
+    private var isContinuing = false
     /// Whether a call is being answered; the next one waits.
     private var isBusy = false
     /// That call, once its handler has returned.
@@ -60,10 +65,15 @@ final class ServerConnection {
             stream.pump()
             // A slow reader's stream goes on from where its output is sent.
             if !stream.isHungry { abandonCall() }
-        } else {
+        } else if pieces == nil {
             abandonCall()
         }
         updateInterest()
+    }
+
+    /// Goes on with a stream that was hungry.
+    func goOn(with stream: VarlinkStream) {
+        if service.isStopping { drain() } else { stream.pump() }
     }
 
     // MARK: What a call reports
@@ -71,6 +81,43 @@ final class ServerConnection {
     /// The call is answered by a stream.
     func open(_ stream: VarlinkStream) {
         self.stream = stream
+    }
+
+    /// The call is answered by a message in pieces.
+    func write(_ message: MessageInPieces) {
+        guard mayReply else { return callEnded() }
+        pieces = message
+        EventLoop.atEndOfTurn {
+            self.writePieces()
+            self.updateInterest()
+        }
+    }
+
+    /// Goes on with the answer in pieces, as far as the client takes it and the connection's share of the turn lasts.
+    private func writePieces() {
+        let share = TurnShare()
+        while transport.isOpen, var message = pieces.take() {
+            let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
+            if hasMore { pieces = message }
+            transport.flush()
+            if !hasMore { return callEnded() }
+            if transport.output.count > 0 { return }
+            if share.isUsedUp { return writeNextTurn() }
+        }
+    }
+
+    private func writeNextTurn() {
+        isWriteScheduled = true
+        EventLoop.atNextTurn {
+            self.isWriteScheduled = false
+            self.writePieces()
+            self.updateInterest()
+        }
+    }
+
+    /// Whether the answer in pieces or the stream waits for room.
+    private var isHungry: Bool {
+        if let stream { stream.isHungry && !stream.isPumpScheduled } else { pieces != nil && !isWriteScheduled }
     }
 
     /// The call has been answered to its end.
@@ -91,7 +138,7 @@ final class ServerConnection {
 
     /// Nobody can answer the call any more.
     func callWasForgotten(_ method: String, isOneway: Bool) {
-        guard isBusy, waitingCall == nil else { return }
+        guard isBusy, pieces == nil, waitingCall == nil else { return }
         if isOneway { return callEnded() }
         // A service that ends cancels what is performed, which then has nothing to say.
         if !service.isStopping { service.logger.error("a call was never answered", metadata: ["method": "\(method)"]) }
@@ -106,8 +153,9 @@ final class ServerConnection {
     private func ready(_ events: IOSource.Events) {
         if events.contains(.hangUp) || events.contains(.error) { depart() }
         if events.contains(.readable), mayRead { read() }
+        if isHungry { writePieces() }
         handleMessages()
-        if let stream, stream.isHungry { service.isStopping ? drain() : stream.pump() }
+        if let stream, isHungry { goOn(with: stream) }
         updateInterest()
     }
 
@@ -123,8 +171,7 @@ final class ServerConnection {
         guard !hasDeparted else { return }
         hasDeparted = true
         transport.dropOutput()
-        // Nobody waits for a oneway call, so nobody's leaving ends it.
-        if isBusy, waitingCall?.isOneway != true { abandonCall() }
+        abandonCall()
     }
 
     private func abandonCall() {
@@ -132,6 +179,7 @@ final class ServerConnection {
         let stream = stream
         isBusy = false
         waitingCall = nil
+        pieces = nil
         self.stream = nil
         stream?.close()
         call?.abandon()
@@ -142,30 +190,44 @@ final class ServerConnection {
             && transport.output.count < service.limits.maximumUnsentBytes
     }
 
-    private var mayRead: Bool { mayHandle && !inputEnded }
+    private var mayRead: Bool { mayHandle && !inputEnded && !isContinuing }
 
     /// Says what the loop is to watch the socket for, or closes it when there is nothing left to do.
     func updateInterest() {
         guard transport.isOpen else { return }
-        if inputEnded || service.isStopping, !isBusy, transport.output.count == 0 { return close() }
+        if inputEnded || service.isStopping, !isBusy, !isContinuing, transport.output.count == 0 { return close() }
         var interest: Transport.Interest = mayRead ? .input : hasDeparted ? [] : .hangUp
-        if let stream, stream.isHungry { interest.insert(.room) }
+        if isHungry { interest.insert(.room) }
         transport.interest = interest
     }
 
     // MARK: Handling
 
-    /// Handles whole messages as long as each is answered at once.
+    /// Handles whole messages as long as each is answered at once and the connection's share of the turn lasts.
     private func handleMessages() {
-        guard !isHandling else { return }
+        guard !isHandling, !isContinuing else { return }
         isHandling = true
         defer { isHandling = false }
         let limit = service.limits.maximumMessageBytes
+        let share = TurnShare()
+        var handled = 0
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuse("longer than \(limit) bytes") }
             handle(message)
+            handled += 1
+            // Most calls take few microseconds, so the clock is not asked after each.
+            if handled % 4 == 0, share.isUsedUp { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuse("longer than \(limit) bytes") }
+    }
+
+    private func continueNextTurn() {
+        isContinuing = true
+        EventLoop.atNextTurn {
+            self.isContinuing = false
+            self.handleMessages()
+            self.updateInterest()
+        }
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {
@@ -189,7 +251,7 @@ final class ServerConnection {
             return
         }
         waitingCall = call
-        if hasDeparted, !call.isOneway { abandonCall() }
+        if hasDeparted { abandonCall() }
     }
 
     private func nextCall(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) -> VarlinkCall {

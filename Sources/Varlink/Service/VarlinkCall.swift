@@ -115,6 +115,15 @@ public final class VarlinkCall {
         connection.callEnded()
     }
 
+    /// Answers with a reply that may be long: it is written piece by piece, as the client takes it.
+    ///
+    /// - Parameter body: writes the next members of the reply's parameters, or a part of one, and returns whether there is more. It is not
+    ///   called if nobody hears the answer.
+    public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
+        guard end() else { return }
+        if isOneway { connection.callEnded() } else { connection.write(MessageInPieces(continues: false, body)) }
+    }
+
     /// Answers with an error.
     public func fail(_ error: VarlinkError) {
         guard end() else { return }
@@ -132,8 +141,7 @@ public final class VarlinkCall {
 
     /// Answers later: `body` runs on the loop as a child task of the service's.
     ///
-    /// It is cancelled when the client leaves (unless the call is oneway: then nobody waits for it) and when the
-    /// service ends.
+    /// It is cancelled when the client leaves and when the service ends.
     ///
     /// The connection's next call waits until this one is answered. A body that ends without an answer ends the connection.
     public func perform(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) {

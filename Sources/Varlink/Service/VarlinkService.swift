@@ -12,10 +12,9 @@ public final class VarlinkService {
         ///
         /// A longer one ends the connection.
         public var maximumMessageBytes = 64 * 1024
-        /// While more than this many bytes wait for a client, its calls are not handled and not read.
-        public var maximumUnsentBytes = 1024 * 1024
-        /// While more than this many bytes wait for a client, its stream is not asked for more.
-        public var lowWaterBytes = 64 * 1024
+        /// While more than this many bytes wait for a client, its calls are not read and not handled, its stream is not asked for more, and its
+        /// long answers are not written.
+        public var maximumUnsentBytes = 64 * 1024
         /// How many connections one user may have.
         ///
         /// One too many is closed at once.

@@ -10,19 +10,17 @@ public final class VarlinkStream {
         case error(VarlinkError)
     }
 
-    /// How many times one pump fills the output before the loop turns to other work.
-    ///
-    /// With the low-water mark of 64 KiB this is 1 MiB, which a fast reader can take without keeping others waiting for long.
-    private static let fillsPerPump = 16
-
     private let call: VarlinkCall
     /// Until the stream is closed.
     private var connection: ServerConnection?
     private var produce: (@EventLoop (inout JSONWriter) -> Bool)?
     private var onClose: (@EventLoop () -> Void)?
+    /// The reply that is being written piece by piece.
+    private var pieces: MessageInPieces?
     /// What the last reply will be.
     private var ending: Ending?
-    private var isPumpScheduled = false
+    /// Whether it will be pumped without anybody's doing.
+    private(set) var isPumpScheduled = false
     private var isProducing = false
     /// Whether there may be something to write that there was no room for.
     private(set) var isHungry = false
@@ -55,13 +53,38 @@ public final class VarlinkStream {
     public func pump() {
         isPumpScheduled = false
         guard let connection, produce != nil, !isProducing else { return }
-        var fills = 0
-        repeat {
+        isHungry = fill(connection)
+        connection.transport.flush()
+        if isHungry { fillAgain(connection) }
+        connection.updateInterest()
+    }
+
+    /// Goes on for as long as the client reads as fast as it is written to, and the stream's share of the turn lasts.
+    private func fillAgain(_ connection: ServerConnection) {
+        let share = TurnShare()
+        while isHungry, connection.transport.output.count == 0 {
+            // Not when there is room: the kernel reports that only once three quarters of the socket are free again.
+            if share.isUsedUp { return pumpNextTurn() }
             isHungry = fill(connection)
             connection.transport.flush()
-            fills += 1
-        } while isHungry && connection.transport.output.count == 0 && fills < Self.fillsPerPump
-        connection.updateInterest()
+        }
+    }
+
+    private func pumpNextTurn() {
+        isPumpScheduled = true
+        EventLoop.atNextTurn {
+            self.isPumpScheduled = false
+            self.connection?.goOn(with: self)
+        }
+    }
+
+    /// Writes the next reply piece by piece; to be called by the producer, which then returns false.
+    ///
+    /// - Parameter body: writes the next members of the reply's parameters, or a part of one, and returns whether there is more. It is called
+    ///   when there is room.
+    public func writeInPieces(_ body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
+        precondition(isProducing && pieces == nil, "a reply in pieces is begun by the producer")
+        pieces = MessageInPieces(continues: true, body)
     }
 
     /// Ends the stream: what there still is to be written comes first, then one last reply, whose parameters `body` writes.
@@ -75,23 +98,36 @@ public final class VarlinkStream {
     public func fail(_ error: VarlinkError) {
         guard produce != nil else { return }
         ending = .error(error)
-        if !isProducing { end() }
+        if !isProducing, pieces == nil { end() }
     }
 
-    /// Writes replies up to the low-water mark; returns whether there may be more.
+    /// Writes replies up to the bound; returns whether there may be more.
     private func fill(_ connection: ServerConnection) -> Bool {
         guard let produce, connection.mayReply else { return false }
         isProducing = true
-        let mayHaveMore = connection.transport.writeMessages(upTo: connection.service.limits.lowWaterBytes) { writer in
-            if case .error = ending { return false }
-            var isWritten = false
-            writer.member("parameters") { isWritten = produce(&$0) }
-            writer.member("continues", true)
-            return isWritten
-        }
-        isProducing = false
-        if !mayHaveMore { end() }
-        return mayHaveMore
+        defer { isProducing = false }
+        let limit = connection.service.limits.maximumUnsentBytes
+        repeat {
+            if pieces != nil, writePieces(to: connection.transport, upTo: limit) { return true }
+            let mayHaveMore = connection.transport.writeMessages(upTo: limit) { writer in
+                if case .error = ending { return false }
+                var isWritten = false
+                writer.member("parameters") { isWritten = produce(&$0) }
+                writer.member("continues", true)
+                return isWritten
+            }
+            if mayHaveMore { return true }
+        } while pieces != nil
+        end()
+        return false
+    }
+
+    /// Goes on with the reply in pieces; returns whether there is more of it.
+    private func writePieces(to transport: Transport, upTo limit: Int) -> Bool {
+        guard var message = pieces.take() else { return false }
+        let hasMore = transport.write(&message, upTo: limit, within: TurnShare())
+        if hasMore { pieces = message }
+        return hasMore
     }
 
     /// Writes the last reply where there is one.
@@ -108,6 +144,7 @@ public final class VarlinkStream {
     func close() {
         let onClose = onClose
         produce = nil
+        pieces = nil
         connection = nil
         isHungry = false
         self.onClose = nil

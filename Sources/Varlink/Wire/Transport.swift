@@ -119,6 +119,18 @@ final class Transport {
         } ?? false
     }
 
+    /// Appends pieces of a message until it is complete, `limit` bytes wait, or the share of the turn is used up; returns whether there is more.
+    ///
+    /// To ``flush()`` them is the caller's business.
+    func write(_ message: inout MessageInPieces, upTo limit: Int, within share: TurnShare) -> Bool {
+        withWriter { writer in
+            repeat {
+                guard message.write(to: &writer) else { return false }
+            } while writer.output.count < limit && !share.isUsedUp
+            return true
+        } ?? false
+    }
+
     /// Has `body` write behind the output; nil where the peer takes nothing any more.
     private func withWriter(_ body: (inout JSONWriter) -> Bool) -> Bool? {
         guard isOpen, !isDeaf else { return nil }

@@ -22,7 +22,9 @@ final class TestInterface: VarlinkInterface {
         method Forget() -> ()
         # Answers with so many bytes.
         method Fill(count: int) -> (text: string)
-        # Counts up to count; without count for ever.
+        # Answers with so many numbers, piece by piece.
+        method List(count: int, size: ?int) -> (numbers: []string)
+        # Counts up to count; without count for ever; with size 0 each tenth reply is one in pieces.
         method Count(count: ?int, size: ?int) -> (number: int)
         # Is described, and not there.
         method Missing() -> ()
@@ -67,6 +69,7 @@ final class TestInterface: VarlinkInterface {
             case "Fill":
                 let count = try call.parameters(CountParameters.self).count ?? 0
                 call.reply { $0.member("text", String(repeating: "x", count: count)) }
+            case "List": try list(call)
             case "Count": try count(call)
             default: call.failNotImplemented()
             }
@@ -90,14 +93,40 @@ final class TestInterface: VarlinkInterface {
         }
     }
 
+    private func list(_ call: VarlinkCall) throws(VarlinkError) {
+        let parameters = try call.parameters(CountParameters.self)
+        call.reply(inPieces: pieces(parameters.count ?? 0, parameters.size ?? 0))
+    }
+
+    /// Writes so many texts of `size` bytes, one with each piece, then their number.
+    private func pieces(_ count: Int, _ size: Int) -> @EventLoop (inout JSONWriter) -> Bool {
+        var written = 0
+        return { [self] writer in
+            if written == 0 { writer.beginArray("numbers") }
+            if written < count {
+                written += 1
+                produced += 1
+                writer.value(String(repeating: "x", count: size))
+                return true
+            }
+            writer.endArray()
+            writer.member("count", count)
+            return false
+        }
+    }
+
     private func count(_ call: VarlinkCall) throws(VarlinkError) {
         let parameters = try call.parameters(CountParameters.self)
         guard call.wantsMore else { throw .expectedMore }
         var number = 0
-        let padding = parameters.size.map { String(repeating: "x", count: $0) }
+        let padding = parameters.size.flatMap { $0 > 0 ? String(repeating: "x", count: $0) : nil }
         let stream = call.stream { [self] writer in
             if let count = parameters.count, number >= count { return false }
             number += 1
+            if number % 10 == 0, parameters.size == 0 {
+                self.stream?.writeInPieces(pieces(number, 1))
+                return false
+            }
             produced += 1
             writer.member("number", number)
             writer.member("padding", padding)

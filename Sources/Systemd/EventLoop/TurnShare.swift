@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// The time that one client, or whatever else has something to do, may take of a turn of the loop.
+///
+/// A turn lasts a millisecond, if there is so much to do; the more have something to do, the smaller is the share of each.
+public struct TurnShare: Sendable {
+    private let end: UInt64
+
+    /// A share of this turn, from now on.
+    @EventLoop public init() {
+        end = Self.now + EventLoop.executor.share.nanoseconds
+    }
+
+    /// Whether it is time to leave the rest to the next turn (``EventLoop/atNextTurn(_:)``).
+    public var isUsedUp: Bool { Self.now >= end }
+
+    private static var now: UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds of a time of less than a second.
+    fileprivate var nanoseconds: UInt64 { UInt64(components.attoseconds / 1_000_000_000) }
+}

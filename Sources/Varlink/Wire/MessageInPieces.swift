@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Systemd
+
+/// A reply that is written piece by piece, as its client takes it, so that all of it is never in memory.
+struct MessageInPieces {
+    private let continues: Bool
+    private let writePiece: @EventLoop (inout JSONWriter) -> Bool
+    private var hasBegun = false
+    private var needsComma = false
+
+    /// A reply.
+    ///
+    /// - Parameters:
+    ///   - continues: whether other replies to the same call follow.
+    ///   - writePiece: writes the next members of the parameters, or the next part of one; returns whether there is more.
+    init(continues: Bool, _ writePiece: @escaping @EventLoop (inout JSONWriter) -> Bool) {
+        self.continues = continues
+        self.writePiece = writePiece
+    }
+
+    /// Writes the next piece, and behind the last one the NUL that ends the message; returns whether there is more.
+    @EventLoop
+    mutating func write(to writer: inout JSONWriter) -> Bool {
+        if hasBegun { writer.needsComma = needsComma } else { begin(&writer) }
+        let hasMore = writePiece(&writer)
+        if !hasMore { end(&writer) }
+        needsComma = writer.needsComma
+        return hasMore
+    }
+
+    private mutating func begin(_ writer: inout JSONWriter) {
+        hasBegun = true
+        writer.needsComma = false
+        writer.open(UInt8(ascii: "{"))
+        writer.beginObject("parameters")
+    }
+
+    private func end(_ writer: inout JSONWriter) {
+        writer.endObject()
+        if continues { writer.member("continues", true) }
+        writer.endObject()
+        writer.output.append(0)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Testing
+
+@testable import StatusMonitor
+
+@Suite("Snapshots of all servers") struct SnapshotTests {
+    private let fixture = MonitorFixture(servers: ["a", "b", "d", "e", "f", "g"], capacities: 16...16)
+
+    /// Begins a snapshot and reads its first servers.
+    private func begin(_ watch: Watch, _ count: Int) -> [String] {
+        #expect(watch.next()?.kind == .snapshot)
+        return read(watch, count)
+    }
+
+    private func read(_ watch: Watch, _ count: Int) -> [String] {
+        (watch.nextServers(limit: count) ?? []).map { "\($0.name) \($0.headline)" }
+    }
+
+    @Test("what happens while one is read is in it, or is an event behind it, and never both")
+    func pieces() throws {
+        let watch = try fixture.watch(.all)
+        #expect(begin(watch, 3) == ["a no status yet", "b no status yet", "d no status yet"])
+        try fixture.post("read already", to: "b")
+        try fixture.post("not read yet", to: "e")
+        fixture.monitor.add(ServerDefinition(name: name("c"), source: "push"))
+        fixture.monitor.add(ServerDefinition(name: name("h"), source: "push"))
+        try fixture.monitor.remove(name("a"))
+        try fixture.monitor.remove(name("f"))
+        #expect(read(watch, 2) == ["e not read yet", "g no status yet"])
+        try fixture.post("again", to: "e")
+        try fixture.monitor.select(name("h"))
+        #expect(read(watch, 2) == ["h no status yet"])
+        #expect(watch.nextServers(limit: 2) == nil)
+        #expect(watch.nextServers(limit: 2) == nil)
+        fixture.monitor.add(ServerDefinition(name: name("i"), source: "push"))
+        #expect(
+            watch.lines() == [
+                "changed b read already", "added c no status yet", "removed a no status yet", "changed e again",
+                "selected h no status yet", "added i no status yet",
+            ])
+    }
+
+    @Test("one that is read while much happens to servers that are not read yet is followed by no gap")
+    func noFalseGap() throws {
+        let watch = try fixture.watch(.all)
+        _ = begin(watch, 1)
+        for number in 0..<100 { try fixture.post("\(number)", to: "g") }
+        #expect(read(watch, 100).last == "g 99")
+        #expect(watch.nextServers(limit: 1) == nil)
+        try fixture.post("100", to: "g")
+        #expect(watch.lines() == ["changed g 100"])
+    }
+
+    @Test(
+        "one that is read while too much happens to servers that were read is followed by a gap with the exact number")
+    func gap() throws {
+        let watch = try fixture.watch(.all)
+        _ = begin(watch, 1)
+        for number in 0..<100 {
+            try fixture.post("\(number)", to: "a")
+            try fixture.post("\(number)", to: "g")
+        }
+        while watch.nextServers(limit: 2) != nil {}
+        #expect(watch.lines() == ["gap 100", "snapshot -"])
+    }
+
+    @Test("an empty one ends at once")
+    func empty() throws {
+        let fixture = MonitorFixture(servers: [])
+        let watch = try fixture.watch(.all)
+        #expect(begin(watch, 1) == [])
+        fixture.monitor.add(ServerDefinition(name: name("a"), source: "push"))
+        #expect(watch.lines() == ["added a no status yet"])
+    }
+}

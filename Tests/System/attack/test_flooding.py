@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invariants 15 to 17: what clients cause in great numbers costs others little, and the daemon a bounded amount of memory."""
+
+import socket
+import time
+
+from harness.attacker import Attacker
+from harness.bystander import Bystander
+from harness.daemon import Daemon
+from harness.runner import test
+
+from .test_freezing import DURATION, control_socket, stop_and_time
+
+INTERFACE = "org.statusd.monitor"
+LIST = b'{"method":"org.statusd.monitor.List"}\0'
+WATCH = b'{"method":"org.statusd.monitor.Watch","parameters":{"all":true},"more":true}\0'
+DESCRIBE = b'{"method":"org.statusd.monitor.Describe","parameters":{"server":"server7"}}\0'
+SERVERS = 4000
+
+
+def fill(daemon):
+    """Posts long texts of many servers: several megabytes in all."""
+    with daemon.connect() as connection:
+        for number in range(SERVERS):
+            connection.send("Post", {"server": f"server{number}", "text": f"{number} " + "x" * 1000})
+            if number % 100 == 99:
+                for _ in range(100):
+                    connection.receive()
+
+
+def flood(attack, act, duration=DURATION):
+    """Runs `act(daemon)` as an attacker beside a well-behaved client of a daemon with many servers; returns the daemon's growth in MB."""
+    with Daemon("accept: any\n") as daemon:
+        fill(daemon)
+        with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
+            attacker.wait()
+            time.sleep(duration)
+            before = bystander.before[0]
+            grown = (daemon.resident() - before) / 1024
+            bystander.finish(attack)
+            stop_and_time(daemon)
+    return grown
+
+
+def send_what_fits(connection, data):
+    """Sends without waiting for a reader; returns how much was sent."""
+    try:
+        return connection.send(data, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return 0
+    except (BrokenPipeError, ConnectionResetError):
+        return -1
+
+
+def drain(connection):
+    """Reads what is there."""
+    try:
+        while connection.recv(1 << 20, socket.MSG_DONTWAIT):
+            pass
+    except (BlockingIOError, ConnectionResetError):
+        pass
+
+
+@test("a hundred clients that ask for everything and do not read cost a bounded amount of memory", limit=120)
+def unread_answers():
+    def attack(daemon):
+        kept = [control_socket(daemon.socket) for _ in range(120)]
+        for number, connection in enumerate(kept):
+            send_what_fits(connection, WATCH if number % 2 else LIST * 1000)
+        return kept
+
+    grown = flood("clients that do not read", attack)
+    assert grown < 32, f"the daemon grew by {grown:.0f} MB"
+
+
+@test("clients that ask for everything and leave cost no time", limit=120)
+def departed():
+    def attack(daemon):
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for _ in range(8):
+                with control_socket(daemon.socket) as connection:
+                    send_what_fits(connection, LIST * 5000)
+
+    flood("clients that ask and leave", attack, duration=0)
+
+
+@test("clients that ask for everything, and read it, do not keep others waiting", limit=120)
+def read_answers():
+    def attack(daemon):
+        connections = [control_socket(daemon.socket) for _ in range(64)]
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for connection in connections:
+                send_what_fits(connection, LIST)
+                drain(connection)
+
+    flood("clients that read everything again and again", attack, duration=0)
+
+
+@test("floods of small calls do not keep others waiting", limit=120)
+def small_calls():
+    def attack(daemon):
+        connections = [control_socket(daemon.socket) for _ in range(100)]
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for connection in connections:
+                send_what_fits(connection, DESCRIBE * 1000)
+            for connection in connections:
+                drain(connection)
+
+    flood("floods of small calls", attack, duration=0)
+
+
+@test("clients that connect and leave, again and again, do not keep others waiting", limit=120)
+def connecting():
+    def attack(daemon):
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for connection in [control_socket(daemon.socket) for _ in range(100)]:
+                connection.close()
+
+    flood("clients that connect and leave", attack, duration=0)
+
+
+@test("streams that begin behind old cursors, again and again, do not keep others waiting", limit=120)
+def resuming():
+    def attack(daemon):
+        with daemon.connect() as connection:
+            cursor = next(connection.watch())["cursor"]
+        cursor["revision"] = max(0, cursor["revision"] - 4000)
+        call = b'{"method":"%s.Watch","parameters":{"server":"server7","since":{"epoch":"%s","revision":%d}},"more":true}\0' % (
+            INTERFACE.encode(), cursor["epoch"].encode(), cursor["revision"])
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for _ in range(50):
+                with control_socket(daemon.socket) as connection:
+                    send_what_fits(connection, call)
+
+    flood("streams that begin behind old cursors", attack, duration=0)
