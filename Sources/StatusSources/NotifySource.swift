@@ -14,6 +14,9 @@ public import Systemd
 /// `BARRIER=1` that is the answer, since by then all that came before it has been posted.
 @EventLoop
 public final class NotifySource {
+    /// How many are open.
+    public private(set) static var count = 0
+
     private let monitor: StatusMonitor
     private let server: ServerName
     /// The directory of the socket, whose name is the server's; of many servers it is one.
@@ -33,11 +36,13 @@ public final class NotifySource {
         socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, for: access)) { [unowned self] in
             receive($0)
         }
+        Self.count += 1
     }
 
     /// Closes the socket and removes its path.
     public func close() {
         guard socket != nil else { return }
+        Self.count -= 1
         socket?.cancel()
         socket = nil
         unlink(path)

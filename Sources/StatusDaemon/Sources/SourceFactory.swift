@@ -18,6 +18,8 @@ final class SourceFactory {
     private let runner: SourceRunner
     private let units: UnitBus
     private var client: HTTPClient?
+    /// How many notify sockets there may be: the other descriptors are for clients, checks and what the daemon itself needs.
+    private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
     private var accounts = Accounts()
 
@@ -73,6 +75,11 @@ final class SourceFactory {
 
     /// Opens the notify socket of a server; `users` are those who may send beside the usual ones.
     func openNotifySocket(of name: ServerName, for users: [String] = []) throws(SourceProblem) -> NotifySource {
+        guard NotifySource.count < notifySocketLimit else {
+            throw SourceProblem(
+                "there are \(notifySocketLimit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
+            )
+        }
         let numbers = try users.map { user throws(SourceProblem) in
             guard let number = accounts.user(user) else {
                 throw SourceProblem("there is no user “\(VisibleText.escape(user))”")

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Logging
 import Systemd
 
 /// Accepts the connections of one listening socket.
 @EventLoop
 final class Acceptor {
     private let listener: OwnedDescriptor
-    private let logger: Logger
+    private let failures: LogLimiter
     private let onConnection: @EventLoop (OwnedDescriptor) -> Void
     private var source: IOSource?
     private var timer: TimerSource?
-    /// Whether it was said already that there are no descriptors left.
-    private var isExhausted = false
 
     /// So that a flood of clients does not starve those who are there, and those who have left already are noticed before they count as
     /// too many: the loop serves 64 descriptors in a round, of which this is one.
@@ -21,10 +18,10 @@ final class Acceptor {
     private static let pause = Duration.milliseconds(100)
 
     init(
-        _ listener: OwnedDescriptor, logger: Logger, onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
+        _ listener: OwnedDescriptor, failures: LogLimiter, onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
     ) throws(SystemdError) {
         self.listener = listener
-        self.logger = logger
+        self.failures = failures
         self.onConnection = onConnection
         source = try IOSource(descriptor: listener.rawValue, events: .readable) { [weak self] _ in self?.accept() }
         timer = try TimerSource { [weak self] in self?.source?.events = .readable }
@@ -41,13 +38,9 @@ final class Acceptor {
         for _ in 0..<Self.connectionsPerWake {
             do throws(SystemdError) {
                 guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }
-                isExhausted = false
                 onConnection(descriptor)
             } catch {
-                if !isExhausted {
-                    logger.warning("cannot accept connections for now", metadata: ["reason": "\(error)"])
-                }
-                isExhausted = true
+                failures.log("cannot accept connections for now: \(error)", about: error.message)
                 source?.events = []
                 timer?.schedule(after: Self.pause)
                 return

@@ -19,6 +19,10 @@ public final class VarlinkService {
         ///
         /// One too many is closed at once.
         public var maximumConnectionsPerUser = 128
+        /// How many connections all users together may have; the last of them are for root and this process's own user.
+        ///
+        /// Half of the descriptors.
+        public var maximumConnections = OwnedDescriptor.limit / 2
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
 
@@ -45,7 +49,12 @@ public final class VarlinkService {
     /// The bounds of what clients may use.
     ///
     /// Connections that are there stay.
-    public var limits: Limits
+    public var limits: Limits {
+        didSet {
+            places.limitOfUser = limits.maximumConnectionsPerUser
+            places.limitOfAll = limits.maximumConnections
+        }
+    }
 
     private let routes: RouteTable
     private let interfaceNames: Set<String>
@@ -55,9 +64,9 @@ public final class VarlinkService {
     private let enqueueJob: AsyncStream<@EventLoop @Sendable () async -> Void>.Continuation
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
-    private var connectionsOfUser: [UInt32: Int] = [:]
-    /// Users of whom it was said already that they have too many connections.
-    private var crowdedUsers: Set<UInt32> = []
+    private var places: ConnectionPlaces
+    private let refusals: LogLimiter
+    private let failures: LogLimiter
     private var onAllClosed: CheckedContinuation<Void, Never>?
     /// Whether the service is about to end, so that no more calls are handled.
     private(set) var isStopping = false
@@ -82,7 +91,11 @@ public final class VarlinkService {
         self.listeners = listeners
         for listener in listeners { UnixSocket.refuseDescriptors(listener.rawValue) }
         self.limits = limits
+        places = ConnectionPlaces(
+            limitOfUser: limits.maximumConnectionsPerUser, limitOfAll: limits.maximumConnections)
         self.logger = logger
+        refusals = LogLimiter(logger, .notice)
+        failures = LogLimiter(logger, .warning)
         (jobs, enqueueJob) = AsyncStream.makeStream()
     }
 
@@ -95,7 +108,7 @@ public final class VarlinkService {
     /// ``Limits/drainTime``, and all connections are closed.
     public func run() async throws {
         defer { stopAccepting() }
-        for listener in listeners { acceptors.append(try Acceptor(listener, logger: logger) { self.add($0) }) }
+        for listener in listeners { acceptors.append(try Acceptor(listener, failures: failures) { self.add($0) }) }
         await perform()
         await drain()
     }
@@ -181,27 +194,39 @@ public final class VarlinkService {
     public func add(_ descriptor: OwnedDescriptor) {
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
-        guard connectionsOfUser[user, default: 0] < limits.maximumConnectionsPerUser else {
-            if crowdedUsers.insert(user).inserted {
-                logger.notice("too many connections of one user", metadata: ["user-id": "\(user)"])
-            }
-            return
+        switch places.take(for: user) {
+        case .place: break
+        case .placeOf(let greediest): closeConnection(of: greediest)
+        case .tooManyOfUser(let limit): return logRefusal(of: user, "who has \(limit) already")
+        case .tooManyOfAll(let limit): return logRefusal(of: user, "since there are \(limit) already")
         }
         do throws(SystemdError) {
             let connection = try ServerConnection(descriptor, credentials: credentials, service: self)
             connections[ObjectIdentifier(connection)] = connection
-            connectionsOfUser[user, default: 0] += 1
         } catch {
-            logger.warning("cannot serve a connection", metadata: ["reason": "\(error)"])
+            places.giveBack(of: user)
+            failures.log("cannot serve a connection: \(error)", about: error.message)
         }
+    }
+
+    /// Closes a connection of a user who has more than another.
+    private func closeConnection(of user: UInt32) {
+        guard let connection = connections.values.first(where: { $0.credentials.userID == user }) else { return }
+        refusals.log(
+            "closed a connection of user \(user), who had most, for somebody else", about: "user \(user)",
+            metadata: ["user-id": "\(user)"])
+        connections[ObjectIdentifier(connection)] = nil
+        connection.close()
+    }
+
+    private func logRefusal(of user: UInt32, _ reason: String) {
+        refusals.log(
+            "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
     }
 
     func remove(_ connection: ServerConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        let user = connection.credentials.userID
-        connectionsOfUser[user, default: 1] -= 1
-        if connectionsOfUser[user] == 0 { connectionsOfUser[user] = nil }
-        crowdedUsers.remove(user)
+        places.giveBack(of: connection.credentials.userID)
         resumeIfAllClosed()
     }
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariants 15 to 17: what clients cause in great numbers costs others little, and the daemon a bounded amount of memory."""
 
+import contextlib
+import resource
 import socket
 import time
 
-from harness.attacker import Attacker
+from harness.attacker import Attacker, as_user
 from harness.bystander import Bystander
 from harness.daemon import Daemon
 from harness.runner import test
+from harness.varlink import Connection
+
+from outside.test_bad_input import need_root
 
 from .test_freezing import DURATION, control_socket, stop_and_time
 
@@ -138,3 +143,37 @@ def resuming():
                     send_what_fits(connection, call)
 
     flood("streams that begin behind old cursors", attack, duration=0)
+
+
+def fill_up(path):
+    """Opens connections until many are refused, and again for those that were; returns those that are open."""
+    kept = [control_socket(path) for _ in range(300)]
+    for _ in range(10):
+        kept += [control_socket(path) for _ in range(20)]
+    return kept
+
+
+def ask_once(path):
+    """Gets an answer, or raises an OSError."""
+    with Connection(path) as connection:
+        connection.call("Describe", {"server": "server7"})
+
+
+@test("users who take all connections they can get lock out neither root nor a newcomer", limit=120)
+def crowds():
+    need_root()
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}
+    with Daemon("limits: { servers: 1000 }\naccept: any\n", **limits) as daemon, contextlib.ExitStack() as stack:
+        with daemon.connect() as connection:
+            for number in range(1000):  # most of them without a notify socket, for which there are too few descriptors
+                connection.call("Post", {"server": f"server{number}", "text": "here"})
+        bystander = stack.enter_context(Bystander(daemon))
+        crowd = [stack.enter_context(Attacker(fill_up, daemon.socket, user=200_000 + number)) for number in range(20)]
+        for attacker in crowd:
+            attacker.wait()
+        for user in (0, 300_000):
+            as_user(user, ask_once, daemon.socket)
+        bystander.finish("users who take all connections")
+        lines = daemon.log().count("refused a connection")
+        assert 0 < lines < 100, f"{lines} lines in the log"
+        stop_and_time(daemon)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Logging
+
+/// Logs what others can cause as often as they like: the first time at once, then once in an interval, with the number of times.
+@EventLoop
+public final class LogLimiter {
+    private struct Subject {
+        /// How often it happened since it was last logged.
+        var count = 0
+        let message: Logger.Message
+        let metadata: Logger.Metadata
+    }
+
+    /// More subjects at a time are counted as one.
+    private static let maximumSubjects = 64
+    private static let others = "others"
+
+    private let logger: Logger
+    private let level: Logger.Level
+    private let interval: Duration
+    private var timer: TimerSource?
+    private var subjects: [String: Subject] = [:]
+
+    /// A limiter of messages of one kind.
+    ///
+    /// - Parameters:
+    ///   - logger: where they are logged.
+    ///   - level: how serious they are.
+    ///   - interval: how often each may be logged.
+    public init(_ logger: Logger, _ level: Logger.Level, interval: Duration = .seconds(30)) {
+        self.logger = logger
+        self.level = level
+        self.interval = interval
+    }
+
+    /// Logs a message about a subject, such as a user; or counts it, if there was one about the same a short while ago.
+    public func log(_ message: Logger.Message, about subject: String, metadata: Logger.Metadata = [:]) {
+        let key = subjects[subject] != nil || subjects.count < Self.maximumSubjects ? subject : Self.others
+        if subjects[key] != nil {
+            subjects[key]?.count += 1
+            return
+        }
+        logger.log(level: level, message, metadata: metadata)
+        subjects[key] = Subject(message: message, metadata: metadata)
+        if subjects.count == 1 { schedule() }
+    }
+
+    private func schedule() {
+        if timer == nil { timer = try? TimerSource(accuracy: .seconds(1)) { [weak self] in self?.logRepetitions() } }
+        timer?.schedule(after: interval)
+    }
+
+    /// Called at the end of each interval: says what was counted, and forgets what has not happened again.
+    func logRepetitions() {
+        for (key, subject) in subjects.sorted(by: { $0.key < $1.key }) {
+            guard subject.count > 0 else {
+                subjects[key] = nil
+                continue
+            }
+            var metadata = subject.metadata
+            metadata["repeated"] = "\(subject.count)"
+            let who = key == Self.others ? ", by many" : ""
+            logger.log(
+                level: level,
+                "\(subject.message) (\(subject.count) times more\(who) in the last \(interval.components.seconds) s)",
+                metadata: metadata)
+            subjects[key]?.count = 0
+        }
+        if !subjects.isEmpty { schedule() }
+    }
+}

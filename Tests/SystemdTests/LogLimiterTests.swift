@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusTestSupport
+import Testing
+
+@testable import Systemd
+
+@Suite("Log messages that others cause")
+@EventLoop struct LogLimiterTests {
+    private func messages(_ recorder: LogRecorder) -> [String] { recorder.entries.map(\.message) }
+
+    @Test("are logged at once, then once in an interval with their number, and at once again after a quiet one")
+    func repeated() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .notice)
+        for _ in 0..<1000 { limiter.log("refused alice", about: "alice") }
+        limiter.log("refused bob", about: "bob")
+        #expect(messages(recorder) == ["refused alice", "refused bob"])
+        limiter.logRepetitions()
+        #expect(messages(recorder).last == "refused alice (999 times more in the last 30 s)")
+        limiter.log("refused bob", about: "bob")
+        limiter.logRepetitions()
+        #expect(messages(recorder).suffix(1) == ["refused bob"])
+        limiter.log("refused alice", about: "alice")
+        #expect(messages(recorder).count == 5)
+    }
+
+    @Test("of very many subjects are counted together")
+    func manySubjects() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .notice)
+        for number in 0..<10_000 { limiter.log("refused \(number)", about: "\(number)") }
+        #expect(messages(recorder).count == 65)
+        limiter.logRepetitions()
+        #expect(messages(recorder).last == "refused 64 (9935 times more, by many in the last 30 s)")
+        #expect(messages(recorder).count == 66)
+    }
+}
