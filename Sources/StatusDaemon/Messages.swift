@@ -20,6 +20,12 @@ enum MessageID: String {
     case configurationProblem = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a09"
     case startFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0a"
     case messagesLost = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0b"
+    case serversOmitted = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0c"
+}
+
+extension Logger.Metadata {
+    /// What marks a message as one of a kind.
+    static func of(_ id: MessageID) -> Logger.Metadata { [JournalFieldNames.messageID: .string(id.rawValue)] }
 }
 
 extension Logger {
@@ -28,9 +34,7 @@ extension Logger {
 
     /// Logs a message of a kind that users know, which says by itself all there is to say.
     func log(_ id: MessageID, level: Logger.Level, _ message: Logger.Message, metadata: Logger.Metadata = [:]) {
-        var metadata = metadata
-        metadata[JournalFieldNames.messageID] = .string(id.rawValue)
-        log(level: level, message, metadata: metadata)
+        log(level: level, message, metadata: metadata.merging(.of(id)) { $1 })
     }
 
     /// Says what is wrong in a configuration.

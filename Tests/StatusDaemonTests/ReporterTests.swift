@@ -78,6 +78,38 @@ import Testing
         #expect(entries.count - 1 + omitted == 500)
     }
 
+    @Test("a flood of selections is limited; the newest is written, with the number of those left out")
+    func selections() async throws {
+        let other = try #require(ServerName("other"))
+        monitor.add(ServerDefinition(name: other, source: "push"))
+        let journal = try await journalReporter()
+        try await EventLoop.run {
+            for round in 1...1001 { try monitor.select(round % 2 == 0 ? other : name) }
+            journal.earn()
+        }
+        let entries = recorder.entries.filter { $0.metadata["message-id"] == MessageID.selected.rawValue }
+        #expect(entries.count == 21)
+        #expect(entries.last?.message == "Selected db: no status yet (980 selections before it left out)")
+        await journal.close()
+    }
+
+    @Test("servers that come and go in great numbers are counted, together with their changes")
+    func comingAndGoing() async throws {
+        let journal = try await journalReporter()
+        let count = JournalReporter.burstOfAll
+        let names = (0..<2 * count).compactMap { ServerName("server-\($0)") }
+        try await EventLoop.run {
+            for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
+            try monitor.post(try StatusText("here"), to: names[0])
+            for name in names { try monitor.remove(name) }
+        }
+        await journal.close()
+        #expect(recorder.entries.count == count + 1)
+        #expect(
+            recorder.entries.last?.message
+                == "Left out before: \(count) servers added, \(2 * count) servers removed, with 1 changes")
+    }
+
     @Test("a flood in one turn of the loop leaves nothing uncounted")
     func flooded() async throws {
         let journal = try await journalReporter()

@@ -11,6 +11,8 @@ final class Reloader {
     private let reading: ConfigurationReading
     private let registry: ServerRegistry
     private let logger: Logger
+    private let outcomes: LogLimiter
+    private let failures: LogLimiter
     private var isRunning = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     /// Called with what was read, before a reload ends.
@@ -20,7 +22,12 @@ final class Reloader {
         self.reading = reading
         self.registry = registry
         self.logger = logger
+        outcomes = LogLimiter(logger, .info, burst: Self.reloadsLogged)
+        failures = LogLimiter(logger, .error, burst: Self.reloadsLogged)
     }
+
+    /// How many reloads in half a minute are logged each for itself: more are no person's.
+    private static let reloadsLogged = 10
 
     /// Reloads, and returns what became another; or why nothing did.
     func reload() async -> Result<ReloadReply, Problem> {
@@ -33,16 +40,15 @@ final class Reloader {
         }
         switch await reading.read() {
         case .failure(let problem):
-            logger.log(.reloadFailed, level: .error, "Configuration not reloaded: \(problem)")
+            failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):
-            for problem in read.loaded.problems { logger.log(problem) }
             let reply = registry.apply(read)
             onReload(read.loaded.configuration)
-            logger.log(
-                .reloaded, level: .info,
-                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed"
-            )
+            let isLogged = outcomes.log(
+                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed",
+                about: "reload", metadata: .of(.reloaded))
+            if isLogged { for problem in read.loaded.problems { logger.log(problem) } }
             return .success(reply)
         }
     }

@@ -9,7 +9,8 @@ import Systemd
 ///
 /// A server that changes all the time is limited: after ``burst`` entries it gets one an interval, which says how many were left out.
 /// What is left out last is written later, so that the newest entry is always what holds. All servers together stay below what journald
-/// takes from a service by default, 10000 entries in 30 s: what it refuses would be lost, be it the newest or not.
+/// takes from a service by default, 10000 entries in 30 s: what it refuses would be lost, be it the newest or not. Selections are limited
+/// as the changes of one server are; servers that appear or go are counted where there are too many to be listed.
 @EventLoop
 final class JournalReporter {
     /// How many entries a server may have at once.
@@ -49,6 +50,9 @@ final class JournalReporter {
     private var credit = burstOfAll
     /// The servers that have something left out, who has waited longest first.
     private var waiting: [ServerName] = []
+    /// How many selections may be written.
+    private var selectionCredit = burst
+    private var omissions = JournalOmissions()
 
     init(monitor: StatusMonitor, logger: Logger) throws {
         self.monitor = monitor
@@ -62,6 +66,7 @@ final class JournalReporter {
     func close() {
         read()
         writeOmitted(waiting.count)
+        writeOmissions()
         watch = nil
         timer?.cancel()
     }
@@ -84,10 +89,9 @@ final class JournalReporter {
     private func write(_ event: Event) {
         switch event.kind {
         case .changed: if let snapshot = event.snapshot { writeChange(snapshot) }
-        case .selected: writeSelection(event)
-        case .added: if let server = event.server { write(.added, server, "\(server.name) added") }
-        case .removed:
-            if let server = event.server { writeRemoval(server) }
+        case .selected: writeSelection(event.server)
+        case .added: if let server = event.server { writeAddition(server) }
+        case .removed: if let server = event.server { writeRemoval(server) }
         case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
         case .snapshot:
             while let servers = watch?.nextServers(limit: 256) {
@@ -97,12 +101,62 @@ final class JournalReporter {
         }
     }
 
+    // MARK: Servers and selections
+
+    private func writeAddition(_ server: ServerState) {
+        if takeCredit() { write(.added, server, "\(server.name) added") } else { omissions.additions += 1 }
+    }
+
     private func writeRemoval(_ server: ServerState) {
         let omitted = accounts[server.name]?.omitted ?? 0
-        let metadata: Logger.Metadata = omitted > 0 ? ["omitted": .string(String(omitted))] : [:]
-        write(.removed, server, "\(server.name) removed\(note(ofOmitted: omitted))", metadata: metadata)
         accounts[server.name] = nil
         lastAccount = nil
+        guard takeCredit() else {
+            omissions.removals += 1
+            omissions.changesOfRemoved += omitted
+            return
+        }
+        let metadata: Logger.Metadata = omitted > 0 ? ["omitted": .string(String(omitted))] : [:]
+        write(.removed, server, "\(server.name) removed\(note(ofOmitted: omitted))", metadata: metadata)
+    }
+
+    private func writeSelection(_ server: ServerState?) {
+        startTimer()
+        guard selectionCredit > 0 else {
+            omissions.selections += 1
+            return
+        }
+        selectionCredit -= 1
+        // The newest that was left out is the one that is being written.
+        let omitted = max(0, omissions.selections - 1)
+        omissions.selections = 0
+        var metadata: Logger.Metadata = [:]
+        if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
+        let note = omitted > 0 ? " (\(omitted) selections before it left out)" : ""
+        guard let server else {
+            return logger.log(.selected, level: .notice, "No server selected\(note)", metadata: metadata)
+        }
+        write(.selected, server, "Selected \(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
+    }
+
+    /// Takes what one entry costs of what all together may write; returns whether there was so much.
+    private func takeCredit() -> Bool {
+        startTimer()
+        guard credit > 0 else { return false }
+        credit -= 1
+        return true
+    }
+
+    /// Writes what was left out that is not about a change.
+    private func writeOmissions() {
+        if omissions.selections > 0 {
+            selectionCredit = max(1, selectionCredit)
+            writeSelection(try? monitor.selectedState())
+        }
+        if let servers = omissions.servers {
+            logger.log(.serversOmitted, level: .info, "Left out before: \(servers)")
+        }
+        omissions = JournalOmissions()
     }
 
     // MARK: Changes
@@ -169,9 +223,15 @@ final class JournalReporter {
         isTimerRunning = false
         read()
         for account in accounts.values where account.omitted == 0 { account.earn() }
+        selectionCredit = min(Self.burst, selectionCredit + 1)
+        writeOmissions()
         credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
         credit -= writeOmitted(credit)
-        if credit < Self.burstOfAll || accounts.values.contains(where: { $0.credit < Self.burst }) { startTimer() }
+        if credit < Self.burstOfAll || selectionCredit < Self.burst
+            || accounts.values.contains(where: { $0.credit < Self.burst })
+        {
+            startTimer()
+        }
     }
 
     private func startTimer() {
@@ -181,13 +241,6 @@ final class JournalReporter {
     }
 
     // MARK: Entries
-
-    private func writeSelection(_ event: Event) {
-        guard let server = event.server else {
-            return logger.log(.selected, level: .notice, "No server selected")
-        }
-        write(.selected, server, "Selected \(server.name): \(server.markedHeadline)")
-    }
 
     private func write(
         _ id: MessageID, _ server: ServerState, _ message: Logger.Message, metadata: Logger.Metadata = [:]

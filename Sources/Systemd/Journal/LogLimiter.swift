@@ -2,14 +2,16 @@
 
 public import Logging
 
-/// Logs what others can cause as often as they like: the first time at once, then once in an interval, with the number of times.
+/// Logs what others can cause as often as they like: the first few times at once, then once in an interval, with the number of times.
 @EventLoop
 public final class LogLimiter {
     private struct Subject {
-        /// How often it happened since it was last logged.
+        /// How often it was logged in this interval.
+        var logged = 0
+        /// How often it happened since.
         var count = 0
-        let message: Logger.Message
-        let metadata: Logger.Metadata
+        var message: Logger.Message
+        var metadata: Logger.Metadata
     }
 
     /// More subjects at a time are counted as one.
@@ -18,6 +20,7 @@ public final class LogLimiter {
 
     private let logger: Logger
     private let level: Logger.Level
+    private let burst: Int
     private let interval: Duration
     private var timer: TimerSource?
     private var subjects: [String: Subject] = [:]
@@ -27,23 +30,33 @@ public final class LogLimiter {
     /// - Parameters:
     ///   - logger: where they are logged.
     ///   - level: how serious they are.
-    ///   - interval: how often each may be logged.
-    public init(_ logger: Logger, _ level: Logger.Level, interval: Duration = .seconds(30)) {
+    ///   - burst: how many messages about one subject are logged in an interval.
+    ///   - interval: how long that is.
+    public init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
         self.logger = logger
         self.level = level
+        self.burst = burst
         self.interval = interval
     }
 
-    /// Logs a message about a subject, such as a user; or counts it, if there was one about the same a short while ago.
-    public func log(_ message: Logger.Message, about subject: String, metadata: Logger.Metadata = [:]) {
+    /// Logs a message about a subject, such as a user; or counts it, if there were enough about the same in this interval.
+    ///
+    /// Returns whether it was logged now.
+    @discardableResult
+    public func log(_ message: Logger.Message, about subject: String, metadata: Logger.Metadata = [:]) -> Bool {
+        if subjects.isEmpty { schedule() }
         let key = subjects[subject] != nil || subjects.count < Self.maximumSubjects ? subject : Self.others
-        if subjects[key] != nil {
-            subjects[key]?.count += 1
-            return
+        var known = subjects[key] ?? Subject(message: message, metadata: metadata)
+        defer { subjects[key] = known }
+        guard known.logged < burst else {
+            known.count += 1
+            return false
         }
+        known.logged += 1
+        known.message = message
+        known.metadata = metadata
         logger.log(level: level, message, metadata: metadata)
-        subjects[key] = Subject(message: message, metadata: metadata)
-        if subjects.count == 1 { schedule() }
+        return true
     }
 
     private func schedule() {
@@ -66,6 +79,7 @@ public final class LogLimiter {
                 "\(subject.message) (\(subject.count) times more\(who) in the last \(interval.components.seconds) s)",
                 metadata: metadata)
             subjects[key]?.count = 0
+            subjects[key]?.logged = 1
         }
         if !subjects.isEmpty { schedule() }
     }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The events, other than changes of servers that are there, that were left out of the journal since they were last counted in it.
+struct JournalOmissions {
+    var selections = 0
+    var additions = 0
+    var removals = 0
+    /// The changes of servers whose removal was left out, too.
+    var changesOfRemoved = 0
+
+    /// How many servers appeared or went, in words; nil if none did.
+    var servers: String? {
+        let parts = [(additions, "added"), (removals, "removed")].filter { $0.0 > 0 }
+        guard !parts.isEmpty else { return nil }
+        let text = parts.map { "\($0.0) \($0.0 == 1 ? "server" : "servers") \($0.1)" }.joined(separator: ", ")
+        return changesOfRemoved > 0 ? "\(text), with \(changesOfRemoved) changes" : text
+    }
+}
