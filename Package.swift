@@ -122,7 +122,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands"], swiftSettings: settings),
+            name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands", "Varlink"],
+            swiftSettings: settings),
     ]
 )
 

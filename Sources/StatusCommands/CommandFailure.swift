@@ -49,6 +49,11 @@ struct CommandFailure: Error {
             )
         case .closed:
             self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
+        case .timedOut:
+            self.init(
+                .noDaemon, "Unavailable",
+                "the daemon at \(place) does not answer (\(VisibleText.escape(error.description))); see “systemctl status statusd”"
+            )
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
     }
@@ -66,6 +71,7 @@ struct CommandFailure: Error {
         case MonitorInterface.qualified("ReloadFailed"):
             return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
                 .joined(separator: "\n")
+        case MonitorInterface.qualified("StartFailed"): return "the daemon does not start: \(text("reason"))"
         case MonitorInterface.qualified("NotRefreshable"):
             return
                 "\(text("server")) has nothing to refresh; “statusctl status \(text("server"))” shows what is known of it"

@@ -46,6 +46,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
                 .noSuchServer
             case MonitorInterface.qualified("NotRefreshable"): .nothingToRefresh
             case MonitorInterface.qualified("WaitTimedOut"): .timeIsOver
+            case MonitorInterface.qualified("StartFailed"): .noDaemon
             case MonitorInterface.qualified("ReloadFailed"): .configurationWrong
             case "org.varlink.service.PermissionDenied": .notAllowed
             default: .failed
@@ -56,7 +57,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     init(_ code: VarlinkClientError.Code) {
         self =
             switch code {
-            case .noService, .closed: .noDaemon
+            case .noService, .closed, .timedOut: .noDaemon
             case .permissionDenied: .notAllowed
             case .invalidAddress: .usage
             case .malformedReply, .system: .failed

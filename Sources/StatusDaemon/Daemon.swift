@@ -65,6 +65,7 @@ public struct Daemon: Sendable {
         } catch {
             let failure = Self.failure(error)
             logger.log(.startFailed, level: .error, "\(failure)")
+            FailedStart.answerClients("\(failure)")
             return failure.code.exitStatus
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import StatusInterface
 import StatusModel
 import Systemd
 
@@ -24,7 +25,7 @@ struct DaemonDirectories: Sendable {
         notify = runtime + "/notify"
     }
 
-    var controlSocket: String { runtime + "/org.statusd.monitor" }
+    var controlSocket: String { "\(runtime)/\(MonitorInterface.name)" }
 
     /// Makes the directories that are missing, and takes possession of them: until the lock is released, no other daemon uses them.
     func claim() throws(DaemonError) -> FileLock {

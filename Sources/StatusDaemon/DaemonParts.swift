@@ -22,8 +22,8 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    /// The path of the control socket where it is this process's own to remove.
-    private let ownSocket: String?
+    /// The paths of the sockets that are this process's own to remove.
+    private let ownSockets: [String]
     private let logger: Logger
 
     static func make(
@@ -39,9 +39,9 @@ final class DaemonParts {
     ) throws {
         self.logger = logger
         let inherited = ListeningSockets.take(named: "varlink")
-        ownSocket = inherited.isEmpty ? directories.controlSocket : nil
-        let listeners =
-            inherited.isEmpty ? [try UnixSocket.listen(at: directories.controlSocket, mode: 0o666)] : inherited
+        ownSockets =
+            (inherited.isEmpty ? [directories.controlSocket] : []) + [MonitorAddress.live(directories.controlSocket)]
+        let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: 0o666) })
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
         reporter = try ServiceManagerReporter()
@@ -92,7 +92,7 @@ final class DaemonParts {
         await triggered
         journal.close()
         registry.close()
-        if let ownSocket { unlink(ownSocket) }
+        for path in ownSockets { unlink(path) }
     }
 
     private func announceStart() {

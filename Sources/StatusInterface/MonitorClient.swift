@@ -49,10 +49,13 @@ public final class MonitorClient {
     }
 
     /// Loads a server's status now; returns the event at the end of it.
+    ///
+    /// The load takes as long as it takes; that it began is told at once.
     public func refresh(_ server: String?) async throws -> Event {
-        try await connection.call(
-            MonitorInterface.qualified("Refresh"), { $0.member("server", server) }, returning: EventReply.self
-        ).event
+        var last: Event?
+        for try await reply in try refreshing(server) { last = reply.event }
+        guard let last else { throw VarlinkClientError(.malformedReply, "no event came of the refresh") }
+        return last
     }
 
     /// Loads a server's status now, and tells of the beginning and of the end.
@@ -66,9 +69,15 @@ public final class MonitorClient {
     /// Waits until a server has a level or a text.
     public func wait(_ parameters: WaitParameters) async throws -> ServerState {
         try await connection.call(
-            MonitorInterface.qualified("Wait"), { parameters.writeMembers(to: &$0) }, returning: DescribeReply.self
+            MonitorInterface.qualified("Wait"), { parameters.writeMembers(to: &$0) }, returning: DescribeReply.self,
+            timeout: parameters.timeout.map { $0 + Self.grace }
         ).server
     }
+
+    /// How long the daemon may take to say that the time is over.
+    private static let grace = Duration.seconds(1)
+    /// The daemon says every thirty seconds that a stream is alive.
+    private static let longestSilence = Duration.seconds(90)
 
     /// Has the daemon read its configuration again.
     public func reload() async throws -> ReloadReply {
@@ -80,6 +89,7 @@ public final class MonitorClient {
     /// The stream takes the connection for itself.
     public func watch(_ parameters: WatchParameters) throws -> VarlinkReplies<EventReply> {
         try connection.stream(
-            MonitorInterface.qualified("Watch"), { parameters.writeMembers(to: &$0) }, of: EventReply.self)
+            MonitorInterface.qualified("Watch"), { parameters.writeMembers(to: &$0) }, of: EventReply.self,
+            silence: Self.longestSilence)
     }
 }

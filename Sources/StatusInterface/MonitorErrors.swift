@@ -44,6 +44,11 @@ extension VarlinkError {
         }
     }
 
+    /// The daemon cannot start.
+    public static func startFailed(_ reason: String) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("StartFailed")) { $0.member("reason", reason) }
+    }
+
     /// The configuration could not be read; everything is as it was before.
     public static func reloadFailed(_ failed: [Failure]) -> VarlinkError {
         VarlinkError(MonitorInterface.qualified("ReloadFailed")) { $0.member("failed", failed) }

@@ -40,7 +40,8 @@ public enum VisibleText {
 
     private static func mayBelongToControl(_ byte: UInt8) -> Bool { byte < 0x20 || byte >= 0x7f }
 
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    /// Whether a scalar is one of these controls.
+    public static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7f..<0xa0: true  // C0, DEL, C1
         case 0x2028, 0x2029: true  // line and paragraph separators

@@ -2,6 +2,7 @@
 
 import StatusModel
 import Testing
+import Varlink
 
 @testable import StatusCommands
 
@@ -18,6 +19,15 @@ import Testing
                 updatedAt: Timestamp(milliseconds: 0))
         }
         return state
+    }
+
+    @Test("an error is one line of JSON without controls, whatever the daemon sent")
+    func hostileError() {
+        let sent = "{\n\t\"reason\": \"a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\\n\"\r\n}"
+        let error = VarlinkError(name: "org.example.X\n\u{1b}", parameters: Array(sent.utf8))
+        #expect(
+            Terminal.json(of: error)
+                == #"{"error":"org.example.X\n\u001b","parameters":{"reason": "a\u009b31mb\u007f\u202ec\u2028d\n"}}"#)
     }
 
     @Test("the selected server is marked, columns line up, and nothing is cut in a pipe")

@@ -123,6 +123,66 @@ struct ClientTests {
         }
     }
 
+    @Test("Whoever stops iterating and begins again goes on where it stopped, however many replies came together")
+    func goesOn() async throws {
+        let (connection, service) = try await scripted()
+        let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
+        _ = await service.receive()
+        await service.send(
+            #"{"parameters":{"number":1},"continues":true}"#, #"{"parameters":{"number":2},"continues":true}"#,
+            #"{"parameters":{"number":3}}"#)
+        var numbers: [Int] = []
+        for _ in 0..<3 {
+            for try await reply in replies {
+                numbers.append(reply.number)
+                break
+            }
+        }
+        #expect(numbers == [1, 2, 3])
+    }
+
+    @Test("Cancelling one of several calls leaves the others, which get their own replies")
+    func cancelsOneOfSeveral() async throws {
+        let (connection, service) = try await scripted()
+        let first = Task { try await echo(connection, "first") }
+        _ = await service.receive()
+        let second = Task { try await echo(connection, "second") }
+        _ = await service.receive()
+        let third = Task { try await echo(connection, "third") }
+        _ = await service.receive()
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        await service.send(Call.echoReply("first"), Call.echoReply("second"), Call.echoReply("third"))
+        #expect(try await third.value == "third")
+        let fourth = Task { try await echo(connection, "fourth") }
+        _ = await service.receive()
+        await service.send(Call.echoReply("fourth"))
+        #expect(try await fourth.value == "fourth")
+    }
+
+    @Test("A service that does not answer in time is told from one that has closed, for calls and for streams")
+    func timesOut() async throws {
+        let (connection, service) = try await scripted()
+        await #expect {
+            try await connection.call(
+                "org.example.test.Wait", returning: NoReply.self, timeout: .milliseconds(1))
+        } throws: {
+            code($0) == .timedOut
+        }
+        _ = await service.receive()
+        #expect(await service.seesEnd())
+        let (other, silent) = try await scripted()
+        let replies = try await other.stream(
+            "org.example.test.Count", of: NumberReply.self, timeout: .seconds(60), silence: .milliseconds(1))
+        var iterator = replies.makeAsyncIterator()
+        _ = await silent.receive()
+        await silent.send(#"{"parameters":{"number":1},"continues":true}"#)
+        #expect(try await iterator.next()?.number == 1)
+        await #expect { _ = try await iterator.next() } throws: { code($0) == .timedOut }
+    }
+
     @Test("Cancelling a call closes the connection and returns at once")
     func cancels() async throws {
         try await Harness.run { harness in

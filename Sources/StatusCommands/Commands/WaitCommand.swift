@@ -3,6 +3,8 @@
 import Arguments
 import StatusInterface
 import StatusModel
+import Systemd
+import Varlink
 
 /// The command `statusctl wait`.
 enum WaitCommand {
@@ -27,15 +29,52 @@ enum WaitCommand {
     static let command = ClientCommand.make(
         "wait", abstract: "Wait until a server is ok, or has another level or a text.",
         discussion:
-            "The server need not exist yet. What is stale, or loaded before a load failed, does not count.",
+            "The server need not exist yet. What is stale, or loaded before a load failed, does not count. A daemon that restarts is waited for.",
         parameters: [name, level, text, timeout]
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)
-        let state = try await context.client.wait(
-            WaitParameters(
+        let state = try await wait(
+            context,
+            for: WaitParameters(
                 server: arguments[name], level: level, text: arguments[text], timeout: arguments[timeout]))
         if context.terminal.isJSON { context.terminal.json(state) }
         return .done
+    }
+
+    /// Waits, and if the daemon goes away waits for that, too, and goes on; in the same time.
+    private static func wait(
+        _ context: ClientCommand.Context, for parameters: WaitParameters
+    ) async throws -> ServerState {
+        let daemon = DaemonReturn(to: context.address)
+        let deadline = parameters.timeout.map { ContinuousClock.now + $0 }
+        var parameters = parameters
+        var client = context.client
+        while true {
+            do {
+                return try await client.wait(parameters)
+            } catch let error as VarlinkClientError where error.isOfLostDaemon {
+                client = try await back(daemon, by: deadline)
+                parameters.timeout = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+            }
+        }
+    }
+
+    private static func back(
+        _ daemon: DaemonReturn, by deadline: ContinuousClock.Instant?
+    ) async throws -> MonitorClient {
+        guard let deadline else { return try await daemon.wait() }
+        let timedOut = CommandFailure(.timeIsOver, "TimedOut", "the time is over, and the daemon does not answer")
+        guard ContinuousClock.now < deadline else { throw timedOut }
+        return try await withThrowingTaskGroup(of: MonitorClient.self) { group in
+            group.addTask { try await daemon.wait() }
+            group.addTask {
+                try await EventLoop.sleep(for: ContinuousClock.now.duration(to: deadline))
+                throw timedOut
+            }
+            defer { group.cancelAll() }
+            guard let client = try await group.next() else { throw timedOut }
+            return client
+        }
     }
 }

@@ -35,30 +35,17 @@ enum WatchCommand {
                 server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
                 updates: arguments[updates] ? true : nil),
             terminal: context.terminal)
+        let daemon = DaemonReturn(to: context.address)
         var next: MonitorClient? = context.client
         while let client = next {
             do {
                 try await follower.follow(client)
-            } catch let error as VarlinkClientError where error.code == .closed && reconnects {
+            } catch let error as VarlinkClientError where error.isOfLostDaemon && reconnects {
                 follower.disconnected()
             }
-            next = reconnects ? try await waitForDaemon(at: context.address) : nil
+            next = reconnects ? try await daemon.wait() : nil
         }
         throw VarlinkClientError(.closed, "the daemon has ended the stream")
-    }
-
-    /// Tries again, more and more rarely, until the daemon is back.
-    private static func waitForDaemon(at address: UnixAddress) async throws -> MonitorClient {
-        var pause = Duration.milliseconds(100)
-        while true {
-            do throws(VarlinkClientError) {
-                return try await MonitorClient.connect(to: address)
-            } catch {
-                guard error.code == .noService else { throw error }
-            }
-            try await EventLoop.sleep(for: pause)
-            pause = min(pause * 2, .seconds(2))
-        }
     }
 }
 

@@ -61,10 +61,34 @@ struct Terminal: Sendable {
     /// Tells of a failure.
     func failure(_ failure: CommandFailure) {
         guard isJSON else { return remark(failure.sentence) }
-        json { writer in
-            writer.member("error", failure.error.name)
-            writer.member("parameters", raw: failure.error.parameters)
+        line(Self.json(of: failure.error))
+    }
+
+    /// An error as one line of JSON, whatever the daemon sent: its parameters are passed on as they came, without what would end the line
+    /// or control a terminal.
+    static func json(of error: VarlinkError) -> String {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("error", error.name)
+            writer.member("parameters", raw: error.parameters)
         }
+        let text = String(decoding: writer.bytes, as: UTF8.self)
+        return text.unicodeScalars.reduce(into: "") { line, scalar in
+            switch scalar.value {
+            // Space between values: in a string it is escaped already.
+            case 0x09, 0x0A, 0x0D: break
+            case _ where VisibleText.isControl(scalar): line += escape(scalar)
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// The scalar as JSON escapes it.
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        UTF16.encode(scalar)?.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined() ?? ""
     }
 
     /// Writes all of it; returns 0, or the error number of what went wrong.

@@ -16,6 +16,8 @@ public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
         case invalidAddress
         /// The service has closed the connection, or the caller has.
         case closed
+        /// The service has not answered in time.
+        case timedOut
         /// The answer is not Varlink.
         case malformedReply
         /// Any other failure of the system.
@@ -37,7 +39,8 @@ public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
     public init(_ error: SystemdError) {
         let code: Code =
             switch error.code {
-            case .notFound, .connectionRefused, .timedOut: .noService
+            case .notFound, .connectionRefused: .noService
+            case .timedOut: .timedOut
             case .permissionDenied: .permissionDenied
             case .invalidAddress, .pathTooLong, .notASocket: .invalidAddress
             default: .system

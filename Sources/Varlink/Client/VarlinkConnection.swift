@@ -18,9 +18,13 @@ public final class VarlinkConnection {
     private var answered: Ticket = 0
     private var nextTicket: Ticket = 0
     private var waiting: [Ticket: CheckedContinuation<Void, Never>] = [:]
+    /// The calls whose callers have left: what is answered to them is dropped.
+    private var abandoned: Set<Ticket> = []
     /// Why no more replies can come.
     private var failure: VarlinkClientError?
 
+    /// How long a service has to answer, unless the caller says otherwise; sd-varlink gives it as long.
+    public nonisolated static let replyTimeout = Duration.seconds(45)
     /// The longest reply, in bytes.
     private static let maximumReplyBytes = 64 * 1024 * 1024
 
@@ -56,18 +60,21 @@ public final class VarlinkConnection {
 
     /// Calls a method and returns its reply.
     ///
-    /// Cancelling the task closes the connection, by which the service knows that nobody waits any more.
+    /// If the task is cancelled the reply is dropped. If nobody else waits for one, the connection is closed, which tells the service.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
     ///   - returning: the type of the reply's parameters.
+    ///   - timeout: how long to wait for the reply, calls before it included; nil: for ever. Past it the connection is closed.
     /// - Throws: ``VarlinkError`` for what the service answers, `CancellationError`, ``VarlinkClientError`` for all else.
     public func call<Reply: JSONReadable & Sendable>(
-        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self,
+        timeout: Duration? = replyTimeout
     ) async throws -> Reply {
         try checkOpen()
-        let (reply, continues) = try await receive(Reply.self, for: send(method, flag: nil, parameters))
+        let ticket = send(method, flag: nil, parameters)
+        let (reply, continues) = try await receive(Reply.self, for: ticket, within: timeout)
         guard !continues else { throw refuse("more replies than were asked for") }
         return reply
     }
@@ -84,11 +91,18 @@ public final class VarlinkConnection {
     ///
     /// The call is sent at once. When nobody holds the replies any more before they have ended, the connection is closed, since
     /// there is no other way to tell the service.
+    ///
+    /// - Parameters:
+    ///   - timeout: how long to wait for the first reply; nil: for ever. Past it the connection is closed.
+    ///   - silence: the same for each further one.
     public func stream<Reply: JSONReadable & Sendable>(
-        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, of: Reply.Type = Reply.self
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, of: Reply.Type = Reply.self,
+        timeout: Duration? = replyTimeout, silence: Duration? = nil
     ) throws(VarlinkClientError) -> VarlinkReplies<Reply> {
         try checkOpen()
-        return VarlinkReplies(source: RepliesSource(connection: self, ticket: send(method, flag: "more", parameters)))
+        let ticket = send(method, flag: "more", parameters)
+        return VarlinkReplies(
+            source: RepliesSource(connection: self, ticket: ticket, timeout: timeout, silence: silence))
     }
 
     private func checkOpen() throws(VarlinkClientError) {
@@ -113,14 +127,14 @@ public final class VarlinkConnection {
 
     // MARK: Receiving
 
-    /// Whether a reply to a call has been read already.
-    func hasReply(for ticket: Ticket) -> Bool { ticket == answered && transport.input.hasMessage() }
-
     /// Waits for the next reply to a call.
     func receive<Reply: JSONReadable & Sendable>(
-        _ type: Reply.Type, for ticket: Ticket
+        _ type: Reply.Type, for ticket: Ticket, within timeout: Duration?
     ) async throws -> (reply: Reply, continues: Bool) {
+        var timer: TimerSource?
+        defer { timer?.cancel() }
         while true {
+            if abandoned.contains(ticket) { throw CancellationError() }
             if ticket == answered, let message = transport.input.takeMessage() {
                 defer { passOn() }
                 return try decode(message)
@@ -129,6 +143,7 @@ public final class VarlinkConnection {
                 try Task.checkCancellation()
                 throw failure
             }
+            if timer == nil, let timeout { timer = try startTimer(timeout) }
             await waitForReply(ticket)
         }
     }
@@ -136,6 +151,37 @@ public final class VarlinkConnection {
     /// Forgets a stream whose end nobody waits for.
     func abandon(_ ticket: Ticket) {
         if ticket >= answered { close() }
+    }
+
+    private func startTimer(_ timeout: Duration) throws(VarlinkClientError) -> TimerSource {
+        do throws(SystemdError) {
+            let timer = try TimerSource { [weak self] in
+                self?.fail(VarlinkClientError(.timedOut, "no answer within \(timeout.components.seconds) s"))
+            }
+            timer.schedule(after: timeout)
+            return timer
+        } catch {
+            throw VarlinkClientError(error)
+        }
+    }
+
+    /// The caller of a call has left; the others still wait for their replies.
+    private func leave(_ ticket: Ticket) {
+        guard failure == nil, ticket >= answered else { return }
+        abandoned.insert(ticket)
+        if (answered..<nextTicket).allSatisfy(abandoned.contains) { return close() }
+        waiting.removeValue(forKey: ticket)?.resume()
+        passOn()
+    }
+
+    /// Drops what has come for calls whose callers have left.
+    private func dropAbandoned() {
+        while abandoned.contains(answered), let message = transport.input.takeMessage() {
+            guard let envelope = try? ReplyEnvelope(message) else { return _ = refuse("not a reply") }
+            if envelope.continues { continue }
+            abandoned.remove(answered)
+            answered += 1
+        }
     }
 
     private func decode<Reply: JSONReadable>(_ message: UnsafeRawBufferPointer) throws -> (Reply, Bool) {
@@ -171,13 +217,16 @@ public final class VarlinkConnection {
                 passOn()
             }
         } onCancel: {
-            EventLoop.perform { self.close() }
+            EventLoop.perform { self.leave(ticket) }
         }
     }
 
     /// Wakes who waits for the next reply if it is there, and else sees to it that the socket is read.
     private func passOn() {
-        guard waiting[answered] != nil else { return transport.interest = [] }
+        dropAbandoned()
+        guard waiting[answered] != nil || abandoned.contains(answered) && !waiting.isEmpty else {
+            return transport.interest = []
+        }
         if transport.input.hasMessage() {
             waiting.removeValue(forKey: answered)?.resume()
         } else {

@@ -20,10 +20,6 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
     /// Takes one reply after another; ends behind the last one.
     public struct Iterator: AsyncIteratorProtocol {
         private let source: RepliesSource
-        /// What came with one look at the socket, so that a consumer elsewhere goes to the loop once for all of it.
-        private var batch: [Reply].Iterator = [].makeIterator()
-        /// What comes behind the batch.
-        private var failure: (any Error)?
 
         init(source: RepliesSource) { self.source = source }
 
@@ -34,20 +30,10 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
 
         /// The next reply; nil behind the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Reply? {
-            if let reply = batch.next() {
-                // A task that is cancelled gets nothing any more, whatever is here already.
-                if Task.isCancelled { await source.abandon() }
-                try Task.checkCancellation()
-                return reply
-            }
-            if let failure {
-                self.failure = nil
-                throw failure
-            }
-            let (replies, failure) = try await source.next(Reply.self)
-            batch = replies.makeIterator()
-            self.failure = failure
-            return batch.next()
+            // A task that is cancelled gets nothing any more, whatever is here already.
+            if Task.isCancelled { await source.abandon() }
+            try Task.checkCancellation()
+            return try await source.next(Reply.self)
         }
     }
 }
@@ -59,11 +45,20 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
 final class RepliesSource {
     private let connection: VarlinkConnection
     private let ticket: VarlinkConnection.Ticket
+    private var timeout: Duration?
+    private let silence: Duration?
     private var hasEnded = false
 
-    init(connection: VarlinkConnection, ticket: VarlinkConnection.Ticket) {
+    /// - Parameters:
+    ///   - timeout: how long to wait for the first reply.
+    ///   - silence: how long to wait for each further one.
+    init(
+        connection: VarlinkConnection, ticket: VarlinkConnection.Ticket, timeout: Duration?, silence: Duration?
+    ) {
         self.connection = connection
         self.ticket = ticket
+        self.timeout = timeout
+        self.silence = silence
     }
 
     isolated deinit { abandon() }
@@ -75,22 +70,17 @@ final class RepliesSource {
         connection.abandon(ticket)
     }
 
-    /// The next reply, with those that were read together with it, and what failed behind them; none behind the last one.
-    func next<Reply: JSONReadable & Sendable>(
-        _ type: Reply.Type
-    ) async throws -> (replies: [Reply], failure: (any Error)?) {
-        var replies: [Reply] = []
+    /// The next reply; nil behind the last one.
+    func next<Reply: JSONReadable & Sendable>(_ type: Reply.Type) async throws -> Reply? {
+        guard !hasEnded else { return nil }
         do {
-            while !hasEnded, replies.isEmpty || connection.hasReply(for: ticket) {
-                let (reply, continues) = try await connection.receive(Reply.self, for: ticket)
-                replies.append(reply)
-                hasEnded = !continues
-            }
-            return (replies, nil)
+            let (reply, continues) = try await connection.receive(Reply.self, for: ticket, within: timeout)
+            timeout = silence
+            hasEnded = !continues
+            return reply
         } catch {
             hasEnded = true
-            if replies.isEmpty { throw error }
-            return (replies, error)
+            throw error
         }
     }
 }

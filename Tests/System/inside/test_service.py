@@ -4,6 +4,7 @@
 import os
 import re
 import signal
+import time
 
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
@@ -154,3 +155,40 @@ def watch_over_restart():
             systemctl("restart", "statusd.service")
             statusctl("post", "db", "after")
             lines.until("after")
+
+
+@test("a stopped daemon stays stopped, whoever watches or waits; when it is started again, they go on")
+def stays_stopped():
+    with service(configuration=TWO):
+        statusctl("post", "db", "before")
+        with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines, \
+                Follower("/usr/bin/statusctl", "wait", "db", "--text", "after", env=environment()) as waiting:
+            lines.until("before")
+            systemctl("stop", "statusd.service")
+            eventually(lambda: lines.errors, "one sentence about the daemon that went away")
+            invocation = show("InvocationID")
+            time.sleep(3)
+            equal((show("ActiveState"), show("InvocationID")), ("inactive", invocation))
+            systemctl("start", "statusd.service")
+            statusctl("post", "db", "after")
+            lines.until("after")
+            equal(waiting.wait(), 0, "exit status of wait")
+
+
+@test("with a wrong configuration clients are told so, and do not exhaust the starts: once it is mended, the daemon starts at once")
+def broken_with_clients():
+    with service(configuration=TWO):
+        with Follower("/usr/bin/statusctl", "watch", env=environment()) as lines:
+            lines.next()
+            CONFIGURATION.write_text("servers:\n  db: { push: [\n")
+            assert run("systemctl", "restart", "statusd.service").status != 0
+            for _ in range(3):
+                told = run("/usr/bin/statusctl", "list")
+                equal(told.status, 69)
+                contains(told.err, "does not start", f"{CONFIGURATION}:")
+            equal(show("ActiveState", "statusd.socket"), "active")
+            CONFIGURATION.write_text(TWO)
+            systemctl("start", "statusd.service")
+            statusctl("post", "db", "mended")
+            statusctl("select", "db")
+            lines.until("mended")

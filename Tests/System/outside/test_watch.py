@@ -3,6 +3,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 
 from harness.daemon import STATUSCTL, Daemon, environment
@@ -127,6 +128,29 @@ def selected_after_restart():
             daemon.start()
             lines.until("db:")
             contains(lines.seen[-1], "-- selected")
+
+
+@test("wait goes on over a restart, and ends in its time if the daemon does not come back")
+def wait_over_restart():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        before = daemon.descriptors()
+        with daemon.follow("wait", "db", "--text", "after", "--timeout", "60s") as waiting, \
+                daemon.follow("wait", "db", "--text", "never", "--timeout", "2s") as hopeless:
+            eventually(lambda: daemon.descriptors() >= before + 2, "both waits")
+            daemon.stop(signal.SIGKILL)
+            equal(hopeless.wait(), 75, "exit status past the time")
+            contains(hopeless.errors[0], "the time is over")
+            daemon.start()
+            daemon.done("post", "db", "after")
+            equal(waiting.wait(), 0, "exit status")
+
+
+@test("a daemon that accepts and does not answer is not waited for longer than --timeout says")
+def deaf_daemon():
+    with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(daemon.socket)
+        listener.listen()
+        contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "1s"), 75), "does not answer")
 
 
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
