@@ -6,13 +6,11 @@ import resource
 import socket
 import time
 
-from harness.attacker import Attacker, as_user
+from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
 from harness.daemon import Daemon
 from harness.runner import test
 from harness.varlink import Connection
-
-from outside.test_bad_input import need_root
 
 from .test_freezing import DURATION, control_socket, stop_and_time
 

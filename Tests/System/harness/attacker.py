@@ -6,8 +6,15 @@ import os
 import time
 
 from .daemon import NOBODY
+from .expect import Skip
 
 _processes = multiprocessing.get_context("fork")
+
+
+def need_root():
+    """Another user can only be had by root."""
+    if os.getuid() != 0:
+        raise Skip("needs root, to run a command as another user")
 
 
 def become(user):

@@ -6,17 +6,12 @@ import os
 import signal
 import socket
 
+from harness.attacker import need_root
 from harness.daemon import NOBODY, STATUSCTL, STATUSD, Daemon, environment, readable_binaries, run
-from harness.expect import Skip, contains, equal, eventually, one_sentence
+from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 
 BAD = "servers:\n  db: { push: true }\n  web: { push: [\n"
-
-
-def need_root():
-    """Another user can only be had by root."""
-    if os.getuid() != 0:
-        raise Skip("needs root, to run a command as another user")
 
 
 @test("an unknown server ends with 4 and its name, in status and select")

@@ -6,12 +6,11 @@ import os
 import shutil
 import socket
 
-from harness.attacker import as_user
+from harness.attacker import as_user, need_root
 from harness.daemon import NOBODY, Daemon, environment, run
 from harness.expect import Skip, equal, eventually
 from harness.runner import test
 
-from .test_bad_input import need_root
 from .test_foreign_clients import python
 
 CONFIGURATION = "servers:\n  web: { notify: true }\n"
