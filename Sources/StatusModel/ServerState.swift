@@ -63,7 +63,7 @@ public struct ServerState: Hashable, Sendable {
 
     /// The headline, marked where it is of the past: the status is stale, or the load after it failed.
     public var markedHeadline: String {
-        guard status != nil else { return headline }
+        if status == nil { return isStale ? "\(headline) (stale)" : headline }
         if phase == .failed { return "\(headline) (failed: \(message ?? "unknown"))" }
         return isStale ? "\(headline) (stale)" : headline
     }

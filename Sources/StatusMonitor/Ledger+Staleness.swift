@@ -3,10 +3,9 @@
 import StatusModel
 
 extension Ledger.Record {
-    /// The time since boot from which on the status is stale; nil where it holds for ever.
+    /// The time since boot from which on the status is stale, or the want of one; nil where it holds for ever.
     var expiry: Duration? {
-        guard let refreshedAt, let timeToLive = ownTimeToLive ?? definition.timeToLive else { return nil }
-        return refreshedAt + timeToLive
+        (ownTimeToLive ?? definition.timeToLive).map { refreshedAt + $0 }
     }
 
     /// Whether the status is older than it may be.
@@ -35,7 +34,7 @@ extension Ledger {
     mutating func due(at now: Moment) -> (names: [ServerName], next: Duration?) {
         nextExpiry = nil
         var names: [ServerName] = []
-        for place in records.indices where records[place].state.status != nil {
+        for place in records.indices {
             guard !records[place].state.isStale, let expiry = records[place].expiry else { continue }
             if expiry <= now.boot {
                 names.append(records[place].state.name)
@@ -48,8 +47,7 @@ extension Ledger {
 
     /// Marks a server as stale; nil where it is not, or not any more.
     mutating func expire(_ name: ServerName, at now: Moment) -> Consequences? {
-        guard let place = records.place(of: name), records[place].state.status != nil, !records[place].state.isStale,
-            records[place].isStale(at: now)
+        guard let place = records.place(of: name), !records[place].state.isStale, records[place].isStale(at: now)
         else { return nil }
         records[place].state.isStale = true
         return append(.changed, at: place)

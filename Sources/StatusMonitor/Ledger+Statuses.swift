@@ -15,13 +15,16 @@ extension Ledger {
         return appendFresh(isChange, at: place, now)
     }
 
-    /// Notes a sign of life that says nothing new; nil where the server has no status to be kept fresh.
+    /// Notes a sign of life that says nothing new; nil where that is no event.
     mutating func touch(_ name: ServerName, at now: Moment) throws(MonitorError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        guard records[place].state.status != nil else { return nil }
         let wasStale = records[place].state.isStale
-        records[place].state.status?.updatedAt = now.wall
         records[place].state.isStale = false
+        guard records[place].state.status != nil || wasStale else {
+            records[place].refreshedAt = now.boot
+            return nil
+        }
+        records[place].state.status?.updatedAt = now.wall
         return appendFresh(wasStale, at: place, now)
     }
 

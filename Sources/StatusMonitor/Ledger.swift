@@ -32,8 +32,8 @@ struct Ledger {
         var followed = (updates: 0, changes: 0)
         /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
-        /// The time since boot at which its status was posted last; nil where there is none.
-        var refreshedAt: Duration?
+        /// The time since boot at which its status was posted last, or it was added.
+        var refreshedAt: Duration
         /// How long the server itself says that its status holds, which goes before its definition.
         var ownTimeToLive: Duration?
         var state: ServerState
@@ -89,7 +89,9 @@ struct Ledger {
     // MARK: Servers
 
     /// Adds a server; nil where there is one of that name.
-    mutating func add(_ definition: ServerDefinition) -> Consequences? {
+    ///
+    /// How long it has to say something is counted from now on.
+    mutating func add(_ definition: ServerDefinition, at now: Moment) -> Consequences? {
         guard records[definition.name] == nil else { return nil }
         let state = ServerState(
             name: definition.name, summary: definition.summary, source: definition.source,
@@ -98,9 +100,11 @@ struct Ledger {
         let place = records.insert(
             Record(
                 server: Server(name: definition.name),
-                readers: absentReaders.removeValue(forKey: definition.name) ?? [], state: state,
+                readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
                 definition: definition))
-        return append(.added, at: place)
+        var consequences = append(.added, at: place)
+        consequences.expiry = noteExpiry(at: place)
+        return consequences
     }
 
     /// Removes a server; where it is the selected one, the selection becomes none first, so that its followers are told.
@@ -206,13 +210,27 @@ extension Ledger.Record {
         // What a program asked for goes with the source that took it.
         if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, !definition.isRefreshable, definition.failure == nil { state.status = nil }
+        // A new source has its time to say something.
+        if isOfNewSource, state.status == nil { refreshedAt = now.boot }
+        let old = self.definition
         self.definition = definition
-        state.isStale = state.status != nil && isStale(at: now)
+        state.isStale = isStale(at: now)
         state.summary = definition.summary
         state.source = definition.source
         state.isRefreshable = definition.isRefreshable
         if !definition.isRefreshable { state.isRefreshing = false }
-        if definition.failure == nil, state.status != nil, !isOfNewSource {
+        if isOfNewSource || definition.failure != nil || old.failure != nil {
+            begin(isOfNewSource: isOfNewSource)
+        } else if state.message == old.placeholder {
+            state.message = definition.placeholder
+        }
+    }
+
+    /// Takes the phase in which a server begins, or begins again after a wrong configuration.
+    private mutating func begin(isOfNewSource: Bool) {
+        // What is loaded is loaded again, and does not count as current before that has ended.
+        let keepsStatus = state.status != nil && !isOfNewSource && !definition.isRefreshable
+        if definition.failure == nil, keepsStatus {
             state.phase = .loaded
             state.message = nil
         } else {

@@ -54,11 +54,12 @@ public final class SelectionWatcher: Sendable {
         guard let state = try? monitor.state(of: server.name) else { return }
         var seen = state.revision
         report(Report(server: state, isSwitch: true), of: selection)
-        while let update = await updates.next(isolation: actor) {
-            // Notifications may overtake one another. Drop what is not newer than what was reported.
-            guard update.revision > seen else { continue }
-            seen = update.revision
-            report(Report(server: update.state, isSwitch: false), of: selection)
+        while await updates.next(isolation: actor) != nil {
+            // Notifications may overtake one another, so that the newest one that is kept need not be of the newest state: each is
+            // taken as a call to look at that.
+            guard let state = try? monitor.state(of: server.name), state.revision > seen else { continue }
+            seen = state.revision
+            report(Report(server: state, isSwitch: false), of: selection)
         }
     }
 

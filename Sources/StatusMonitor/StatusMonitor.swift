@@ -73,15 +73,19 @@ public final class StatusMonitor: Sendable {
     /// Adds a server; returns whether there was none of that name.
     @discardableResult
     public func add(_ definition: ServerDefinition) -> Bool {
-        follow(ifAny: ledger.withLock { $0.add(definition) }) != nil
+        let now = clock()
+        return follow(ifAny: ledger.withLock { $0.add(definition, at: now) }) != nil
     }
 
     /// Removes a server.
     ///
     /// Where it is the selected one, none is selected then.
     public func remove(_ name: ServerName) throws(MonitorError) {
-        let wasSelected = selection.server?.name == name
-        follow(try withLedger { ledger throws(MonitorError) in try ledger.remove(name) })
+        let (consequences, wasSelected) = try withLedger { ledger throws(MonitorError) in
+            let wasSelected = ledger.selected == name
+            return (try ledger.remove(name), wasSelected)
+        }
+        follow(consequences)
         if wasSelected { postSelection() }
     }
 
@@ -187,7 +191,7 @@ public final class StatusMonitor: Sendable {
 
     /// Has `schedule` called, on whatever thread it comes up, with the time since boot at which ``expire()`` is to be called next.
     ///
-    /// Each time that it is told replaces the one before.
+    /// What is to be done at the earliest of the times it is told; they may come in any order.
     public func scheduleExpiry(with schedule: @escaping @Sendable (Duration) -> Void) {
         onExpiry.withLock { $0 = schedule }
         expire()

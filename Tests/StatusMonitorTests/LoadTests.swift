@@ -103,13 +103,37 @@ import Testing
         #expect(try !state().isRefreshing)
     }
 
-    @Test("a new definition keeps the status and the phase that follows from it")
+    @Test("invariant 18: a new description keeps the status and the failure of the load after it")
     func redefined() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.fail(disk, "timed out after 10 s")
         try monitor.redefine(ServerDefinition(name: disk, summary: "The disk", source: "exec", isRefreshable: true))
-        #expect(try state().phase == .loaded)
+        #expect(try state().phase == .failed)
+        #expect(try state().message == "timed out after 10 s")
         #expect(try state().status?.text.rawValue == "DISK OK")
+        #expect(try state().summary == "The disk")
+    }
+
+    @Test("invariant 18: nor does a detour over a wrong configuration make a status that is loaded current")
+    func mended() throws {
+        try fixture.post("DISK OK", to: "disk")
+        try monitor.fail(disk, "timed out after 10 s")
+        try monitor.redefine(ServerDefinition(name: disk, source: "exec", isRefreshable: false, failure: "wrong"))
+        try monitor.redefine(ServerDefinition(name: disk, source: "exec", isRefreshable: true))
+        #expect(try state().phase == .loading)
+        #expect(try !state().isHealthy)
+        #expect(try state().status?.text.rawValue == "DISK OK")
+    }
+
+    @Test("a new placeholder is shown by a server that has nothing else to show")
+    func newPlaceholder() throws {
+        let login = name("login")
+        monitor.add(ServerDefinition(name: login, source: "push", placeholder: "Signed Out"))
+        try monitor.redefine(ServerDefinition(name: login, source: "push", placeholder: "Nobody"))
+        #expect(try monitor.state(of: login).headline == "Nobody")
+        try monitor.empty(login, "there is no unit login")
+        try monitor.redefine(ServerDefinition(name: login, source: "push", placeholder: "Somebody"))
+        #expect(try monitor.state(of: login).headline == "there is no unit login")
     }
 
     @Test("a status of another source is kept until the new one has loaded, but does not count as current")
@@ -122,6 +146,18 @@ import Testing
         #expect(try !state().isHealthy)
         try fixture.post("DISK OK", to: "disk")
         #expect(try state().isHealthy)
+    }
+
+    @Test("where a stale status goes with its source, nothing is stale any more")
+    func staleOfOldSource() throws {
+        let login = name("login")
+        monitor.add(ServerDefinition(name: login, source: "notify", timeToLive: .seconds(1)))
+        try fixture.post("here", to: "login")
+        fixture.advance(by: 1000)
+        monitor.expire()
+        #expect(try monitor.state(of: login).isStale)
+        try monitor.redefine(ServerDefinition(name: login, source: "push"), isOfNewSource: true)
+        #expect(try !monitor.state(of: login).isStale)
     }
 
     @Test("where the new source loads nothing, a status of the old one goes, and so does its refresh")

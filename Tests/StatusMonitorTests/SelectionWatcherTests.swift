@@ -87,6 +87,28 @@ import Testing
         await watcher.reported(try fixture.monitor.select(name("a")).selection)
     }
 
+    @Test("the newest state is reported, also if its notification was overtaken by an older one and nothing else comes")
+    func overtakenByOlder() async throws {
+        let executor = StepExecutor()
+        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
+        let task = Task(executorPreference: executor) { await watcher.run() }
+        let server = try #require(try fixture.monitor.select(name("a")).selection.server)
+        executor.run()
+        try fixture.post("old", to: "a")
+        executor.run()
+        let old = StatusUpdate(snapshot: ServerSnapshot(try fixture.monitor.state(of: name("a"))))
+        // Two threads post: what is noted in one order is notified in the other. The first notification is handed to the watcher; of the
+        // other two the last is kept.
+        try fixture.post("handed over", to: "a")
+        try fixture.post("new", to: "a")
+        server.post(old, to: fixture.bus)
+        executor.run()
+        #expect(reporter.lines.last == "a: new")
+        task.cancel()
+        executor.run()
+        await task.value
+    }
+
     @Test("invariant 14: a probe comes through, and no reader of statuses ever sees it")
     func probe() async throws {
         let watch = try fixture.watch(.all)

@@ -9,7 +9,7 @@ import Testing
     private func record(_ name: String) -> Ledger.Record {
         let definition = ServerDefinition(name: StatusMonitorTests.name(name), source: "push")
         return Ledger.Record(
-            server: Server(name: definition.name),
+            server: Server(name: definition.name), refreshedAt: .zero,
             state: ServerState(name: definition.name, source: "push", phase: .empty), definition: definition)
     }
 

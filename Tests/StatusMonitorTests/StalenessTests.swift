@@ -35,6 +35,30 @@ import Testing
         #expect(watch.lines() == ["changed a Signed In"])
     }
 
+    @Test("a server that never says anything is stale after its time to live, counted from when it was added")
+    func neverSaid() throws {
+        fixture.advance(by: 500)
+        add("a", timeToLive: .seconds(10))
+        add("b", timeToLive: nil)
+        let watch = try fixture.watch(.all)
+        _ = watch.next()
+        fixture.advance(by: 9_999)
+        monitor.expire()
+        #expect(watch.lines() == [])
+        fixture.advance(by: 1)
+        monitor.expire()
+        #expect(watch.lines() == ["changed a no status yet"])
+        #expect(try isStale("a"))
+        #expect(try monitor.state(of: name("a")).markedHeadline == "no status yet (stale)")
+        try monitor.touch(name("a"))
+        #expect(try !isStale("a"))
+        fixture.advance(by: 10_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try fixture.post("here", to: "a")
+        #expect(try !isStale("a"))
+    }
+
     @Test("a status that went stale is so again as soon as its time to live is, which a wrong configuration had lost")
     func mended() throws {
         add("a", timeToLive: .seconds(10))
@@ -89,22 +113,20 @@ import Testing
         fixture.advance(by: 1_000)
         try fixture.post("2", to: "a")
         try fixture.post("1", to: "b")
-        #expect(times.withLock { $0 } == [.seconds(10), .seconds(6)])
+        #expect(times.withLock { $0 } == [.seconds(10), .seconds(5)])
         fixture.advance(by: 5_000)
         monitor.expire()
         #expect(try isStale("b"))
         #expect(times.withLock { $0.last } == .seconds(11))
     }
 
-    @Test("one that has no status, or no time to live, is never stale")
+    @Test("one that has no time to live is never stale")
     func never() throws {
-        add("a", timeToLive: .seconds(1))
-        add("b", timeToLive: nil)
-        try fixture.post("1", to: "b")
+        add("a", timeToLive: nil)
+        try fixture.post("1", to: "a")
         fixture.advance(by: 1_000_000_000)
         monitor.expire()
         #expect(try !isStale("a"))
-        #expect(try !isStale("b"))
     }
 
     @Test("what a server asks for itself goes before its configuration, until it takes that back")

@@ -11,7 +11,8 @@ final class ExpiryTimer {
 
     private let monitor: StatusMonitor
     private var timer: TimerSource?
-    private var due = Duration.zero
+    /// When to look; nil if that is not known.
+    private var due: Duration?
     private var wasHeldUp = false
 
     init(monitor: StatusMonitor) throws(SystemdError) {
@@ -20,7 +21,9 @@ final class ExpiryTimer {
         monitor.scheduleExpiry { [weak self] due in EventLoop.perform { self?.schedule(due) } }
     }
 
+    /// Those who say when to look may overtake one another, so the earliest time counts.
     private func schedule(_ due: Duration) {
+        if let earlier = self.due, earlier <= due { return }
         self.due = due
         timer?.schedule(after: due - Moment.now().boot)
     }
@@ -28,11 +31,12 @@ final class ExpiryTimer {
     /// What arrived while the daemon could not read, or the machine was suspended, is read before anything is called stale for the
     /// want of it.
     private func fire() {
-        let delay = Moment.now().boot - due
+        let delay = Moment.now().boot - (due ?? .zero)
         wasHeldUp = !wasHeldUp && delay > Self.usualDelay
         if wasHeldUp {
             timer?.schedule(after: Self.usualDelay)
         } else {
+            due = nil
             monitor.expire()
         }
     }
