@@ -62,7 +62,13 @@ struct CommandFailure: Error {
         func text(_ parameter: String) -> String { VisibleText.escape(error.text(parameter) ?? "?") }
         switch error.name {
         case MonitorInterface.qualified("NoSuchServer"):
-            return "there is no server “\(text("server"))”; “statusctl list” shows all"
+            let name = text("server")
+            if let reason = error.text("reason") {
+                return "there is no server “\(name)”: \(VisibleText.escape(reason))"
+            }
+            return "there is no server “\(name)”; “statusctl list” shows all"
+        case MonitorInterface.qualified("IsConfigured"):
+            return "\(text("server")) is configured in \(text("file")); remove it there, then “statusctl reload”"
         case MonitorInterface.qualified("NothingSelected"):
             return "no server is selected; select one with “statusctl select NAME”, or name one"
         case MonitorInterface.qualified("InvalidStatus"): return "the status was refused: \(text("reason"))"

@@ -12,8 +12,8 @@ public enum StatusCtl {
         "statusctl", abstract: "Ask statusd how servers are doing, and tell it.", discussion: ExitStatus.table,
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, SelectCommand.command,
-            PostCommand.command, RefreshCommand.command, WaitCommand.command, ReloadCommand.command,
-            VerifyCommand.command,
+            PostCommand.command, RefreshCommand.command, WaitCommand.command, ForgetCommand.command,
+            ReloadCommand.command, VerifyCommand.command,
         ])
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)

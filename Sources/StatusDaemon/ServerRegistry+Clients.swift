@@ -30,7 +30,7 @@ extension ServerRegistry {
     }
 
     private func welcome(_ name: ServerName) throws {
-        guard configuration.acceptsAny else { throw MonitorError.noSuchServer(name) }
+        guard configuration.acceptsAny else { throw RefusedPost.notConfigured(name) }
         guard guests.count < configuration.limits.servers else {
             throw RefusedPost.tooManyServers(configuration.limits.servers)
         }
@@ -43,6 +43,13 @@ extension ServerRegistry {
         }
         monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
         selectFirst()
+    }
+
+    /// Removes a server that nobody configured.
+    func forget(_ name: ServerName) throws {
+        if let server = configuration.servers[name] { throw RefusedForget.configured(name, file: server.origin.file) }
+        guard guests.remove(name) != nil else { throw MonitorError.noSuchServer(name) }
+        remove(name)
     }
 
     // MARK: Refreshes
@@ -76,6 +83,13 @@ enum RefusedPost: Error {
     /// The server's status comes from this kind of source.
     case loaded(String)
     case tooManyServers(Int)
+    /// Only configured servers may post.
+    case notConfigured(ServerName)
+}
+
+/// Why a server is not removed.
+enum RefusedForget: Error {
+    case configured(ServerName, file: String)
 }
 
 /// Why a refresh is refused.

@@ -28,6 +28,12 @@ final class ServerRegistry {
     /// Servers that nobody configured, but that somebody posted to.
     var guests: Set<ServerName> = []
     private var hasSelected = false
+    /// The sources of removed servers, as long as something of them runs.
+    private var departed: [ServerName: Departed] = [:]
+
+    private struct Departed {
+        weak var source: (any Source)?
+    }
 
     init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
         self.monitor = monitor
@@ -48,11 +54,20 @@ final class ServerRegistry {
         access = read.accounts.access
         factory.prepare(new.limits, read.accounts)
         let old = configuration.servers
+        // A selection that somebody else made since gives way to what the administrator has just written.
+        if new.select != configuration.select { hasSelected = false }
         configuration = new
         var reply = ReloadReply(failed: loaded.errors.map(Failure.init))
         for name in old.keys.sorted() where new.servers[name] == nil {
             remove(name)
             reply.removed.append(name.rawValue)
+        }
+        if !new.acceptsAny {
+            for name in guests.sorted() where new.servers[name] == nil {
+                guests.remove(name)
+                remove(name)
+                reply.removed.append(name.rawValue)
+            }
         }
         for (name, server) in new.servers.sorted(by: { $0.key < $1.key }) {
             if let before = old[name] {
@@ -69,6 +84,7 @@ final class ServerRegistry {
                 reply.added.append(name.rawValue)
             }
         }
+        departed = departed.filter { $0.value.source != nil }
         selectFirst()
         return reply
     }
@@ -95,7 +111,8 @@ final class ServerRegistry {
     func didSelect() { hasSelected = true }
 
     private func add(_ name: ServerName, _ server: ServerConfiguration) {
-        let failure = start(server, of: name)
+        // A load of the one before it may still be ending.
+        let failure = start(server, of: name, predecessor: departed.removeValue(forKey: name)?.source)
         monitor.add(server.definition(name: name, failure: failure))
     }
 
@@ -113,8 +130,10 @@ final class ServerRegistry {
             server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
     }
 
-    private func remove(_ name: ServerName) {
-        sources.removeValue(forKey: name)?.close()
+    func remove(_ name: ServerName) {
+        let source = sources.removeValue(forKey: name)
+        source?.close()
+        departed[name] = source.map { Departed(source: $0) }
         startFailures[name] = nil
         shownSources.removeValue(forKey: name)
         try? monitor.remove(name)

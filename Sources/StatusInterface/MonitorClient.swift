@@ -48,6 +48,12 @@ public final class MonitorClient {
         ).revision
     }
 
+    /// Removes a server that was added by a post.
+    public func forget(_ server: String) async throws {
+        let _: NoReply = try await connection.call(
+            MonitorInterface.qualified("Forget"), { $0.member("server", server) })
+    }
+
     /// Loads a server's status now; returns the event at the end of it.
     ///
     /// The load takes as long as it takes; that it began is told at once.

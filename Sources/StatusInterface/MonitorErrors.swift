@@ -5,9 +5,20 @@ public import Varlink
 
 // The errors of the interface.
 extension VarlinkError {
-    /// There is no server of this name.
-    public static func noSuchServer(_ server: String) -> VarlinkError {
-        VarlinkError(MonitorInterface.qualified("NoSuchServer")) { $0.member("server", server) }
+    /// There is no server of this name; `reason`: why it was not added by a post.
+    public static func noSuchServer(_ server: String, reason: String? = nil) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("NoSuchServer")) { writer in
+            writer.member("server", server)
+            writer.member("reason", reason)
+        }
+    }
+
+    /// The server stands in a configuration file, and can be removed only there.
+    public static func isConfigured(_ server: String, in file: String) -> VarlinkError {
+        VarlinkError(MonitorInterface.qualified("IsConfigured")) { writer in
+            writer.member("server", server)
+            writer.member("file", file)
+        }
     }
 
     /// No server is selected.

@@ -18,6 +18,13 @@ public struct ListReply: JSONReadable, Sendable {
     }
 }
 
+/// The reply of `Forget`, which says nothing.
+struct NoReply: JSONReadable, Sendable {
+    init(from reader: inout JSONReader) throws(JSONError) {
+        try reader.object { _, reader throws(JSONError) in try reader.skip() }
+    }
+}
+
 /// The reply of `Describe` and `Wait`.
 public struct DescribeReply: JSONReadable, Sendable {
     /// The server.

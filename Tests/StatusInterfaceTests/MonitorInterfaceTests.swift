@@ -13,7 +13,7 @@ import Varlink
         #expect(description.name == MonitorInterface.name)
         #expect(
             description.methods.map(\.name) == [
-                "List", "Describe", "Select", "Watch", "Post", "Refresh", "Wait", "Reload",
+                "List", "Describe", "Select", "Watch", "Post", "Forget", "Refresh", "Wait", "Reload",
             ])
         func names(_ type: String) -> [String] {
             guard case .type(.enumeration(let names)) = description.members.first(where: { $0.name == type })?.kind

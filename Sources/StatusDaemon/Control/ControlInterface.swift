@@ -46,6 +46,7 @@ final class ControlInterface: VarlinkInterface {
             case "List": try list(call)
             case "Describe": try describe(call)
             case "Select": try select(call)
+            case "Forget": try forget(call)
             case "Watch": try watch(call)
             case "Refresh": try refresh(call)
             case "Wait": try wait(call)
@@ -122,6 +123,14 @@ final class ControlInterface: VarlinkInterface {
         }
     }
 
+    private func forget(_ call: VarlinkCall) throws {
+        let name = try call.parameters(ServerParameters.self).server
+        try checkAccess(of: call)
+        guard let name else { throw VarlinkError.invalidParameter("server") }
+        try registry.forget(try known(name))
+        call.reply()
+    }
+
     private func reload(_ call: VarlinkCall) throws {
         _ = try call.parameters(NoParameters.self)
         try checkAccess(of: call)
@@ -165,6 +174,11 @@ extension VarlinkError {
         switch error {
         case let error as VarlinkError: self = error
         case MonitorError.noSuchServer(let name): self = .noSuchServer(name.rawValue)
+        case RefusedPost.notConfigured(let name):
+            self = .noSuchServer(
+                name.rawValue,
+                reason: "only configured servers may post (“accept: configured”); add it under “servers” and reload")
+        case RefusedForget.configured(let name, let file): self = .isConfigured(name.rawValue, in: file)
         case MonitorError.nothingSelected: self = .nothingSelected
         case let error as InvalidStatus: self = .invalidStatus(error.description)
         case RefusedPost.misconfigured(let failure):

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import StatusInterface
+import StatusModel
+
+/// The command `statusctl forget`.
+enum ForgetCommand {
+    private static let name = Options.serverName()
+
+    static let command = ClientCommand.make(
+        "forget", abstract: "Remove a server that is not configured, but was added by a post.",
+        discussion: "The next post adds it again, unless the configuration says “accept: configured”.",
+        parameters: [name]
+    ) { context in
+        try await context.client.forget(context.arguments[name].rawValue)
+        if context.terminal.isJSON { context.terminal.json { _ in } }
+        return .done
+    }
+}
