@@ -79,7 +79,7 @@ public struct Daemon: Sendable {
     }
 
     private func start() async throws {
-        raiseDescriptorLimit()
+        try raiseDescriptorLimit()
         let reading = await ConfigurationReading(location: location)
         let read = try await Self.endingAtSignals { await reading.read() }.get()
         for problem in read.loaded.problems { logger.log(problem) }
@@ -102,10 +102,19 @@ public struct Daemon: Sendable {
     }
 
     /// Each client and each notify socket needs a descriptor; what is allowed at the most is asked for.
-    private func raiseDescriptorLimit() {
+    private func raiseDescriptorLimit() throws(DaemonError) {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         limit.rlim_cur = limit.rlim_max
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        guard OwnedDescriptor.limit >= Self.fewestDescriptors else {
+            throw DaemonError(
+                .system,
+                "the process may have \(OwnedDescriptor.limit) files open, and needs \(Self.fewestDescriptors); raise LimitNOFILE= of the service, or “ulimit -n”"
+            )
+        }
     }
+
+    /// With fewer there is none left for a client or a check.
+    private static let fewestDescriptors = 128
 }

@@ -139,10 +139,9 @@ extension CheckBudget.Limits {
         self.init(checks: configuration.checks, processes: configuration.processes)
     }
 
-    /// Less, where so many would leave no descriptors for anything else: a check takes up to eight, a process sixteen while it is
-    /// started, and sixty-four are for the daemon and its clients.
+    /// Less, where so many would leave no descriptors for anything else: an eighth is for checks, which take up to eight each, and sixteen
+    /// for a process while it is started. A half is for clients, a quarter for notify sockets, and an eighth for the daemon itself.
     fileprivate func fitting(descriptors: Int) -> CheckBudget.Limits {
-        CheckBudget.Limits(
-            checks: min(checks, (descriptors - 64) / 8), processes: min(processes, (descriptors - 64) / 16))
+        CheckBudget.Limits(checks: min(checks, descriptors / 64), processes: min(processes, descriptors / 128))
     }
 }

@@ -9,8 +9,8 @@ import sys
 import threading
 import time
 
-from harness.daemon import Daemon
-from harness.expect import Skip, contains, equal, eventually
+from harness.daemon import STATUSD, Daemon, run
+from harness.expect import Skip, contains, equal, eventually, one_sentence
 from harness.runner import test
 from harness.servers import Certificates, Gigabyte, listener, refused_port, web
 
@@ -228,22 +228,36 @@ def curl_on_demand():
             assert is_loaded(daemon)
 
 
-@test("where descriptors run out, checks fail with that reason, and the daemon goes on")
+@test("neither clients nor notify sockets can take the descriptors that checks need")
 def few_descriptors():
-    with listener() as port:
-        servers = [f"p{number}: {{ exec: [/bin/sleep, '0.1'] }}" for number in range(8)]
-        servers += [f"h{number}: {{ http: 'http://127.0.0.1:{port}/', timeout: 50ms }}" for number in range(60)]
-        servers += [f"t{number}: {{ tcp: '127.0.0.1:{port}' }}" for number in range(60)]
-        configuration = "limits: { checks: 4096, processes: 1024 }\n" + once(*servers).replace("interval: 1h", "interval: 200ms")
-        with Daemon(configuration, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))) as daemon:
-            daemon.done("wait", "t59", "--timeout", "15s")
-            # Clients take what is left.
-            clients = [stack_socket for stack_socket in (connect_quietly(daemon) for _ in range(60)) if stack_socket]
-            time.sleep(2)  # in which each check runs several times
-            for client in clients:
-                client.close()
-            eventually(lambda: (daemon.assert_alive(), True)[1])
-            daemon.done("wait", "t59", "--timeout", "15s")
+    def server(name):
+        return asker.call("Describe", {"server": name})["server"]
+
+    def crowd():
+        return [client for client in (connect_quietly(daemon) for _ in range(120)) if client]
+
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))}
+    notify = ", ".join(f"n{number:02}: {{ notify: true }}" for number in range(40))
+    check = "disk: { exec: [/bin/true], interval: 100ms }"
+    with Daemon(f"servers: {{ {check}, {notify} }}\n", **few) as daemon, daemon.connect() as asker:
+        contains(server("n39")["message"], "raise LimitNOFILE=")
+        daemon.done("wait", "disk")
+        clients = crowd()
+        seen = set()
+        while len(seen) < 10:
+            equal(server("disk")["phase"], "loaded")
+            seen.add(server("disk")["status"]["updatedAt"])
+        for client in clients:
+            client.close()
+
+
+@test("with too few descriptors to do anything the daemon does not start, and says what to raise")
+def hardly_any_descriptors():
+    for limit in (8, 12, 16, 24, 127):
+        with Daemon(start=False) as daemon:
+            result = run(STATUSD, env=daemon.environment,
+                         preexec_fn=lambda most=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+            contains(one_sentence(result, 1), "LimitNOFILE=", str(limit))
 
 
 def connect_quietly(daemon):
