@@ -139,8 +139,10 @@ extension CheckBudget.Limits {
         self.init(checks: configuration.checks, processes: configuration.processes)
     }
 
-    /// Less, where so many would leave no descriptors for anything else: an eighth is for checks, which take up to eight each, and sixteen
-    /// for a process while it is started. A half is for clients, a quarter for notify sockets, and an eighth for the daemon itself.
+    /// Less, where so many would leave no descriptors for anything else.
+    ///
+    /// An eighth is for checks, of which each takes up to eight, and sixteen while its process is started. A half is for clients, a quarter
+    /// for notify sockets, and an eighth for the daemon itself.
     fileprivate func fitting(descriptors: Int) -> CheckBudget.Limits {
         CheckBudget.Limits(checks: min(checks, descriptors / 64), processes: min(processes, descriptors / 128))
     }

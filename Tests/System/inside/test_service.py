@@ -2,6 +2,7 @@
 """The running service and its service manager: status text, journal, reload, watchdog, restart and stop."""
 
 import os
+import pathlib
 import re
 import signal
 import time
@@ -144,6 +145,23 @@ def stop():
         systemctl("stop", "statusd.service")
         equal((show("ActiveState"), show("Result"), show("ExecMainStatus")), ("inactive", "success", "0"))
         assert not os.path.exists("/run/statusd/notify/web")
+
+
+@test("stop ends a plugin that runs, also a stubborn one, within a second or two, and logs no alarm of it")
+def stop_with_plugins():
+    checks = ("servers:\n  polite: { exec: [/bin/sleep, '60'], timeout: 50s }\n"
+              "  stubborn: { exec: [/bin/sh, -c, \"trap '' TERM; sleep 60 & wait; sleep 60\"], timeout: 50s }\n")
+    with service(configuration=checks):
+        eventually(lambda: len(pathlib.Path(f"/sys/fs/cgroup{show('ControlGroup')}/cgroup.procs").read_text().split()) >= 4,
+                   "both plugins")
+        stamp = time.monotonic()
+        systemctl("stop", "statusd.service")
+        took = time.monotonic() - stamp
+        print(f"     stop took {took:.1f} s", flush=True)
+        equal((show("ActiveState"), show("Result")), ("inactive", "success"))
+        assert took < 5, f"stop took {took:.1f} s"
+        alarms = [entry["MESSAGE"] for entry in journal() if int(entry["PRIORITY"]) <= 4 and entry.get("SERVER")]
+        equal(alarms, [])
 
 
 @test("a watch goes on over systemctl restart")
