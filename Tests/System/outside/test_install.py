@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """packaging/install into a folder, as packages are made. (Into a running system: see inside/test_unit.py.)"""
 
+import contextlib
 import os
 import pathlib
+import shutil
 import tempfile
 
+from harness.attacker import need_root
 from harness.daemon import environment, run
-from harness.expect import Skip, contains, equal
+from harness.expect import Skip, contains, equal, one_sentence
 from harness.runner import test
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
@@ -40,3 +43,40 @@ def arguments():
     result = run(INSTALL, "--nonsense")
     equal(result.status, 64)
     contains(result.err, "--nonsense")
+
+
+@contextlib.contextmanager
+def clone(build):
+    """A project of nothing but packaging/, whose build does this."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        shutil.copytree(PROJECT / "packaging", f"{folder}/packaging")
+        for name, text in (("build", build), ("setup", "true")):
+            path = pathlib.Path(folder, "packaging", name)
+            path.write_text("#!/bin/sh\n" + text + "\n")
+            path.chmod(0o755)
+        pathlib.Path(folder, "Sources").mkdir()
+        pathlib.Path(folder, "Package.swift").touch()
+        yield folder
+
+
+MAKE = "mkdir -p .build/release; cd .build/release; for name in statusd statusctl; do echo {text} >$name; chmod +x $name; done; id -un >../who"
+
+
+@test("install takes no binary that needs the toolchain: it builds, and with --no-build it says so")
+def dynamic_binaries():
+    with clone(MAKE.format(text="static")) as folder:
+        run("sh", "-c", MAKE.format(text="libswiftCore.so"), cwd=folder)
+        into = environment(DESTDIR=f"{folder}/root")
+        contains(one_sentence(run(f"{folder}/packaging/install", "--no-build", env=into), 1), "toolchain")
+        equal(run(f"{folder}/packaging/install", env=into).status, 0)
+        equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
+
+
+@test("under sudo it is built as the user who called it")
+def build_under_sudo():
+    need_root()
+    with clone(MAKE.format(text="static")) as folder:
+        result = run(f"{folder}/packaging/install", env=environment(DESTDIR=f"{folder}/root", SUDO_USER="nobody"))
+        equal((result.status, result.err), (0, ""))
+        equal(pathlib.Path(folder, ".build/who").read_text(), "nobody\n")
