@@ -80,12 +80,40 @@ extension Cursor: JSONReadable, JSONWritable {
     }
 }
 
+/// A time as it is written, so that several that are equal are encoded once.
+private struct EncodedTime: JSONWritable {
+    private let time: Timestamp
+    /// The characters of the time.
+    private var text: (UInt64, UInt64, UInt64) = (0, 0, 0)
+
+    @inline(__always)
+    init(_ time: Timestamp) {
+        precondition(Timestamp.length == MemoryLayout<(UInt64, UInt64, UInt64)>.size)
+        self.time = time
+        withUnsafeMutableBytes(of: &text) { bytes in
+            if let start = bytes.assumingMemoryBound(to: UInt8.self).baseAddress { time.write(to: start) }
+        }
+    }
+
+    /// This one if the other time is the same, else that.
+    @inline(__always)
+    func or(_ other: Timestamp) -> EncodedTime { other == time ? self : EncodedTime(other) }
+
+    @inline(__always)
+    func write(to writer: inout JSONWriter) {
+        writer.plainString(length: Timestamp.length) { place in
+            UnsafeMutableRawPointer(place).storeBytes(of: text, as: (UInt64, UInt64, UInt64).self)
+        }
+    }
+}
+
 extension Status: JSONReadable, JSONWritable {
     // What a daemon adds later is passed over: a client understands newer daemons.
     public init(from reader: inout JSONReader) throws(JSONError) {
         var text: StatusText?
         var level: Level?
         var changedAt: Timestamp?
+        var levelChangedAt: Timestamp?
         var updatedAt: Timestamp?
         try reader.object { name, reader throws(JSONError) in
             switch name {
@@ -93,6 +121,7 @@ extension Status: JSONReadable, JSONWritable {
             case "text": text = StatusText(fitting: try reader.string())
             case "level": level = try Level(from: &reader)
             case "changedAt": changedAt = try Timestamp(from: &reader)
+            case "levelChangedAt": levelChangedAt = try Timestamp?(from: &reader)
             case "updatedAt": updatedAt = try Timestamp(from: &reader)
             default: try reader.skip()
             }
@@ -101,15 +130,18 @@ extension Status: JSONReadable, JSONWritable {
         guard let level else { throw .missingMember("level") }
         guard let changedAt else { throw .missingMember("changedAt") }
         guard let updatedAt else { throw .missingMember("updatedAt") }
-        self.init(text: text, level: level, changedAt: changedAt, updatedAt: updatedAt)
+        self.init(
+            text: text, level: level, changedAt: changedAt, levelChangedAt: levelChangedAt, updatedAt: updatedAt)
     }
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("text", text.rawValue)
             writer.member("level", level)
-            writer.member("changedAt", changedAt)
-            writer.member("updatedAt", updatedAt)
+            let changed = EncodedTime(changedAt)
+            writer.member("changedAt", changed)
+            writer.member("levelChangedAt", changed.or(levelChangedAt))
+            writer.member("updatedAt", changed.or(updatedAt))
         }
     }
 }

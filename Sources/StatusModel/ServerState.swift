@@ -8,14 +8,19 @@ public struct Status: Hashable, Sendable {
     public var level: Level
     /// When text or level last became another.
     public var changedAt: Timestamp
+    /// When the level last became another.
+    public var levelChangedAt: Timestamp
     /// When it was last posted, changed or not.
     public var updatedAt: Timestamp
 
-    /// A status with all that belongs to it.
-    public init(text: StatusText, level: Level, changedAt: Timestamp, updatedAt: Timestamp) {
+    /// A status with all that belongs to it; unless it is said, the level changed together with the text.
+    public init(
+        text: StatusText, level: Level, changedAt: Timestamp, levelChangedAt: Timestamp? = nil, updatedAt: Timestamp
+    ) {
         self.text = text
         self.level = level
         self.changedAt = changedAt
+        self.levelChangedAt = levelChangedAt ?? changedAt
         self.updatedAt = updatedAt
     }
 }
@@ -61,11 +66,13 @@ public struct ServerState: Hashable, Sendable {
     /// The one line to show for it: the last known status, else why there is none.
     public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
 
-    /// The headline, marked where it is of the past: the status is stale, or the load after it failed.
+    /// The headline with what else there is to know at a glance: a level that is not ok, and whether it is of the past, because the status is
+    /// stale or the load after it failed.
     public var markedHeadline: String {
-        if status == nil { return isStale ? "\(headline) (stale)" : headline }
-        if phase == .failed { return "\(headline) (failed: \(message ?? "unknown"))" }
-        return isStale ? "\(headline) (stale)" : headline
+        var line = headline
+        if let level = status?.level, level != .ok { line += " [\(level.rawValue)]" }
+        if status != nil, phase == .failed { return "\(line) (failed: \(message ?? "unknown"))" }
+        return isStale ? "\(line) (stale)" : line
     }
 
     /// Whether what it shows is of now: it has a status, which is fresh, and its last load did not fail.

@@ -39,29 +39,11 @@ extension Ledger {
 
     /// Notes that a load failed; the last status stays.
     mutating func fail(_ name: ServerName, _ reason: String) throws(MonitorError) -> Consequences {
-        try finishLoad(of: name) { state in
-            state.phase = .failed
-            state.message = reason
-        }
-    }
-
-    /// Notes that a load ended with nothing to show, and why.
-    mutating func empty(_ name: ServerName, _ reason: String) throws(MonitorError) -> Consequences {
-        try finishLoad(of: name) { state in
-            state.phase = .empty
-            state.message = reason
-            state.status = nil
-            state.isStale = false
-        }
-    }
-
-    private mutating func finishLoad(
-        of name: ServerName, _ body: (inout ServerState) -> Void
-    ) throws(MonitorError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        let before = records[place].state
-        body(&records[place].state)
-        return append(records[place].state == before ? .updated : .changed, at: place)
+        let isChange = records[place].state.phase != .failed || records[place].state.message != reason
+        records[place].state.phase = .failed
+        records[place].state.message = reason
+        return append(isChange ? .changed : .updated, at: place)
     }
 
     /// Notes what a load found that does not count yet; nil where nothing is shown that it could be beside.
@@ -98,8 +80,10 @@ extension ServerState {
             message = nil
             return false
         }
+        let isSameLevel = status?.level == level
         status = Status(
-            text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now, updatedAt: now)
+            text: text, level: level, changedAt: isSame ? status?.changedAt ?? now : now,
+            levelChangedAt: isSameLevel ? status?.levelChangedAt : nil, updatedAt: now)
         phase = .loaded
         message = nil
         isStale = false

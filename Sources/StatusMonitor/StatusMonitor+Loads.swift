@@ -9,11 +9,6 @@ extension StatusMonitor {
         try change { ledger, _ throws(MonitorError) in try ledger.fail(name, reason) }
     }
 
-    /// Says that a load ended with nothing to show, and why.
-    public func empty(_ name: ServerName, _ reason: String) throws(MonitorError) {
-        try change { ledger, _ throws(MonitorError) in try ledger.empty(name, reason) }
-    }
-
     /// Says what a load found that does not count yet, to be shown beside the status.
     public func remark(_ remark: String, about name: ServerName) throws(MonitorError) {
         try change { ledger, now throws(MonitorError) in try ledger.remark(remark, about: name, at: now) }

@@ -52,15 +52,6 @@ import Testing
         #expect(try state().message == nil)
     }
 
-    @Test("a load that ends with nothing to show leaves nothing to show")
-    func empty() throws {
-        try fixture.post("active", to: "disk")
-        try monitor.empty(disk, "there is no such unit")
-        #expect(try state().phase == .empty)
-        #expect(try state().status == nil)
-        #expect(try state().headline == "there is no such unit")
-    }
-
     @Test("what does not count yet stands beside the status until the next one, and is no change")
     func remark() throws {
         try monitor.remark("connection refused", about: disk)
@@ -103,6 +94,32 @@ import Testing
         #expect(try !state().isRefreshing)
     }
 
+    @Test("since when the level holds is told apart from since when the text does")
+    func levelChanged() throws {
+        func times() throws -> [Int64] {
+            let status = try #require(try state().status)
+            return [status.levelChangedAt, status.changedAt, status.updatedAt].map(\.milliseconds)
+        }
+        try fixture.post("1", to: "disk", level: .warning)
+        fixture.advance(by: 10)
+        try fixture.post("2", to: "disk", level: .warning)
+        #expect(try times() == [0, 10, 10])
+        fixture.advance(by: 10)
+        try fixture.post("2", to: "disk", level: .warning)
+        #expect(try times() == [0, 10, 20])
+        fixture.advance(by: 10)
+        try fixture.post("2", to: "disk", level: .ok)
+        #expect(try times() == [30, 30, 30])
+    }
+
+    @Test("at a glance a level that is not ok is seen, and that a status is of the past")
+    func marks() throws {
+        try fixture.post("Signed Out", to: "disk", level: .critical)
+        #expect(try state().markedHeadline == "Signed Out [critical]")
+        try monitor.fail(disk, "the bus is gone")
+        #expect(try state().markedHeadline == "Signed Out [critical] (failed: the bus is gone)")
+    }
+
     @Test("invariant 18: a new description keeps the status and the failure of the load after it")
     func redefined() throws {
         try fixture.post("DISK OK", to: "disk")
@@ -131,9 +148,9 @@ import Testing
         monitor.add(ServerDefinition(name: login, source: "push", placeholder: "Signed Out"))
         try monitor.redefine(ServerDefinition(name: login, source: "push", placeholder: "Nobody"))
         #expect(try monitor.state(of: login).headline == "Nobody")
-        try monitor.empty(login, "there is no unit login")
+        try monitor.fail(login, "the bus is gone")
         try monitor.redefine(ServerDefinition(name: login, source: "push", placeholder: "Somebody"))
-        #expect(try monitor.state(of: login).headline == "there is no unit login")
+        #expect(try monitor.state(of: login).headline == "the bus is gone")
     }
 
     @Test("a status of another source is kept until the new one has loaded, but does not count as current")

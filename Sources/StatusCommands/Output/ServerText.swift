@@ -17,7 +17,7 @@ enum ServerText {
         let rows = servers.map { server in
             [
                 server.isSelected ? "*" : "", server.name.rawValue, headline(server), levelWord(server),
-                server.status.map { TimeText.full($0.changedAt) } ?? "-", server.source,
+                server.status.map { TimeText.full($0.levelChangedAt) } ?? "-", server.source,
             ]
         }
         var widths = (0..<header.count).map { column in
@@ -50,7 +50,8 @@ enum ServerText {
         add("Description", server.summary)
         add("Level", levelWord(server))
         if server.status != nil, let message = server.message { add("Reason", message) }
-        add("Since", server.status.map { TimeText.full($0.changedAt) })
+        add("Since", server.status.map { TimeText.full($0.levelChangedAt) })
+        add("Changed", server.status.map { TimeText.full($0.changedAt) })
         add("Updated", server.status.map { TimeText.full($0.updatedAt) })
         add("Source", server.source)
         if server.isRefreshing { add("Refreshing", "yes") }

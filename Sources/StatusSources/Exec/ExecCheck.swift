@@ -37,7 +37,8 @@ public struct ExecCheck: Check {
         do {
             return try await withTimeLimit(timeout) { try await runPlugin() }
         } catch is TimeLimitExceeded {
-            throw CheckFailure("timed out after \(TimeSpan.text(timeout))")
+            // As Nagios does by default (service_check_timeout_state), and as tcp and http do.
+            return CheckResult(.critical, "timed out after \(TimeSpan.text(timeout))")
         } catch let error as SubprocessError {
             try Task.checkCancellation()
             throw CheckFailure("cannot run \(command[0]): \(reason(error))")

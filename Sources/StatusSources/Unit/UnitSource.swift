@@ -47,12 +47,9 @@ public final class UnitSource {
         switch observation {
         case .unreachable(let reason): try? monitor.fail(server, VisibleText.escape(reason))
         case .properties(let properties):
-            switch UnitStatus(properties) {
-            case .missing: try? monitor.empty(server, "there is no unit \(unit)")
-            case .status(let level, let text):
-                let text = StatusText(fitting: text) ?? StatusText(of: level)
-                _ = try? monitor.post(text, level: level, to: server)
-            }
+            let status = UnitStatus(properties, of: unit)
+            let text = StatusText(fitting: status.text) ?? StatusText(of: status.level)
+            _ = try? monitor.post(text, level: status.level, to: server)
         }
     }
 }
