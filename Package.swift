@@ -46,7 +46,8 @@ let package = Package(
         // No pkgConfig: it would link the shared library.
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: settings),
-        .target(name: "Arguments", swiftSettings: settings),
+        .target(name: "Suggestions", swiftSettings: settings),
+        .target(name: "Arguments", dependencies: ["Suggestions"], swiftSettings: settings),
         .target(name: "CExecutorHooks"),
         .target(
             name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, logging], swiftSettings: settings),
@@ -62,7 +63,8 @@ let package = Package(
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
             resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
-        .target(name: "StatusConfiguration", dependencies: ["StatusModel", "YAML"], swiftSettings: settings),
+        .target(
+            name: "StatusConfiguration", dependencies: ["StatusModel", "Suggestions", "YAML"], swiftSettings: settings),
         .target(
             name: "StatusDaemon",
             dependencies: [

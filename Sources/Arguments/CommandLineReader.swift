@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Suggestions
+
 /// Sorts the words of a command line into the command, its options and its arguments.
 struct CommandLineReader<Status: Sendable> {
     /// What every program can be asked for.

@@ -22,11 +22,27 @@ public enum ConfigurationLocation: Sendable, Equatable {
         return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
     }
 
-    /// A path that a user gave: a directory, or one file.
+    /// A path that a user gave: one file, a directory, or its `conf.d`, which is read as a part of that directory.
     public init(path: String) {
         var status = stat()
         let isDirectory = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-        self = isDirectory ? .directories([path]) : .file(path)
+        let isDropIns = isDirectory && path.split(separator: "/").last == "conf.d"
+        self =
+            isDropIns ? .directories([Self.parent(of: path)]) : isDirectory ? .directories([path]) : .file(path)
+    }
+
+    private static func parent(of path: String) -> String {
+        let name = path.lastIndex { $0 != "/" }.map { path[...$0] } ?? ""
+        guard let slash = name.lastIndex(of: "/") else { return "." }
+        return slash == name.startIndex ? "/" : String(name[..<slash])
+    }
+
+    /// The files and directories where it is looked for, for messages.
+    public var description: String {
+        switch self {
+        case .file(let path): path
+        case .directories(let directories): directories.joined(separator: ", ")
+        }
     }
 }
 
@@ -36,6 +52,8 @@ struct ConfigurationFiles: Equatable {
     var main: String?
     /// The drop-ins, by name.
     var dropIns: [String] = []
+    /// What was found and is not read, and why.
+    var problems: [Problem] = []
 
     /// Finds them as systemd finds its own (UAPI.6): a file hides those of the same name in less important directories, and a link to
     /// `/dev/null` (or an empty file) hides them without saying anything itself.
@@ -47,7 +65,7 @@ struct ConfigurationFiles: Equatable {
             files.main = directories.map { $0 + "/statusd.yaml" }.first(where: exists)
             var dropIns: [String: String] = [:]
             for directory in directories {
-                for name in names(in: directory + "/conf.d") where dropIns[name] == nil {
+                for name in files.names(in: directory + "/conf.d") where dropIns[name] == nil {
                     dropIns[name] = directory + "/conf.d/" + name
                 }
             }
@@ -58,17 +76,34 @@ struct ConfigurationFiles: Equatable {
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }
 
-    private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+    /// Whether there is something, even if this user may not look at it: then reading it says so.
+    private static func exists(_ path: String) -> Bool {
+        access(path, F_OK) == 0 || errno != ENOENT && errno != ENOTDIR
+    }
 
-    private static func names(in directory: String) -> [String] {
-        guard let stream = opendir(directory) else { return [] }
+    /// The drop-ins in a directory; what is wrong with it becomes a problem.
+    private mutating func names(in directory: String) -> [String] {
+        guard let stream = opendir(directory) else {
+            if errno != ENOENT, errno != ENOTDIR {
+                let reason = "cannot be read: \(String(cString: strerror(errno)))"
+                problems.append(Problem(.error, at: Origin(file: directory), reason: reason))
+            }
+            return []
+        }
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if name.hasSuffix(".yaml") && !name.hasPrefix(".") { names.append(name) }
+            guard !name.hasPrefix(".") else { continue }
+            if name.hasSuffix(".yaml") { names.append(name) }
+            if name.hasSuffix(".yml") {
+                problems.append(
+                    Problem(
+                        .warning, at: Origin(file: "\(directory)/\(name)"),
+                        reason: "is not read, since its name does not end in .yaml; rename it"))
+            }
         }
         return names
     }

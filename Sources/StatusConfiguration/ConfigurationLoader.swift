@@ -11,6 +11,9 @@ public struct LoadedConfiguration: Sendable {
     /// The files that are disabled as a whole.
     public var failedFiles: Set<String>
 
+    /// Whether no file was found, so that what is built in holds.
+    public var isEmbedded = false
+
     /// The problems that disable something.
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
@@ -26,13 +29,17 @@ public struct ConfigurationLoader: Sendable {
     ///
     /// A drop-in that cannot be read disables what it says and nothing else.
     ///
-    /// - Throws: the ``Problem`` of the main file, without which nothing is known.
+    /// - Throws: the ``Problem`` of the main file, without which nothing is known, or of a directory that cannot be read.
     public func load() throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
+        // What cannot be looked at might be anything; so nothing is changed.
+        if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
         guard !files.isEmpty else {
-            return LoadedConfiguration(configuration: .embedded, problems: [], failedFiles: [])
+            return LoadedConfiguration(
+                configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
         var merger = ConfigurationMerger()
+        merger.add(files.problems)
         if let main = files.main { merger.add(try read(main)) }
         for file in files.dropIns {
             do throws(Problem) {
@@ -66,6 +73,8 @@ private struct ConfigurationMerger {
         for (name, draft) in fragment.servers { drafts[name] = draft }
         problems += fragment.warnings
     }
+
+    mutating func add(_ problems: [Problem]) { self.problems += problems }
 
     mutating func fail(_ file: String, _ problem: Problem) {
         failedFiles.insert(file)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import Suggestions
 import YAML
 
 /// What one file says.
@@ -41,11 +42,18 @@ struct ConfigurationReader {
             case "defaults": try readDefaults(value)
             case "limits": try readLimits(value)
             case "servers": try readServers(value)
-            default:
-                fragment.warnings.append(
-                    reader.unknown(key, among: ["select", "accept", "defaults", "limits", "servers"]))
+            default: try readUnknown(key)
             }
         }
+    }
+
+    private static let keys = ["select", "accept", "defaults", "limits", "servers"]
+
+    /// A section that is almost known was meant: to pass over all that is below it would be no kindness.
+    private mutating func readUnknown(_ key: YAMLNode) throws(Problem) {
+        let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
+        guard nearest.isEmpty else { throw reader.problem(at: key, "“\(reader.word(key))” is unknown\(nearest)") }
+        fragment.warnings.append(reader.unknown(key, among: Self.keys))
     }
 
     private func readName(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName? {

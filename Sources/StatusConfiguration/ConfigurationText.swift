@@ -16,6 +16,12 @@ enum ConfigurationText {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw problem("cannot be read: \(String(cString: strerror(errno)))") }
         defer { close(descriptor) }
+        var status = stat()
+        // A link to /dev/null stands for an empty file (UAPI.6). A pipe would be one, too, however much were written to it.
+        var null = stat()
+        guard fstat(descriptor, &status) == 0, stat("/dev/null", &null) == 0,
+            status.st_mode & S_IFMT == S_IFREG || status.st_rdev == null.st_rdev
+        else { throw problem("is not a regular file") }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {

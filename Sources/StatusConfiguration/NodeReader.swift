@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import Suggestions
 import YAML
 
 /// Reads values out of one file's YAML, where every mistake has its line.
@@ -18,9 +19,11 @@ struct NodeReader {
         _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil
     ) -> Problem {
         let place = section.map { " in “\($0)”" } ?? ""
+        let nearest = Nearest.suggestion(for: key.string ?? "", among: known)
+        let advice = nearest.isEmpty ? "; known are \(known.joined(separator: ", "))" : nearest
         return Problem(
             .warning, at: origin(of: key), server: server,
-            reason: "“\(word(key))” is unknown\(place) and ignored; known are \(known.joined(separator: ", "))")
+            reason: "“\(word(key))” is unknown\(place) and ignored\(advice)")
     }
 
     /// A key or value as it may be shown.

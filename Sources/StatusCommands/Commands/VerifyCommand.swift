@@ -3,6 +3,7 @@
 import Arguments
 import Glibc
 import StatusConfiguration
+import StatusModel
 import Systemd
 import Varlink
 
@@ -22,17 +23,38 @@ enum VerifyCommand {
             environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
         let files = arguments[files]
         let locations = files.isEmpty ? [standard] : files.map { ConfigurationLocation(path: $0) }
-        let problems = locations.flatMap(problems(at:))
+        let problems = locations.flatMap { Self.problems(at: $0, terminal) }
         if terminal.isJSON { terminal.json { $0.member("problems", problems.map(ProblemText.init)) } }
         for problem in problems { terminal.remark("\(problem.severity.rawValue): \(problem)") }
         return problems.contains { $0.severity == .error } ? .configurationWrong : .done
     }
 
-    private static func problems(at location: ConfigurationLocation) -> [Problem] {
+    private static func problems(at location: ConfigurationLocation, _ terminal: Terminal) -> [Problem] {
         do throws(Problem) {
-            return try ConfigurationLoader(location: location).load().problems
+            let loaded = try ConfigurationLoader(location: location).load()
+            if loaded.isEmbedded { terminal.remark("nothing to check: there is no configuration in \(location)") }
+            let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
+            return loaded.problems + servers.flatMap { missing(for: $0.key, $0.value) }
         } catch {
             return [error]
         }
+    }
+
+    /// What a server needs and this machine does not have; a warning, since it may be there when the daemon needs it.
+    private static func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
+        let reasons: [String] =
+            switch server.source {
+            case .exec(let command): [unusable(command[0], X_OK, "run")].compactMap(\.self)
+            case .http(let http): [http.certificateAuthority.flatMap { unusable($0, R_OK, "read") }].compactMap(\.self)
+            case .notify(let users):
+                users.filter { UserDatabase.user($0) == nil }.map { "there is no user “\(VisibleText.escape($0))”" }
+            case .push, .unit, .tcp, .none: []
+            }
+        return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }
+    }
+
+    private static func unusable(_ path: String, _ mode: Int32, _ verb: String) -> String? {
+        guard access(path, mode) != 0 else { return nil }
+        return "\(VisibleText.escape(path)) cannot be \(verb): \(String(cString: strerror(errno)))"
     }
 }

@@ -2,10 +2,11 @@
 """statusctl verify: what the README shows is right, and each kind of mistake has its file and line."""
 
 import json
+import os
 import pathlib
 import re
 
-from harness.daemon import Daemon
+from harness.daemon import STATUSD, Daemon, run
 from harness.expect import contains, equal, one_sentence
 from harness.runner import test
 
@@ -28,7 +29,7 @@ MISTAKES = {
 
 WARNINGS = {
     "push: true, interval: 1s": "has no meaning for push", "unit: a, ttl: 1h": "has no meaning for unit",
-    "notify: true, failures: 2": "has no meaning for notify", "exec: [/a], interval: 1h, ttl: 66min": "stale before the next load",
+    "notify: true, failures: 2": "has no meaning for notify", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next load",
     "http: { url: http://a, boddy: x }": "unknown in “http”", "push: true, colour: red": "is unknown",
 }
 
@@ -69,6 +70,52 @@ def disabled():
         daemon.file.write_text("servers:\n  good: { exec: [/bin/echo, well] }\n  bad: { exec: [/bin/echo, mended] }\n")
         daemon.done("reload")
         daemon.done("wait", "bad", "--text", "mended", "--timeout", "15s")
+
+
+@test("what is not there, and what is never read, is warned of")
+def missing():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        daemon.file.write_text("servers:\n  a: { exec: [/nonexistent/check] }\n  b: { notify: { users: [no-such-user] } }\n"
+                               "  c: { http: { url: http://a, ca: /nonexistent.pem } }\n")
+        (daemon.folder / "etc" / "conf.d").mkdir()
+        (daemon.folder / "etc" / "conf.d" / "more.yml").write_text("servers: {}\n")
+        result = daemon.ctl("verify", daemon.folder / "etc")
+        equal(result.status, 0)
+        equal(len(result.err.splitlines()), 4, result.err)
+        contains(result.err, "more.yml: is not read", ":2: server a: /nonexistent/check cannot be", "no user “no-such-user”",
+                 "/nonexistent.pem cannot be read: No such file or directory")
+
+
+@test("verify reads what the daemon would: a conf.d with the file beside it; no file at all is said; a pipe or an unreadable folder is an error")
+def what_is_read():
+    with Daemon(start=False) as daemon:
+        folder = daemon.folder / "etc"
+        contains(daemon.ctl("verify", folder).err, "nothing to check", str(folder))
+        drop_ins = folder / "conf.d"
+        drop_ins.mkdir()
+        (drop_ins / "a.yaml").write_text("servers: { a: { push: maybe } }\n")
+        daemon.file.write_text("select: db\n")
+        for path in (drop_ins, f"{drop_ins}/", folder):
+            result = daemon.ctl("verify", path)
+            equal(result.status, 78)
+            contains(result.err, f"{drop_ins}/a.yaml:1: server a: ", f"{daemon.file}:1: “select: db”")
+        daemon.file.unlink()
+        os.mkfifo(daemon.file)
+        contains(one_sentence(daemon.ctl("verify", daemon.file), 78), "is not a regular file")
+        contains(one_sentence(run(STATUSD, env=daemon.environment), 78), "is not a regular file")
+        daemon.file.unlink()
+        daemon.file.symlink_to("/dev/null")
+        (drop_ins / "a.yaml").unlink()
+        equal(daemon.ctl("verify", folder).status, 0)
+
+
+@test("a section that is almost known is an error with the word that was meant; in a server a key that is almost known is named, too")
+def nearest():
+    with Daemon(start=False) as daemon:
+        daemon.file.write_text("server:\n  db: { push: true }\n")
+        contains(one_sentence(daemon.ctl("verify", daemon.file), 78), f"{daemon.file}:1: ", "did you mean “servers”?")
+        daemon.file.write_text("servers:\n  db: { push: true, plaeholder: x }\n")
+        contains(daemon.ctl("verify", daemon.file).err, "did you mean “placeholder”?")
 
 
 @test("the configuration that the README shows is right, and the README's tables have every option")
