@@ -32,27 +32,35 @@ public struct ConfigurationLoader: Sendable {
     /// - Throws: the ``Problem`` of the main file, without which nothing is known, or of a directory that cannot be read.
     public func load() throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
+        let loaded = load(files)
         // What cannot be looked at might be anything; so nothing is changed.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
+        if let main = files.main, loaded.failedFiles.contains(main),
+            let error = loaded.errors.first(where: { $0.origin.file == main })
+        {
+            throw error
+        }
+        return loaded
+    }
+
+    /// The same, but reads as much as can be read, for whoever wants to know all that is wrong.
+    public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.find(at: location)) }
+
+    private func load(_ files: ConfigurationFiles) -> LoadedConfiguration {
         guard !files.isEmpty else {
             return LoadedConfiguration(
                 configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
         var merger = ConfigurationMerger()
         merger.add(files.problems)
-        if let main = files.main { merger.add(try read(main)) }
-        for file in files.dropIns {
+        for file in (files.main.map { [$0] } ?? []) + files.dropIns {
             do throws(Problem) {
-                merger.add(try read(file))
+                merger.add(try ConfigurationReader.read(try ConfigurationText.read(file), file: file), from: file)
             } catch {
-                merger.fail(file, error)
+                merger.fail(file, [error])
             }
         }
         return merger.finish()
-    }
-
-    private func read(_ file: String) throws(Problem) -> ConfigurationFragment {
-        try ConfigurationReader.read(try ConfigurationText.read(file), file: file)
     }
 }
 
@@ -65,20 +73,23 @@ private struct ConfigurationMerger {
     private var failedFiles: Set<String> = []
     private var selectOrigin: Origin?
 
-    mutating func add(_ fragment: ConfigurationFragment) {
+    mutating func add(_ fragment: ConfigurationFragment, from file: String) {
+        guard fragment.errors.isEmpty else {
+            return fail(file, fragment.errors + fragment.problems + fragment.failures)
+        }
         if let select = fragment.select { (configuration.select, selectOrigin) = (select.server, select.origin) }
         if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
         defaults = fragment.defaults.over(defaults)
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
         for (name, draft) in fragment.servers { drafts[name] = draft }
-        problems += fragment.warnings
+        problems += fragment.problems
     }
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
 
-    mutating func fail(_ file: String, _ problem: Problem) {
+    mutating func fail(_ file: String, _ problems: [Problem]) {
         failedFiles.insert(file)
-        problems.append(problem)
+        self.problems += problems
     }
 
     consuming func finish() -> LoadedConfiguration {
@@ -86,9 +97,7 @@ private struct ConfigurationMerger {
             let server = draft.configuration(with: defaults)
             configuration.servers[name] = server
             checkTimes(of: name, server)
-            if let failure = draft.failure {
-                problems.append(Problem(.error, at: draft.origin, server: name, reason: failure))
-            }
+            if let problem = draft.problem(of: name) { problems.append(problem) }
         }
         checkSelection()
         return LoadedConfiguration(configuration: configuration, problems: problems, failedFiles: failedFiles)

@@ -11,7 +11,13 @@ struct ConfigurationFragment {
     var defaults = ServerOptions()
     var limits: [WritableKeyPath<LimitsConfiguration, Int>: Int] = [:]
     var servers: [(name: ServerName, draft: ServerDraft)] = []
-    var warnings: [Problem] = []
+    /// What is not as it should be and disables no more than one server.
+    var problems: [Problem] = []
+    /// What disables the whole file.
+    var errors: [Problem] = []
+
+    /// Why some of the servers are disabled.
+    var failures: [Problem] { servers.compactMap { $0.draft.problem(of: $0.name) } }
 }
 
 /// Reads one file: YAML into a fragment, where every mistake has its line.
@@ -23,28 +29,31 @@ struct ConfigurationReader {
 
     /// Reads `text`, the text of `file`.
     ///
-    /// - Throws: a ``Problem`` that disables the whole file. A mistake in one server disables only that one.
+    /// - Throws: a ``Problem`` if it is not a mapping. Other mistakes are in the fragment, all of them.
     static func read(_ text: String, file: String) throws(Problem) -> ConfigurationFragment {
         var reader = ConfigurationReader(file: file)
         guard let root = try YAMLText.read(text, file: file) else { return reader.fragment }
-        try reader.readRoot(root)
+        guard let mapping = root.mapping else {
+            throw reader.reader.problem(at: root, "must be a mapping such as “servers: { db: { push: true } }”")
+        }
+        for (key, value) in mapping { reader.collect { reader throws(Problem) in try reader.read(key, value) } }
         return reader.fragment
     }
 
-    private mutating func readRoot(_ root: YAMLNode) throws(Problem) {
-        guard let mapping = root.mapping else {
-            throw reader.problem(at: root, "must be a mapping such as “servers: { db: { push: true } }”")
+    private mutating func read(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) {
+        switch key.string {
+        case "select": fragment.select = (try readName(value, of: "select"), reader.origin(of: value))
+        case "accept": fragment.acceptsAny = try readAccept(value)
+        case "defaults": try readDefaults(value)
+        case "limits": try readLimits(value)
+        case "servers": try readServers(value)
+        default: try readUnknown(key)
         }
-        for (key, value) in mapping {
-            switch key.string {
-            case "select": fragment.select = (try readName(value, of: "select"), reader.origin(of: value))
-            case "accept": fragment.acceptsAny = try readAccept(value)
-            case "defaults": try readDefaults(value)
-            case "limits": try readLimits(value)
-            case "servers": try readServers(value)
-            default: try readUnknown(key)
-            }
-        }
+    }
+
+    /// Goes on behind a mistake that disables the file, so that the next one is found, too.
+    private mutating func collect(_ body: (inout ConfigurationReader) throws(Problem) -> Void) {
+        do throws(Problem) { try body(&self) } catch { fragment.errors.append(error) }
     }
 
     private static let keys = ["select", "accept", "defaults", "limits", "servers"]
@@ -53,7 +62,7 @@ struct ConfigurationReader {
     private mutating func readUnknown(_ key: YAMLNode) throws(Problem) {
         let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
         guard nearest.isEmpty else { throw reader.problem(at: key, "“\(reader.word(key))” is unknown\(nearest)") }
-        fragment.warnings.append(reader.unknown(key, among: Self.keys))
+        fragment.problems.append(reader.unknown(key, among: Self.keys))
     }
 
     private func readName(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName? {
@@ -74,8 +83,12 @@ struct ConfigurationReader {
 
     private mutating func readDefaults(_ node: YAMLNode) throws(Problem) {
         guard let mapping = node.mapping else { throw reader.problem(at: node, "“defaults” must be a mapping") }
-        for (key, value) in mapping where try !readDefault(key, value) {
-            fragment.warnings.append(reader.unknown(key, among: ServerOptions.keys, within: "defaults"))
+        for (key, value) in mapping {
+            collect { reader throws(Problem) in
+                if try reader.readDefault(key, value) { return }
+                reader.fragment.problems.append(
+                    reader.reader.unknown(key, among: ServerOptions.keys, within: "defaults"))
+            }
         }
     }
 
@@ -87,10 +100,12 @@ struct ConfigurationReader {
         guard let mapping = node.mapping else { throw reader.problem(at: node, "“limits” must be a mapping") }
         for (key, value) in mapping {
             guard let limit = Self.limits.first(where: { $0.key == key.string }) else {
-                fragment.warnings.append(reader.unknown(key, among: Self.limits.map(\.key), within: "limits"))
+                fragment.problems.append(reader.unknown(key, among: Self.limits.map(\.key), within: "limits"))
                 continue
             }
-            fragment.limits[limit.path] = try reader.count(value, of: limit.key, in: limit.range)
+            collect { reader throws(Problem) in
+                reader.fragment.limits[limit.path] = try reader.reader.count(value, of: limit.key, in: limit.range)
+            }
         }
     }
 
@@ -109,11 +124,13 @@ struct ConfigurationReader {
         }
         for (key, value) in mapping {
             guard let text = key.string, let name = ServerName(text) else {
-                throw reader.problem(at: key, "“\(reader.word(key))” is no server's name: \(ServerName.rule)")
+                let reason = "invalid server name “\(reader.word(key))”: \(ServerName.rule)"
+                fragment.errors.append(reader.problem(at: key, reason))
+                continue
             }
             var serverReader = ServerReader(reader, name: name)
             fragment.servers.append((name, serverReader.read(value, key: key)))
-            fragment.warnings += serverReader.warnings
+            fragment.problems += serverReader.problems
         }
     }
 }

@@ -11,6 +11,11 @@ struct ServerDraft {
     var failure: String?
     var origin: Origin
 
+    /// Why the server is disabled; nil if it is not.
+    func problem(of name: ServerName) -> Problem? {
+        failure.map { Problem(.error, at: origin, server: name, reason: $0) }
+    }
+
     /// The server, with what all files say of all servers where it says nothing itself.
     func configuration(with defaults: ServerOptions) -> ServerConfiguration {
         let options = options.over(defaults)
@@ -78,7 +83,7 @@ struct ServerOptions {
 struct ServerReader {
     let reader: NodeReader
     let name: ServerName
-    private(set) var warnings: [Problem] = []
+    private(set) var problems: [Problem] = []
 
     init(_ reader: NodeReader, name: ServerName) {
         self.reader = reader
@@ -88,36 +93,45 @@ struct ServerReader {
     static let keys = ["description"] + ServerOptions.keys + SourceReader.keys
 
     /// Reads the server; a mistake in it disables this one only.
+    ///
+    /// The first one is why; further ones are in ``problems``.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
         var draft = ServerDraft(origin: reader.origin(of: key))
-        do throws(Problem) {
-            try read(node, into: &draft)
-        } catch {
-            draft.failure = error.reason
-            draft.origin = error.origin
+        var errors: [Problem] = []
+        do throws(Problem) { try read(node, into: &draft, &errors) } catch { errors.append(error) }
+        if let first = errors.first {
+            draft.source = .none
+            draft.failure = first.reason
+            draft.origin = first.origin
+        }
+        for var error in errors.dropFirst() {
+            error.server = name
+            problems.append(error)
         }
         return draft
     }
 
-    private mutating func read(_ node: YAMLNode, into draft: inout ServerDraft) throws(Problem) {
+    private mutating func read(
+        _ node: YAMLNode, into draft: inout ServerDraft, _ errors: inout [Problem]
+    ) throws(Problem) {
         guard let mapping = node.mapping else {
             throw reader.problem(at: node, "must be a mapping such as “{ push: true }”")
         }
         var sources: [SourceConfiguration] = []
         var options: [YAMLNode] = []
         for (key, value) in mapping {
-            if try draft.options.read(key.string, value, with: reader) {
-                options.append(key)
-            } else if key.string == "description" {
-                draft.summary = try reader.text(value, of: "description")
-            } else if let word = key.string, SourceReader.keys.contains(word) {
-                var sourceReader = SourceReader(reader, name: name)
-                if let source = try sourceReader.read(word, value) { sources.append(source) }
-                warnings += sourceReader.warnings
-            } else {
-                warnings.append(reader.unknown(key, among: Self.keys, of: name))
+            do throws(Problem) {
+                if try draft.options.read(key.string, value, with: reader) {
+                    options.append(key)
+                } else {
+                    try read(key, value, into: &draft, &sources)
+                }
+            } catch {
+                errors.append(error)
             }
         }
+        // What a source is that is wrong itself, is not known.
+        if !errors.isEmpty, sources.isEmpty { return }
         guard sources.count == 1 else {
             let advice = SourceReader.keys.map { "“\($0)”" }.joined(separator: ", ")
             throw reader.problem(
@@ -126,6 +140,20 @@ struct ServerReader {
         }
         draft.source = sources[0]
         for key in options { warnIfMeaningless(key, for: draft.source) }
+    }
+
+    private mutating func read(
+        _ key: YAMLNode, _ value: YAMLNode, into draft: inout ServerDraft, _ sources: inout [SourceConfiguration]
+    ) throws(Problem) {
+        if key.string == "description" {
+            draft.summary = try reader.text(value, of: "description")
+        } else if let word = key.string, SourceReader.keys.contains(word) {
+            var sourceReader = SourceReader(reader, name: name)
+            defer { problems += sourceReader.warnings }
+            if let source = try sourceReader.read(word, value) { sources.append(source) }
+        } else {
+            problems.append(reader.unknown(key, among: Self.keys, of: name))
+        }
     }
 
     /// What is not followed by a schedule has no interval, and so on: said, since whoever wrote it expects something of it.
@@ -138,7 +166,7 @@ struct ServerReader {
             users = "it is for checks: exec, tcp and http"
         default: return
         }
-        warnings.append(
+        problems.append(
             Problem(
                 .warning, at: reader.origin(of: key), server: name,
                 reason: "“\(reader.word(key))” has no meaning for \(source.word) and is ignored; \(users)"))

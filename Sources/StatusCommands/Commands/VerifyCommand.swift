@@ -30,14 +30,12 @@ enum VerifyCommand {
     }
 
     private static func problems(at location: ConfigurationLocation, _ terminal: Terminal) -> [Problem] {
-        do throws(Problem) {
-            let loaded = try ConfigurationLoader(location: location).load()
-            if loaded.isEmbedded { terminal.remark("nothing to check: there is no configuration in \(location)") }
-            let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
-            return loaded.problems + servers.flatMap { missing(for: $0.key, $0.value) }
-        } catch {
-            return [error]
+        let loaded = ConfigurationLoader(location: location).loadAll()
+        if loaded.isEmbedded, loaded.errors.isEmpty {
+            terminal.remark("nothing to check: there is no configuration in \(location)")
         }
+        let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
+        return loaded.problems + servers.flatMap { missing(for: $0.key, $0.value) }
     }
 
     /// What a server needs and this machine does not have; a warning, since it may be there when the daemon needs it.

@@ -109,6 +109,21 @@ def what_is_read():
         equal(daemon.ctl("verify", folder).status, 0)
 
 
+@test("all mistakes of a file are told at once, those in the same server, too")
+def all_mistakes():
+    with Daemon(start=False) as daemon:
+        daemon.file.write_text("select: a b\naccept: some\nlimits: { message: -1, checks: no }\nservers:\n  a/b: { push: true }\n"
+                               "  db:\n    push: maybe\n    ttl: long\n    placeholder: []\n  web: { tcp: nowhere }\n")
+        result = daemon.ctl("verify", daemon.file)
+        equal(result.status, 78)
+        lines = [int(line.split(f"{daemon.file}:")[1].split(":")[0]) for line in result.err.splitlines()]
+        equal(sorted(lines), [1, 2, 3, 3, 5, 7, 8, 9, 10])
+        daemon.file.write_text("servers:\n  db:\n    push: maybe\n    ttl: long\n    placeholder: []\n  web: { tcp: nowhere }\n")
+        result = daemon.ctl("verify", daemon.file)
+        lines = [int(line.split(f"{daemon.file}:")[1].split(":")[0]) for line in result.err.splitlines()]
+        equal(sorted(lines), [3, 4, 5, 6])
+
+
 @test("a section that is almost known is an error with the word that was meant; in a server a key that is almost known is named, too")
 def nearest():
     with Daemon(start=False) as daemon:
