@@ -40,6 +40,8 @@ final class Reloader {
         }
         switch await reading.read() {
         case .failure(let problem):
+            // The daemon ends, or the client that asked has left.
+            if Task.isCancelled { return .failure(problem) }
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):

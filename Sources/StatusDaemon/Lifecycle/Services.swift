@@ -72,12 +72,16 @@ struct SignalService: Service {
             try SignalSources(Self.signals.map { signal in try SignalSource(signal) { continuation.yield($0) } })
         }
         await cancelWhenGracefulShutdown {
-            for await signal in received {
-                if signal == SIGHUP {
-                    _ = await reloader.reload()
-                } else {
-                    await onTermination()
+            await withDiscardingTaskGroup { group in
+                for await signal in received {
+                    if signal == SIGHUP {
+                        // Aside, so that it does not hold up the signals behind it.
+                        group.addTask { _ = await reloader.reload() }
+                    } else {
+                        await onTermination()
+                    }
                 }
+                group.cancelAll()
             }
         }
         await sources.cancel()

@@ -15,7 +15,7 @@ public enum BlockingThread {
         }
     }
 
-    /// Runs `body` on a thread of its own and returns its result; nil if that takes longer than `limit`.
+    /// Runs `body` on a thread of its own and returns its result; nil if that takes longer than `limit`, or the task is cancelled.
     ///
     /// Then `body` goes on, and its result is dropped: a thread that waits cannot be ended.
     @EventLoop public static func run<Result: Sendable>(

@@ -7,7 +7,7 @@ final class TimedWait<Result: Sendable> {
     private var waiter: CheckedContinuation<Result?, Never>?
     private var timer: TimerSource?
 
-    /// Calls `begin` with a closure that ends the wait, and returns the result; nil if it takes longer than `limit`.
+    /// Calls `begin` with a closure that ends the wait, and returns the result; nil if it takes longer than `limit`, or the task is cancelled.
     ///
     /// A result that comes later is dropped.
     static func run(
@@ -19,11 +19,15 @@ final class TimedWait<Result: Sendable> {
     }
 
     private func result(within limit: Duration) async -> Result? {
-        await withCheckedContinuation { continuation in
-            if let ended { return continuation.resume(returning: ended) }
-            waiter = continuation
-            timer = try? TimerSource { [weak self] in self?.end(with: nil) }
-            timer?.schedule(after: limit)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if let ended { return continuation.resume(returning: ended) }
+                waiter = continuation
+                timer = try? TimerSource { [weak self] in self?.end(with: nil) }
+                timer?.schedule(after: limit)
+            }
+        } onCancel: {
+            EventLoop.perform { self.end(with: nil) }
         }
     }
 

@@ -4,13 +4,15 @@
 import fcntl
 import os
 import pathlib
+import signal
 import socket
 import struct
+import subprocess
 import time
 
 from harness.attacker import Attacker
 from harness.bystander import Bystander
-from harness.daemon import BINARIES, Daemon, run
+from harness.daemon import BINARIES, STATUSD, Daemon, run
 from harness.expect import equal, eventually
 from harness.runner import test
 from harness.tracing import stopped_thread
@@ -109,12 +111,17 @@ def lingering_control():
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5))
 
 
-def old_kernel():
-    """The environment in which a program finds a kernel that cannot refuse descriptors (before Linux 6.16)."""
-    library = BINARIES.parent / "old_kernel.so"
-    done = run("cc", "-shared", "-fPIC", "-O1", "-o", library, pathlib.Path(__file__).parent / "old_kernel.c")
+def preloaded(name):
+    """The environment in which a program has some functions replaced, by those of a C file here."""
+    library = BINARIES.parent / f"{name}.so"
+    done = run("cc", "-shared", "-fPIC", "-O1", "-o", library, pathlib.Path(__file__).parent / f"{name}.c")
     equal((done.status, done.err), (0, ""), "cc")
     return {"LD_PRELOAD": str(library)}
+
+
+def old_kernel():
+    """The environment in which a program finds a kernel that cannot refuse descriptors (before Linux 6.16)."""
+    return preloaded("old_kernel")
 
 
 @test("the same under a kernel that cannot refuse descriptors")
@@ -181,3 +188,29 @@ def stopped_loop():
             equal(keep_alives(), before, "keep-alives while the loop stood still")
         eventually(lambda: keep_alives() > before + 3, "keep-alives of a loop that runs again")
         stop_and_time(daemon)
+
+
+@test("a configuration on a disk that does not answer holds up neither clients nor the end, at a reload and at the start")
+def slow_disk():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        flag = daemon.folder / "slow"
+        daemon.environment.update(preloaded("slow_disk"), SLOW_DISK=flag)
+        for reload in (lambda: daemon.process.send_signal(signal.SIGHUP), lambda: daemon.follow("reload")):
+            daemon.start()
+            with Bystander(daemon) as bystander:
+                flag.touch()
+                begun = reload()
+                eventually(lambda: "RELOADING=1" in daemon.manager.lines(), "a reload")
+                time.sleep(0.5)
+                bystander.finish("a configuration on a disk that does not answer")
+            began = time.monotonic()
+            stop_and_time(daemon)
+            assert time.monotonic() - began < 5
+            if begun:
+                begun.wait()
+            flag.unlink()
+        flag.touch()
+        process = subprocess.Popen([STATUSD], env=daemon.environment, stderr=subprocess.DEVNULL)
+        eventually(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1, "a thread that waits for the disk")
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(5), 0, "exit status of a daemon that was about to start")
