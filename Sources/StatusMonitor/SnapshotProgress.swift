@@ -34,9 +34,13 @@ struct SnapshotProgress {
     func includes(_ entry: LogEntry, _ kind: EventKind) -> Bool {
         // A selection is about two servers, of which one may have been read and the other one not.
         guard kind != .selected, let name = entry.snapshot?.state.name else { return false }
-        for piece in pieces {
-            guard let last = piece.last, last < name else { return entry.revision <= piece.revision }
+        // The pieces are in the order of their last names, so the first that reaches to this one is found by halves.
+        var range = 0..<pieces.count
+        while !range.isEmpty {
+            let middle = range.lowerBound + range.count / 2
+            let isBefore = pieces[middle].last.map { $0 < name } ?? false
+            range = isBefore ? middle + 1..<range.upperBound : range.lowerBound..<middle
         }
-        return true
+        return range.lowerBound == pieces.count || entry.revision <= pieces[range.lowerBound].revision
     }
 }

@@ -16,6 +16,8 @@ final class ConfigurationReading {
     private let timeout: Duration
     /// Whether a thread is still at it, perhaps one that nobody waits for any more.
     private var isReading = false
+    /// Called when it has ended.
+    private var onEnd: [@Sendable () -> Void] = []
 
     /// Reads the files at `location`, each time within `timeout`.
     init(location: ConfigurationLocation, timeout: Duration = .seconds(10)) {
@@ -25,18 +27,30 @@ final class ConfigurationReading {
 
     /// Reads everything as it is now; why not, if the main file is wrong or time is up.
     func read() async -> Result<ReadConfiguration, Problem> {
-        if isReading {
+        guard await isFree() else {
             return .failure(
                 problem("an earlier attempt still waits for a file or a user database; see what does not answer"))
         }
         isReading = true
         let result = await BlockingThread.run(within: timeout) { [location] in
-            defer { EventLoop.perform { self.isReading = false } }
+            defer { EventLoop.perform { self.readingEnded() } }
             return Self.read(location)
         }
         let seconds = timeout.components.seconds
         return result
             ?? .failure(problem("timed out after \(seconds) s; see which file or user database does not answer"))
+    }
+
+    /// Waits until no thread is at it any more; returns whether that is so.
+    private func isFree() async -> Bool {
+        guard isReading else { return true }
+        return await BlockingThread.wait(within: timeout, for: { onEnd.append($0) })
+    }
+
+    private func readingEnded() {
+        isReading = false
+        for end in onEnd { end() }
+        onEnd = []
     }
 
     private nonisolated static func read(_ location: ConfigurationLocation) -> Result<ReadConfiguration, Problem> {

@@ -58,7 +58,7 @@ final class WatchdogProbe {
 
     private func client() throws -> VarlinkConnection {
         let (ours, theirs) = try UnixSocket.makePair()
-        service.add(theirs)
+        service.add(theirs, isInternal: true)
         return try VarlinkConnection(ours)
     }
 }

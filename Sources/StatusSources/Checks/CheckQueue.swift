@@ -10,6 +10,8 @@ struct CheckQueue<Waiter> {
     private struct Entry {
         let resource: CheckBudget.Resource
         let waiter: Waiter
+        /// Whether it is among the urgent ones, where it stands once however often it becomes urgent.
+        var isExpedited = false
     }
 
     /// The numbers of checks in order; also of some that do not wait any more, until they come to the front.
@@ -33,8 +35,9 @@ struct CheckQueue<Waiter> {
 
     /// Puts a check behind the urgent ones that wait, and before all others.
     mutating func expedite(_ number: Int) {
-        guard let resource = entries[number]?.resource else { return }
-        urgent[resource]?.append(number)
+        guard let entry = entries[number], !entry.isExpedited else { return }
+        entries[number]?.isExpedited = true
+        urgent[entry.resource]?.append(number)
     }
 
     /// Takes a check out; nil if it does not wait any more.
@@ -47,7 +50,10 @@ struct CheckQueue<Waiter> {
         for resource in [CheckBudget.Resource.process, .connection] where mayRun(resource) {
             while let number = urgent[resource]?.popFirst() {
                 // One that nobody waits for any more keeps its place among the others.
-                guard let entry = entries[number], isUrgent(entry.waiter) else { continue }
+                guard let entry = entries[number], isUrgent(entry.waiter) else {
+                    entries[number]?.isExpedited = false
+                    continue
+                }
                 entries[number] = nil
                 return (entry.waiter, resource)
             }

@@ -24,6 +24,14 @@ public enum BlockingThread {
         await TimedWait.run(within: limit) { end in start { end(body()) } }
     }
 
+    /// Waits until `begin`'s closure has been called, from whatever thread; returns false if that takes longer than `limit`, or the task is
+    /// cancelled.
+    @EventLoop public static func wait(
+        within limit: Duration, for begin: (_ end: @escaping @Sendable () -> Void) -> Void
+    ) async -> Bool {
+        await TimedWait<Void>.run(within: limit) { end in begin { end(()) } } != nil
+    }
+
     private static let pause = Duration.milliseconds(100)
 
     /// Runs `body` on a thread of its own; if there cannot be another now, as soon as there can.

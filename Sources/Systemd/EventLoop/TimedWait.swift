@@ -24,7 +24,8 @@ final class TimedWait<Result: Sendable> {
                 if let ended { return continuation.resume(returning: ended) }
                 waiter = continuation
                 timer = try? TimerSource { [weak self] in self?.end(with: nil) }
-                timer?.schedule(after: limit)
+                // Without a timer there would be no limit.
+                if let timer { timer.schedule(after: limit) } else { end(with: nil) }
             }
         } onCancel: {
             EventLoop.perform { self.end(with: nil) }

@@ -96,7 +96,8 @@ public enum ServiceManager {
     private static func postBarrier() -> OwnedDescriptor? {
         var ends: [Int32] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
-        outbox.post(.barrier(OwnedDescriptor(adopting: ends[1])), size: 1)
+        // It holds a descriptor, of which there are fewer than bytes.
+        outbox.post(.barrier(OwnedDescriptor(adopting: ends[1])), size: 2048)
         return OwnedDescriptor(adopting: ends[0])
     }
 

@@ -134,7 +134,8 @@ public final class VarlinkConnection {
         var timer: TimerSource?
         defer { timer?.cancel() }
         while true {
-            if abandoned.contains(ticket) { throw CancellationError() }
+            // Its reply may have been dropped already.
+            if abandoned.contains(ticket) || ticket < answered { throw CancellationError() }
             if ticket == answered, let message = transport.input.takeMessage() {
                 defer { passOn() }
                 return try decode(message)

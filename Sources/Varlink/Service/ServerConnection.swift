@@ -10,6 +10,8 @@ import Systemd
 @EventLoop
 final class ServerConnection {
     let credentials: PeerCredentials
+    /// Whether the client is a part of this process.
+    let isInternal: Bool
     let transport: Transport
     /// The service, which holds its connections until they are closed.
     let service: VarlinkService
@@ -38,8 +40,11 @@ final class ServerConnection {
     /// Whether the client will read no more.
     private var hasDeparted = false
 
-    init(_ descriptor: OwnedDescriptor, credentials: PeerCredentials, service: VarlinkService) throws(SystemdError) {
+    init(
+        _ descriptor: OwnedDescriptor, credentials: PeerCredentials, isInternal: Bool, service: VarlinkService
+    ) throws(SystemdError) {
         self.service = service
+        self.isInternal = isInternal
         self.credentials = credentials
         transport = Transport(descriptor)
         // The service holds the connection until it is closed, and so does the transport's last call.
@@ -100,7 +105,11 @@ final class ServerConnection {
             let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
             if hasMore { pieces = message }
             transport.flush()
-            if !hasMore { return callEnded() }
+            if !hasMore {
+                endCall()
+                // Not in this turn: a client could have one long answer after another, and all others would wait.
+                return continueNextTurn()
+            }
             if transport.output.count > 0 { return }
             if share.isUsedUp { return writeNextTurn() }
         }
@@ -122,11 +131,7 @@ final class ServerConnection {
 
     /// The call has been answered to its end.
     func callEnded() {
-        let stream = stream
-        isBusy = false
-        waitingCall = nil
-        self.stream = nil
-        stream?.close()
+        endCall()
         // Where the handler answers at once, the loop over the messages goes on behind it. Else it begins again when whoever
         // answered is done with what it does.
         guard !isHandling else { return }
@@ -134,6 +139,14 @@ final class ServerConnection {
             self.handleMessages()
             self.updateInterest()
         }
+    }
+
+    private func endCall() {
+        let stream = stream
+        isBusy = false
+        waitingCall = nil
+        self.stream = nil
+        stream?.close()
     }
 
     /// Nobody can answer the call any more.
@@ -154,7 +167,8 @@ final class ServerConnection {
         if events.contains(.hangUp) || events.contains(.error) { depart() }
         if events.contains(.readable), mayRead { read() }
         if isHungry { writePieces() }
-        handleMessages()
+        // After output was sent there may be room for more answers, but this turn has had its share of them.
+        if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
         if let stream, isHungry { goOn(with: stream) }
         updateInterest()
     }
@@ -221,7 +235,12 @@ final class ServerConnection {
         if mayHandle, transport.input.count > limit { refuse("longer than \(limit) bytes") }
     }
 
+    private func handleMessagesNextTurn() {
+        if mayHandle, transport.input.hasMessage() { continueNextTurn() }
+    }
+
     private func continueNextTurn() {
+        guard !isContinuing else { return }
         isContinuing = true
         EventLoop.atNextTurn {
             self.isContinuing = false

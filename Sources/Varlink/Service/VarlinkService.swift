@@ -191,27 +191,31 @@ public final class VarlinkService {
     // MARK: Connections
 
     /// Serves a client that is connected already.
-    public func add(_ descriptor: OwnedDescriptor) {
+    ///
+    /// - Parameter isInternal: whether it is a part of this process, which needs no place and is never closed for somebody else.
+    public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
-        switch places.take(for: user) {
+        switch isInternal ? .place : places.take(for: user) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
         case .tooManyOfUser(let limit): return logRefusal(of: user, "who has \(limit) already")
         case .tooManyOfAll(let limit): return logRefusal(of: user, "since there are \(limit) already")
         }
         do throws(SystemdError) {
-            let connection = try ServerConnection(descriptor, credentials: credentials, service: self)
+            let connection = try ServerConnection(
+                descriptor, credentials: credentials, isInternal: isInternal, service: self)
             connections[ObjectIdentifier(connection)] = connection
         } catch {
-            places.giveBack(of: user)
+            if !isInternal { places.giveBack(of: user) }
             failures.log("cannot serve a connection: \(error)", about: error.message)
         }
     }
 
     /// Closes a connection of a user who has more than another.
     private func closeConnection(of user: UInt32) {
-        guard let connection = connections.values.first(where: { $0.credentials.userID == user }) else { return }
+        guard let connection = connections.values.first(where: { $0.credentials.userID == user && !$0.isInternal })
+        else { return }
         refusals.log(
             "closed a connection of user \(user), who had most, for somebody else", about: "user \(user)",
             metadata: ["user-id": "\(user)"])
@@ -226,7 +230,7 @@ public final class VarlinkService {
 
     func remove(_ connection: ServerConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        places.giveBack(of: connection.credentials.userID)
+        if !connection.isInternal { places.giveBack(of: connection.credentials.userID) }
         resumeIfAllClosed()
     }
 

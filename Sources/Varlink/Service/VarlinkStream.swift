@@ -108,6 +108,8 @@ public final class VarlinkStream {
         defer { isProducing = false }
         let limit = connection.service.limits.maximumUnsentBytes
         repeat {
+            // Whoever pumps need not know whether there is room.
+            if pieces != nil, connection.transport.output.count >= limit { return true }
             if pieces != nil, writePieces(to: connection.transport, upTo: limit) { return true }
             let mayHaveMore = connection.transport.writeMessages(upTo: limit) { writer in
                 if case .error = ending { return false }

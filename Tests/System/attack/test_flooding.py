@@ -21,22 +21,20 @@ DESCRIBE = b'{"method":"org.statusd.monitor.Describe","parameters":{"server":"se
 SERVERS = 4000
 
 
-def fill(daemon):
+def fill(daemon, servers):
     """Posts long texts of many servers: several megabytes in all."""
     with daemon.connect() as connection:
-        for number in range(SERVERS):
-            connection.send("Post", {"server": f"server{number}", "text": f"{number} " + "x" * 1000})
-            if number % 100 == 99:
-                for _ in range(100):
-                    connection.receive()
+        for number in range(servers):
+            connection.call("Post", {"server": f"server{number}", "text": f"{number} " + "x" * 1000})
 
 
-def flood(attack, act, duration=DURATION):
+def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daemon: None):
     """Runs `act(daemon)` as an attacker beside a well-behaved client of a daemon with many servers; returns the daemon's growth in MB."""
     with Daemon("accept: any\n") as daemon:
-        fill(daemon)
+        fill(daemon, servers)
         with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
             attacker.wait()
+            meanwhile(daemon)
             time.sleep(duration)
             before = bystander.before[0]
             grown = (daemon.resident() - before) / 1024
@@ -72,7 +70,13 @@ def unread_answers():
             send_what_fits(connection, WATCH if number % 2 else LIST * 1000)
         return kept
 
-    grown = flood("clients that do not read", attack)
+    def switch(daemon):
+        # Each switch has all streams written to, whether there is room or not.
+        with daemon.connect() as connection:
+            for number in range(300):
+                connection.call("Select", {"server": f"server{number}"})
+
+    grown = flood("clients that do not read", attack, meanwhile=switch)
     assert grown < 32, f"the daemon grew by {grown:.0f} MB"
 
 
@@ -99,6 +103,19 @@ def read_answers():
                 drain(connection)
 
     flood("clients that read everything again and again", attack, duration=0)
+
+
+@test("clients that pipeline calls with long answers, and read them, do not keep others waiting", limit=120)
+def pipelined_lists():
+    def attack(daemon):
+        connections = [control_socket(daemon.socket) for _ in range(30)]
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for connection in connections:
+                send_what_fits(connection, LIST * 400)
+                drain(connection)
+
+    flood("clients that pipeline lists", attack, duration=0, servers=30)
 
 
 @test("floods of small calls do not keep others waiting", limit=120)

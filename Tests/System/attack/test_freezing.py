@@ -214,3 +214,20 @@ def slow_disk():
         eventually(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1, "a thread that waits for the disk")
         process.send_signal(signal.SIGTERM)
         equal(process.wait(5), 0, "exit status of a daemon that was about to start")
+
+
+@test("a client that asks for a reload and leaves while the disk is slow spoils nobody else's reload")
+def left_reload():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        flag = daemon.folder / "slow"
+        daemon.environment.update(preloaded("slow_disk"), SLOW_DISK=flag)
+        daemon.start()
+        flag.touch()
+        with daemon.connect() as connection:
+            connection.send("Reload")
+            eventually(lambda: "RELOADING=1" in daemon.manager.lines(), "a reload")
+        with daemon.follow("reload") as other:
+            eventually(lambda: daemon.manager.lines().count("RELOADING=1") == 2, "another reload")
+            flag.unlink()
+            equal((other.wait(), other.errors), (0, []))
+        stop_and_time(daemon)

@@ -11,7 +11,7 @@ from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .unit import (CONFIGURATION, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
+from .unit import (CONFIGURATION, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
 
 TWO = "servers: { db: { push: true }, web: { push: true } }\n"
@@ -71,6 +71,16 @@ def clean_journal():
         entries = [entry for entry in journal() if entry["_PID"] == str(main_process())]
         assert entries
         equal([entry["MESSAGE"] for entry in entries if entry["_TRANSPORT"] != "journal"], [])
+
+
+@test("statusctl, run by any user, leaves nothing in the journal")
+def silent_client():
+    with service():
+        for number in range(5):
+            statusctl("post", "db", str(number))
+            equal(as_user("/usr/bin/statusctl", "list").status, 0)
+        done("journalctl", "--sync")
+        equal(run("journalctl", "-q", "--no-pager", "-o", "cat", "_COMM=statusctl").out, "")
 
 
 @test("systemctl reload returns when the new configuration is in force")
