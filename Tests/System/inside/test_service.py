@@ -162,6 +162,8 @@ def stop_with_plugins():
     checks = ("servers:\n  polite: { exec: [/bin/sleep, '60'], timeout: 50s }\n"
               "  stubborn: { exec: [/bin/sh, -c, \"trap '' TERM; sleep 60 & wait; sleep 60\"], timeout: 50s }\n")
     with service(configuration=checks):
+        # Who comes first when all get SIGTERM is chance; so they must not.
+        equal(show("KillMode"), "mixed")
         eventually(lambda: len(pathlib.Path(f"/sys/fs/cgroup{show('ControlGroup')}/cgroup.procs").read_text().split()) >= 4,
                    "both plugins")
         stamp = time.monotonic()
