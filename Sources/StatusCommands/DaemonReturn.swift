@@ -6,33 +6,34 @@ import Varlink
 
 /// Finds the daemon again after it went away.
 struct DaemonReturn: Sendable {
-    /// Where to look.
     private let address: UnixAddress
 
-    /// A way back to the daemon at `address`, which is there now.
-    ///
-    /// Its control socket may be the service manager's, who would start a daemon that an administrator has stopped. So the socket beside it
-    /// is asked, which is there only as long as the daemon is.
-    init(to address: UnixAddress) {
-        guard case .path(let path) = address, MonitorAddress.fileExists(MonitorAddress.live(path)) else {
-            self.address = address
-            return
-        }
-        self.address = .path(MonitorAddress.live(path))
-    }
+    /// A way back to the daemon at `address`.
+    init(to address: UnixAddress) { self.address = address }
 
     /// Tries again, more and more rarely, until the daemon is back.
     func wait() async throws -> MonitorClient {
         var pause = Duration.milliseconds(100)
         while true {
             do throws(VarlinkClientError) {
-                return try await MonitorClient.connect(to: address)
+                return try await MonitorClient.connect(to: place)
             } catch {
                 guard error.code == .noService || error.code == .timedOut else { throw error }
             }
             try await EventLoop.sleep(for: pause)
             pause = min(pause * 2, .seconds(2))
         }
+    }
+
+    /// Where to look now.
+    ///
+    /// The control socket may be the service manager's, who would start a daemon that an administrator has stopped. The socket beside it
+    /// answers only while the daemon runs, and stays when such a daemon ends.
+    private var place: UnixAddress {
+        guard case .path(let path) = address, MonitorAddress.fileExists(MonitorAddress.live(path)) else {
+            return address
+        }
+        return .path(MonitorAddress.live(path))
     }
 }
 

@@ -22,8 +22,8 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    /// The paths of the sockets that are this process's own to remove.
-    private let ownSockets: [String]
+    /// The paths of the sockets that are removed at the end.
+    private let passingSockets: [String]
     private let logger: Logger
 
     static func make(
@@ -39,8 +39,11 @@ final class DaemonParts {
     ) throws {
         self.logger = logger
         let inherited = ListeningSockets.take(named: "varlink")
-        ownSockets =
-            (inherited.isEmpty ? [directories.controlSocket] : []) + [MonitorAddress.live(directories.controlSocket)]
+        let live = MonitorAddress.live(directories.controlSocket)
+        let ownSockets = inherited.isEmpty ? [directories.controlSocket, live] : [live]
+        // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
+        // do not start it again.
+        passingSockets = inherited.isEmpty ? ownSockets : []
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: 0o666) })
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
@@ -92,7 +95,7 @@ final class DaemonParts {
         await triggered
         journal.close()
         registry.close()
-        for path in ownSockets { unlink(path) }
+        for path in passingSockets { unlink(path) }
     }
 
     private func announceStart() {

@@ -24,7 +24,7 @@ public enum MonitorAddress {
         return .path(exists(own) || !exists(system) ? own : system)
     }
 
-    /// The socket beside the control socket at `path` that is there only while the daemon runs.
+    /// The socket beside the control socket at `path` that answers only while the daemon runs.
     ///
     /// The service manager does not listen on it, so connecting to it never starts a daemon.
     public static func live(_ path: String) -> String { path + ".live" }

@@ -206,6 +206,17 @@ def stays_stopped():
             equal(waiting.wait(), 0, "exit status of wait")
 
 
+@test("a daemon that was started by the watch itself, through the socket, stays stopped, too")
+def stays_stopped_for_its_starter():
+    with service(start=("statusd.socket",), configuration=TWO):
+        with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines:
+            lines.next()
+            systemctl("stop", "statusd.service")
+            eventually(lambda: lines.errors, "one sentence about the daemon that went away")
+            time.sleep(3)
+            equal(show("ActiveState"), "inactive")
+
+
 @test("with a wrong configuration clients are told so, and do not exhaust the starts: once it is mended, the daemon starts at once")
 def broken_with_clients():
     with service(configuration=TWO):
