@@ -43,10 +43,12 @@ public struct Daemon: Sendable {
     /// What went wrong has been logged.
     private func run() async -> Int32 {
         Journal.reportLosses { [logger] count in
+            logger.log(lost: count, "\(count) older messages were lost, because nobody read them for too long")
+        }
+        ServiceManager.reportLosses { [logger] count in
             logger.log(
-                .messagesLost, level: .warning,
-                "\(count) older messages were lost, because nobody read them for too long",
-                metadata: ["lost": "\(count)"])
+                lost: count,
+                "\(count) older notifications were lost, because the service manager did not read them for too long")
         }
         let status = await statusOfRun()
         // Whoever does not read has no claim to a later end.
@@ -117,4 +119,10 @@ public struct Daemon: Sendable {
 
     /// With fewer there is none left for a client or a check.
     private static let fewestDescriptors = 128
+}
+
+extension Logger {
+    fileprivate func log(lost count: Int, _ message: Logger.Message) {
+        log(.messagesLost, level: .warning, message, metadata: ["lost": "\(count)"])
+    }
 }

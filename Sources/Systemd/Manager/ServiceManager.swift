@@ -2,6 +2,7 @@
 
 import CSystemd
 import Glibc
+import Synchronization
 
 /// The service manager that started this process, over sd_notify(3).
 ///
@@ -101,6 +102,12 @@ public enum ServiceManager {
         return OwnedDescriptor(adopting: ends[0])
     }
 
+    /// Has `handler` called when the manager reads again after it did not: with the number of messages that were dropped meanwhile, the
+    /// oldest first.
+    public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
+        onLoss.withLock { $0 = handler }
+    }
+
     /// Waits until all that was said has been sent, at most for `limit`.
     @EventLoop
     public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
@@ -113,15 +120,17 @@ public enum ServiceManager {
         case barrier(OwnedDescriptor)
     }
 
-    /// What the manager has not read yet: a minute's worth of statuses, or more.
+    private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
+
+    // What the manager has not read yet. Statuses and signs of life replace each other; each reload adds some lines.
     private static let outbox = Outbox<Message>(capacity: 64 * 1024) { message in
         switch message {
         case .notification(_, let text): sd_notify(0, text)
         case .barrier(let end): sd_pid_notify_with_fds(0, 0, "BARRIER=1", [end.rawValue], 1)
         }
-    } reportLoss: { _ in
+    } reportLoss: { count in
+        onLoss.withLock { $0 }(count)
     }
-
 }
 
 extension ServiceManager.Notification {
