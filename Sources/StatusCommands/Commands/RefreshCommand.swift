@@ -30,15 +30,30 @@ enum RefreshCommand {
         let name = context.arguments[Options.anyServer]
         let indicator = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
         if context.arguments[all] { return try await refreshAll(context, indicator) }
-        if terminal.isJSON {
-            for try await reply in try await client.refreshing(name) { terminal.json(reply.event) }
-        } else {
-            let event = try await indicator("Refreshing \(name ?? "the selected server")") {
-                try await client.refresh(name)
+        let subject = name ?? "the selected server"
+        do {
+            if terminal.isJSON {
+                for try await reply in try await client.refreshing(name) { terminal.json(reply.event) }
+            } else {
+                let event = try await indicator("Refreshing \(subject)") { try await client.refresh(name) }
+                if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
             }
-            if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
+        } catch {
+            throw failure(error, of: subject, context)
         }
         return .done
+    }
+
+    /// What its user is told when the refresh of `subject` has failed.
+    private static func failure(
+        _ error: any Error, of subject: String, _ context: ClientCommand.Context
+    ) -> CommandFailure {
+        guard let error = error as? VarlinkClientError, error.code == .closed else {
+            return CommandFailure(error, address: context.address)
+        }
+        let sentence =
+            "the daemon went away before \(subject) was refreshed; run this again when “systemctl status statusd” shows it is back"
+        return CommandFailure(.noDaemon, "Unavailable", sentence)
     }
 
     // MARK: All
@@ -84,7 +99,7 @@ enum RefreshCommand {
             }
             return nil
         } catch {
-            let failure = CommandFailure(error, address: context.address)
+            let failure = failure(error, of: name.rawValue, context)
             indicator.interrupt { terminal.failure(failure) }
             return failure
         }

@@ -184,6 +184,7 @@ def stops():
             eventually(lambda: daemon.describe("slow")["refreshing"])
             equal(daemon.stop(), 0, "exit status on SIGTERM")
             equal(asker.wait(), 69, "exit status of refresh")
+            eventually(lambda: any("went away before slow was refreshed" in line for line in asker.errors))
         equal(processes(marker), 0, "plugins left")
 
 
