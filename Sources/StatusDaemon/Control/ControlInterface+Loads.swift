@@ -62,7 +62,7 @@ extension ControlInterface {
 
     func wait(_ call: VarlinkCall) throws {
         let parameters = try call.parameters(WaitParameters.self)
-        // Who hears no answer waits for nothing; and nobody's leaving would end the wait.
+        // Who hears no answer waits for nothing.
         if call.isOneway { return call.reply() }
         let monitor = monitor
         let name = parameters.server

@@ -44,7 +44,7 @@ final class ConfigurationReading {
     /// Waits until no thread is at it any more; returns whether that is so.
     private func isFree() async -> Bool {
         guard isReading else { return true }
-        return await BlockingThread.wait(within: timeout, for: { onEnd.append($0) })
+        return await TimedWait<Void>.run(within: timeout) { end in onEnd.append { end(()) } } != nil
     }
 
     private func readingEnded() {

@@ -24,14 +24,6 @@ public enum BlockingThread {
         await TimedWait.run(within: limit) { end in start { end(body()) } }
     }
 
-    /// Waits until `begin`'s closure has been called, from whatever thread; returns false if that takes longer than `limit`, or the task is
-    /// cancelled.
-    @EventLoop public static func wait(
-        within limit: Duration, for begin: (_ end: @escaping @Sendable () -> Void) -> Void
-    ) async -> Bool {
-        await TimedWait<Void>.run(within: limit) { end in begin { end(()) } } != nil
-    }
-
     private static let pause = Duration.milliseconds(100)
 
     /// Runs `body` on a thread of its own; if there cannot be another now, as soon as there can.
@@ -42,7 +34,7 @@ public enum BlockingThread {
             pthread_detach(thread)
         } else {
             context.release()
-            // Nobody waits for this task: whoever waits, waits for `body`.
+            // A task of nobody's, since whoever called may not be a task; it ends when `body` has been started.
             Task {
                 try? await EventLoop.sleep(for: pause)
                 start(body)

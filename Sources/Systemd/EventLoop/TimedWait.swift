@@ -2,7 +2,7 @@
 
 /// Waits for a result that may come from any thread, or for the time to be up.
 @EventLoop
-final class TimedWait<Result: Sendable> {
+public final class TimedWait<Result: Sendable> {
     private var ended: Result??
     private var waiter: CheckedContinuation<Result?, Never>?
     private var timer: TimerSource?
@@ -10,7 +10,7 @@ final class TimedWait<Result: Sendable> {
     /// Calls `begin` with a closure that ends the wait, and returns the result; nil if it takes longer than `limit`, or the task is cancelled.
     ///
     /// A result that comes later is dropped.
-    static func run(
+    public static func run(
         within limit: Duration, _ begin: (_ end: @escaping @Sendable (Result) -> Void) -> Void
     ) async -> Result? {
         let wait = TimedWait()

@@ -45,6 +45,11 @@ public final class LogLimiter {
     @discardableResult
     public func log(_ message: Logger.Message, about subject: String, metadata: Logger.Metadata = [:]) -> Bool {
         if subjects.isEmpty { schedule() }
+        // Without a timer nothing would ever say how many were left out.
+        guard timer != nil else {
+            logger.log(level: level, message, metadata: metadata)
+            return true
+        }
         let key = subjects[subject] != nil || subjects.count < Self.maximumSubjects ? subject : Self.others
         var known = subjects[key] ?? Subject(message: message, metadata: metadata)
         defer { subjects[key] = known }
