@@ -37,7 +37,7 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
-        .target(name: "NotificationStreams", swiftSettings: settings),
+        .target(name: "NotificationStreams", dependencies: [deque], swiftSettings: settings),
         .target(
             name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"], swiftSettings: settings),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),

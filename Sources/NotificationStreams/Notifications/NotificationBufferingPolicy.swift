@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
+
 /// What is kept of the notifications that arrive while their consumer does not wait; as in `AsyncStream`.
 public enum NotificationBufferingPolicy: Sendable, Equatable {
     /// Keeps all of them; the memory needed grows with the consumer's backlog.
@@ -10,7 +12,7 @@ public enum NotificationBufferingPolicy: Sendable, Equatable {
     case bufferingNewest(Int)
 
     /// Appends an element to a buffer and returns the one that must be dropped for it, if any.
-    func append<Element>(_ element: Element, to buffer: inout RingBuffer<Element>) -> Element? {
+    func append<Element>(_ element: Element, to buffer: inout Deque<Element>) -> Element? {
         switch self {
         case .bufferingOldest(let limit) where buffer.count >= limit:
             return element

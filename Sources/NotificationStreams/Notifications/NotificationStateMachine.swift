@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
+
 /// Decides for one iterator who gets which notification; does nothing itself.
 struct NotificationStateMachine: ~Copyable {
     typealias Consumer = UnsafeContinuation<(any Sendable)?, Never>
@@ -7,9 +9,9 @@ struct NotificationStateMachine: ~Copyable {
 
     private enum State: ~Copyable {
         /// Nobody waits.
-        case buffering(RingBuffer<any Sendable>)
+        case buffering(Deque<any Sendable>)
         /// A consumer waits, so the buffer is empty; it is kept for its memory.
-        case waiting(Consumer, RingBuffer<any Sendable>)
+        case waiting(Consumer, Deque<any Sendable>)
         case finished
     }
 
@@ -23,7 +25,7 @@ struct NotificationStateMachine: ~Copyable {
         case .unbounded:
             break
         }
-        self.init(policy: policy, state: .buffering(RingBuffer()))
+        self.init(policy: policy, state: .buffering(Deque()))
     }
 
     private init(policy: Policy, state: consuming State) {
@@ -98,7 +100,7 @@ struct NotificationStateMachine: ~Copyable {
     /// Who is to be told of the end, and what is to be dropped outside the lock.
     struct Ended {
         var consumer: Consumer?
-        var dropped: RingBuffer<any Sendable>?
+        var dropped: Deque<any Sendable>?
     }
 
     mutating func finish() -> Ended {
