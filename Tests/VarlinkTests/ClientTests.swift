@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import Synchronization
 import Systemd
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 struct ClientTests {
     private func echo(_ connection: VarlinkConnection, _ text: String) async throws -> String? {
         let reply = try await connection.call(
-            "org.example.test.Echo", { $0.member("text", text) }, returning: [String: String].self)
+            "org.example.test.Echo", { $0.member("text", text) }, returning: [String: String].self, timeout: nil)
         return reply["text"]
     }
 
@@ -160,6 +161,27 @@ struct ClientTests {
         _ = await service.receive()
         await service.send(Call.echoReply("fourth"))
         #expect(try await fourth.value == "fourth")
+    }
+
+    @Test("Cancelling a call whose reply has come, and before it is taken, ends that call and no other")
+    func cancelsWhatIsAnswered() async throws {
+        let (connection, service) = try await scripted()
+        let second = Mutex<Task<String?, any Error>?>(nil)
+        // On the loop, so that the second has been resumed, and not yet run, when it is cancelled.
+        let first = Task { @EventLoop in
+            defer { second.withLock { $0?.cancel() } }
+            return try await echo(connection, "first")
+        }
+        _ = await service.receive()
+        second.withLock { $0 = Task { try await echo(connection, "second") } }
+        _ = await service.receive()
+        let third = Task { try await echo(connection, "third") }
+        _ = await service.receive()
+        await service.send(Call.echoReply("first"), Call.echoReply("second"), Call.echoReply("third"))
+        #expect(try await first.value == "first")
+        let cancelled = second.withLock { $0 }
+        await #expect(throws: CancellationError.self) { try await cancelled?.value }
+        #expect(try await third.value == "third")
     }
 
     @Test("A service that does not answer in time is told from one that has closed, for calls and for streams")

@@ -28,6 +28,13 @@ def fill(daemon, servers):
             connection.call("Post", {"server": f"server{number}", "text": f"{number} " + "x" * 1000})
 
 
+def until_the_end():
+    """As many turns as there are until an attack has lasted long enough."""
+    end = time.monotonic() + DURATION
+    while time.monotonic() < end:
+        yield
+
+
 def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daemon: None):
     """Runs `act(daemon)` as an attacker beside a well-behaved client of a daemon with many servers; returns the daemon's growth in MB."""
     with Daemon("accept: any\n") as daemon:
@@ -83,8 +90,7 @@ def unread_answers():
 @test("clients that ask for everything and leave cost no time", limit=120)
 def departed():
     def attack(daemon):
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
+        for _ in until_the_end():
             for _ in range(8):
                 with control_socket(daemon.socket) as connection:
                     send_what_fits(connection, LIST * 5000)
@@ -96,8 +102,7 @@ def departed():
 def read_answers():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(64)]
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
+        for _ in until_the_end():
             for connection in connections:
                 send_what_fits(connection, LIST)
                 drain(connection)
@@ -109,8 +114,7 @@ def read_answers():
 def pipelined_lists():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(30)]
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
+        for _ in until_the_end():
             for connection in connections:
                 send_what_fits(connection, LIST * 400)
                 drain(connection)
@@ -122,8 +126,7 @@ def pipelined_lists():
 def small_calls():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(100)]
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
+        for _ in until_the_end():
             for connection in connections:
                 send_what_fits(connection, DESCRIBE * 1000)
             for connection in connections:
@@ -135,8 +138,7 @@ def small_calls():
 @test("clients that connect and leave, again and again, do not keep others waiting", limit=120)
 def connecting():
     def attack(daemon):
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
+        for _ in until_the_end():
             for connection in [control_socket(daemon.socket) for _ in range(100)]:
                 connection.close()
 
@@ -151,8 +153,7 @@ def resuming():
         cursor["revision"] = max(0, cursor["revision"] - 4000)
         call = b'{"method":"%s.Watch","parameters":{"server":"server7","since":{"epoch":"%s","revision":%d}},"more":true}\0' % (
             INTERFACE.encode(), cursor["epoch"].encode(), cursor["revision"])
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
+        for _ in until_the_end():
             for _ in range(50):
                 with control_socket(daemon.socket) as connection:
                     send_what_fits(connection, call)

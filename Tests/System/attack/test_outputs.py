@@ -3,6 +3,7 @@
 
 import os
 import threading
+from contextlib import contextmanager
 
 from harness.bystander import Bystander
 from harness.daemon import Daemon
@@ -22,12 +23,19 @@ def post_changes(daemon, count):
             connection.call("Post", {"server": f"server{number}", "text": f"again {number} {TEXT}"})
 
 
-@test("a standard error that nobody reads holds up nobody; once it is read, it says how many messages were lost")
-def unread_standard_error():
+@contextmanager
+def unread(configuration):
+    """A daemon whose standard error nobody reads, and the other end of that."""
     reading, writing = os.pipe()
-    with Daemon("accept: any\nlimits: { servers: 5000 }\n", start=False) as daemon:
+    with Daemon(configuration, start=False) as daemon:
         daemon.start(stderr=writing)
         os.close(writing)
+        yield daemon, reading
+
+
+@test("a standard error that nobody reads holds up nobody; once it is read, it says how many messages were lost")
+def unread_standard_error():
+    with unread("accept: any\nlimits: { servers: 5000 }\n") as (daemon, reading):
         with Bystander(daemon) as bystander:
             post_changes(daemon, 2200)
             bystander.finish("standard error that nobody reads")
@@ -43,10 +51,7 @@ def unread_standard_error():
 
 @test("a standard error that nobody ever reads does not hold up the end")
 def unread_at_the_end():
-    reading, writing = os.pipe()
-    with Daemon("accept: any\n", start=False) as daemon:
-        daemon.start(stderr=writing)
-        os.close(writing)
+    with unread("accept: any\n") as (daemon, reading):
         post_changes(daemon, 200)
         stop_and_time(daemon)
     os.close(reading)
