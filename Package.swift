@@ -14,9 +14,7 @@ let settings: [SwiftSetting] = [
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let subprocess = Target.Dependency.product(name: "Subprocess", package: "swift-subprocess")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
 let package = Package(
@@ -32,9 +30,7 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-system", from: "1.5.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
-        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
         .target(name: "NotificationStreams", dependencies: [deque], swiftSettings: settings),
@@ -52,13 +48,14 @@ let package = Package(
         .target(
             name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
+        .target(name: "PluginExecutor", dependencies: ["CSystemd", "Systemd", "Varlink"], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(
             name: "StatusSources",
             dependencies: [
-                "CCurl", "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", deque, logging,
-                subprocess, systemPackage,
+                "CCurl", "NotificationStreams", "Systemd", "PluginExecutor", "StatusModel", "StatusMonitor", deque,
+                logging,
             ], swiftSettings: settings),
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
@@ -79,7 +76,9 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "statusd",
-            dependencies: ["Arguments", "Systemd", "StatusModel", "StatusInterface", "StatusDaemon", logging],
+            dependencies: [
+                "Arguments", "Systemd", "PluginExecutor", "StatusModel", "StatusInterface", "StatusDaemon", logging,
+            ],
             swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
         .target(
@@ -109,6 +108,7 @@ let package = Package(
             name: "StatusSourcesTests",
             dependencies: [
                 "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", "StatusSources", "StatusTestSupport",
+                "statusd",
             ], swiftSettings: settings),
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],

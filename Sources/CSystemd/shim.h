@@ -3,12 +3,15 @@
 #pragma once
 #include <errno.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,11 +24,17 @@
 /* GNU's, which the headers show to those only who define _GNU_SOURCE; Swift's own module of them does not. */
 extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
+extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 
 /* environ(7), which Swift does not let be read as a variable. */
 extern char **environ;
 static inline char *_Nullable *_Nullable statusd_environment(void) { return environ; }
+
+/* prctl(2), which takes a variable number of arguments. */
+static inline int statusd_adopt_orphans(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+static inline int statusd_refuse_tracers(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 enum { STATUSD_F_GETPIPE_SZ = 1032 }; /* fcntl(2), F_GETPIPE_SZ, GNU's */
 

@@ -32,8 +32,12 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them.
-    public static func prepare() { SignalSource.block(SignalService.signals) }
+    /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them, and workers that it started
+    /// leave no zombies.
+    public static func prepare() {
+        SignalSource.block(SignalService.signals)
+        signal(SIGCHLD, SIG_IGN)
+    }
 
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.
     public func runAndExit() -> Never { EventLoop.runProcess { await run() } }
@@ -89,7 +93,7 @@ public struct Daemon: Sendable {
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }
         let parts = try await DaemonParts.make(
-            read, reading: reading, directories: directories, environment: environment, logger: logger)
+            read, reading: reading, directories: directories, logger: logger)
         try await parts.run()
     }
 

@@ -5,11 +5,13 @@ import StatusInterface
 import StatusModel
 import Systemd
 
-/// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it.
+/// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it; and the one that it runs plugins by.
 struct DaemonDirectories: Sendable {
     let runtime: String
     /// Where the servers' notify sockets are, each with its server's name.
     let notify: String
+    /// Where the executor listens that runs plugins, `$STATUSD_EXECUTOR`; nil if the daemon's own children run them.
+    let executor: UnixAddress?
 
     /// `$RUNTIME_DIRECTORY` as systemd sets it, else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd` for a user.
     init(environment: [String: String], isRoot: Bool) throws(DaemonError) {
@@ -23,6 +25,13 @@ struct DaemonDirectories: Sendable {
             throw DaemonError(.system, "there is no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
         }
         notify = runtime + "/notify"
+        do throws(SystemdError) {
+            executor = try environment["STATUSD_EXECUTOR"].map { text throws(SystemdError) in
+                try UnixAddress(parsing: text)
+            }
+        } catch {
+            throw DaemonError(.system, "STATUSD_EXECUTOR: \(error.message)")
+        }
     }
 
     var controlSocket: String { "\(runtime)/\(MonitorInterface.name)" }

@@ -27,15 +27,13 @@ final class DaemonParts {
     private let logger: Logger
 
     static func make(
-        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories,
-        environment: [String: String], logger: Logger
+        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
     ) async throws -> DaemonParts {
-        try DaemonParts(read, reading: reading, directories: directories, environment: environment, logger: logger)
+        try DaemonParts(read, reading: reading, directories: directories, logger: logger)
     }
 
     private init(
-        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories,
-        environment: [String: String], logger: Logger
+        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
     ) throws {
         self.logger = logger
         let inherited = ListeningSockets.take(named: "varlink")
@@ -53,7 +51,7 @@ final class DaemonParts {
         registry = ServerRegistry(
             monitor: monitor,
             factory: SourceFactory(
-                monitor: monitor, runner: runner, directories: directories, environment: environment, logger: logger),
+                monitor: monitor, runner: runner, directories: directories, logger: logger),
             logger: logger)
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)

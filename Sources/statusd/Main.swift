@@ -3,6 +3,7 @@
 import Arguments
 import Glibc
 import Logging
+import PluginExecutor
 import StatusDaemon
 import StatusInterface
 import StatusModel
@@ -31,10 +32,12 @@ enum Main {
 
     private static let program = Command<Void>(
         "statusd", abstract: "Follow the status of servers, one of them selected at a time.",
-        discussion: "Exit status: 0 stopped as asked, 1 failed, 64 wrong usage, 78 configuration wrong.",
+        discussion:
+            "Exit status: 0 stopped as asked, 1 failed, 64 wrong usage, 78 configuration wrong.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
         parameters: [config, logLevel])
 
     static func main() {
+        ExecutorRole(commandLine: CommandLine.arguments)?.run()
         Daemon.prepare()
         let parser = CommandParser(program, version: MonitorVersion.current)
         do throws(UsageError) {

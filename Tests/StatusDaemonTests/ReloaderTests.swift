@@ -15,7 +15,7 @@ import Testing
         let directories = try DaemonDirectories(environment: ["RUNTIME_DIRECTORY": "/nonexistent"], isRoot: false)
         let monitor = StatusMonitor()
         let factory = SourceFactory(
-            monitor: monitor, runner: SourceRunner(), directories: directories, environment: [:], logger: logger)
+            monitor: monitor, runner: SourceRunner(), directories: directories, logger: logger)
         let reloader = Reloader(
             reading: ConfigurationReading(location: .directories([])),
             registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger)

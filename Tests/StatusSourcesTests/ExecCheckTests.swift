@@ -2,14 +2,29 @@
 
 import Foundation
 import StatusModel
-import StatusSources
 import Testing
 
+@testable import StatusSources
+
 @Suite("Plugins of Nagios'", .timeLimit(.minutes(1))) struct ExecCheckTests {
-    private func run(
-        _ script: String, timeout: Duration = .seconds(30), environment: [String: String] = [:]
-    ) async throws -> CheckResult {
-        try await ExecCheck(command: ["/bin/sh", "-c", script], timeout: timeout, environment: environment).run()
+    private let pool: PluginPool
+    private let disk: ServerName
+
+    init() async throws {
+        disk = try #require(ServerName("disk"))
+        // statusd is built beside the tests, since they depend on it.
+        let arguments = CommandLine.arguments
+        let bundle = arguments.firstIndex(of: "--test-bundle-path").map { arguments[$0 + 1] } ?? arguments[0]
+        let folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
+        pool = await PluginPool(.program(folder.appendingPathComponent("statusd").path))
+    }
+
+    private func check(_ command: [String], timeout: Duration = .seconds(30)) -> ExecCheck {
+        ExecCheck(command: command, server: disk, timeout: timeout, pool: pool)
+    }
+
+    private func run(_ script: String, timeout: Duration = .seconds(30)) async throws -> CheckResult {
+        try await check(["/bin/sh", "-c", script], timeout: timeout).run()
     }
 
     @Test(
@@ -38,8 +53,7 @@ import Testing
 
     @Test("arguments reach the plugin as they are, no shell sees them")
     func arguments() async throws {
-        let check = ExecCheck(command: ["/bin/echo", "$HOME", "a  b", "*"], timeout: .seconds(30), environment: [:])
-        #expect(try await check.run().text == "$HOME a  b *")
+        #expect(try await check(["/bin/echo", "$HOME", "a  b", "*"]).run().text == "$HOME a  b *")
     }
 
     @Test("a plugin may write as much as it likes; what is kept is bounded")
@@ -49,32 +63,25 @@ import Testing
         #expect(result.text.utf8.count <= 8192)
     }
 
-    @Test("it gets the environment that it is given, an empty standard input and /")
-    func environment() async throws {
-        #expect(try await run("echo $A; cat; pwd", environment: ["A": "b"]).text == "b")
+    @Test("it gets an empty standard input, / as its directory, and nothing else that is open")
+    func surroundings() async throws {
         #expect(try await run("cat; pwd").text == "/")
-        let inherited = CheckEnvironment.inherited(from: ["NOTIFY_SOCKET": "/x", "LANG": "C", "LISTEN_FDS": "1"])
-        #expect(inherited.keys.sorted() == ["LANG", "PATH"])
+        #expect(try await run("for n in $(seq 3 99); do [ -e /proc/$$/fd/$n ] && echo $n; done").text == "no output")
     }
 
     @Test("a plugin that cannot be run is a failed load, which says why")
     func cannotRun() async throws {
-        let missing = ExecCheck(command: ["/nonexistent/plugin"], timeout: .seconds(30), environment: [:])
-        await #expect(throws: CheckFailure("cannot run /nonexistent/plugin: No such file or directory")) {
-            try await missing.run()
+        func fails(_ path: String, _ reason: String) async {
+            await #expect(throws: CheckFailure("cannot run \(path): \(reason)")) { try await check([path]).run() }
         }
-        let plain = ExecCheck(command: ["/etc/passwd"], timeout: .seconds(30), environment: [:])
-        await #expect(throws: CheckFailure("cannot run /etc/passwd: Permission denied")) { try await plain.run() }
-        let folder = ExecCheck(command: ["/tmp"], timeout: .seconds(30), environment: [:])
-        await #expect(throws: CheckFailure("cannot run /tmp: it is no regular file")) { try await folder.run() }
+        await fails("/nonexistent/plugin", "No such file or directory")
+        await fails("/etc/passwd", "Permission denied")
+        await fails("/tmp", "it is no regular file")
         let script = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         try "#!/nonexistent/interpreter\n".write(toFile: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: script) }
         chmod(script, 0o755)
-        let orphan = ExecCheck(command: [script], timeout: .seconds(30), environment: [:])
-        await #expect(throws: CheckFailure("cannot run \(script): its interpreter is missing")) {
-            try await orphan.run()
-        }
+        await fails(script, "its interpreter is missing")
     }
 
     /// Returns when no process has `marker` among its arguments any more: what was killed is gone a moment later.
@@ -108,9 +115,28 @@ import Testing
         await ended(marker)
     }
 
-    @Test("who leaves the group and holds the output open holds nothing up")
+    @Test("what leaves the group, or daemonises, ends with the plugin, too")
     func daemonized() async throws {
-        #expect(try await run("setsid sleep 5 & echo done").text == "done")
+        let marker = "86400.\(getpid())4"
+        #expect(try await run("setsid sh -c 'sleep \(marker) & sleep \(marker)' & echo done").text == "done")
+        #expect(!isRunning(marker))
+    }
+
+    @Test("no plugin runs beside one of the same server that has not ended yet")
+    func predecessor() async throws {
+        let marker = "86400.\(getpid())5"
+        let stubborn = "trap '' TERM; sleep \(marker); sleep \(marker)"
+        #expect(try await run(stubborn, timeout: .milliseconds(100)).text == "timed out after 100ms")
+        #expect(try await run("echo done").text == "done")
+        #expect(!isRunning(marker))
+    }
+
+    @Test("a worker that is killed fails the load of its plugin, and no other")
+    func killedWorker() async throws {
+        await #expect(throws: CheckFailure("cannot run /bin/sh: its executor has ended")) {
+            try await run("kill -9 $PPID; sleep 30")
+        }
+        #expect(try await run("echo well").text == "well")
     }
 
     @Test("cancelling ends the process")

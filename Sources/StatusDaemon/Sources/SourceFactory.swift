@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import PluginExecutor
 import StatusConfiguration
 import StatusInterface
 import StatusModel
@@ -13,10 +14,10 @@ import Systemd
 final class SourceFactory {
     private let monitor: StatusMonitor
     private let directories: DaemonDirectories
-    private let environment: [String: String]
     private let logger: Logger
     private let runner: SourceRunner
     private let units: UnitBus
+    private let plugins: PluginPool
     private var client: HTTPClient?
     /// How many notify sockets there may be: the other descriptors are for clients, checks and what the daemon itself needs.
     private let notifySocketLimit = OwnedDescriptor.limit / 4
@@ -24,15 +25,14 @@ final class SourceFactory {
     private var accounts = Accounts()
 
     init(
-        monitor: StatusMonitor, runner: SourceRunner, directories: DaemonDirectories, environment: [String: String],
-        logger: Logger
+        monitor: StatusMonitor, runner: SourceRunner, directories: DaemonDirectories, logger: Logger
     ) {
         self.monitor = monitor
         self.runner = runner
         self.directories = directories
-        self.environment = CheckEnvironment.inherited(from: environment)
         self.logger = logger
         units = UnitBus(logger: logger)
+        plugins = PluginPool(directories.executor.map { .executor($0) } ?? .program(WorkerStart.ownProgram))
     }
 
     /// Takes over what a new configuration says of all sources.
@@ -65,7 +65,7 @@ final class SourceFactory {
         case .unit(let unit):
             return UnitSource(server: name, unit: unit, timeout: timeout, bus: units, monitor: monitor)
         case .exec(let command):
-            return start(ExecCheck(command: command, timeout: timeout, environment: environment))
+            return start(ExecCheck(command: command, server: name, timeout: timeout, pool: plugins))
         case .tcp(let host, let port):
             return start(TCPCheck(host: host, port: port, timeout: timeout))
         case .http(let http):
@@ -141,9 +141,9 @@ extension CheckBudget.Limits {
 
     /// Less, where so many would leave no descriptors for anything else.
     ///
-    /// An eighth is for checks, of which each takes up to eight, and sixteen while its process is started. A half is for clients, a quarter
-    /// for notify sockets, and an eighth for the daemon itself.
+    /// An eighth is for checks, of which each takes up to eight. A half is for clients, a quarter for notify sockets, and an eighth for the
+    /// daemon itself and plugins that do not end.
     fileprivate func fitting(descriptors: Int) -> CheckBudget.Limits {
-        CheckBudget.Limits(checks: min(checks, descriptors / 64), processes: min(processes, descriptors / 128))
+        CheckBudget.Limits(checks: min(checks, descriptors / 64), processes: min(processes, descriptors / 64))
     }
 }

@@ -29,15 +29,6 @@ func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMu
     return 0
 }
 
-/// A handler of signals that a thread got which ought to have them blocked.
-///
-/// Sent on to the loop's thread, where they are blocked, they wait for their source there. Does nothing that is not safe in a
-/// handler (signal-safety(7)).
-func handSignalToEventLoop(_ signal: Int32) {
-    let thread = eventLoopThread.load(ordering: .relaxed)
-    if thread != 0 { pthread_kill(thread, signal) }
-}
-
 /// The signal that ends the wait of a system call; ignored unless it is handled, and used for nothing else.
 let interruption = SIGURG
 

@@ -11,19 +11,11 @@ public final class SignalSource {
 
     /// Blocks signals, so that they wait for a source instead of ending the process.
     ///
-    /// To be called first of all in `main`, while there is one thread: threads take over what was blocked when they began. A
-    /// thread that unblocks them all the same, as the one does that waits for child processes in swift-subprocess, hands
-    /// what it gets to the loop's thread.
+    /// To be called first of all in `main`, while there is one thread: threads take over what was blocked when they began.
     public nonisolated static func block(_ signals: [Int32]) {
         var set = sigset_t()
         sigemptyset(&set)
-        var action = sigaction()
-        action.__sigaction_handler.sa_handler = handSignalToEventLoop
-        action.sa_flags = SA_RESTART
-        for signal in signals {
-            sigaddset(&set, signal)
-            sigaction(signal, &action, nil)
-        }
+        for signal in signals { sigaddset(&set, signal) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 

@@ -87,8 +87,7 @@ extension OwnedDescriptor {
 }
 
 extension OwnedDescriptor {
-    /// The number of descriptors kept for what cannot do without: swift-subprocess, and Dispatch that it sleeps with, stop the process
-    /// if they cannot open what they need for a moment.
+    /// The number of descriptors kept for what the daemon itself opens, some of it for a moment: files, timers, workers.
     public static let reserve = 16
 
     /// How many descriptors this process may have.

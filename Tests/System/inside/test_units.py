@@ -225,7 +225,7 @@ def more_than_usual():
   procs: {{ exec: [{plugins}/check_procs, -c, '1:', -C, systemd] }}
   ping: {{ exec: [{plugins}/check_icmp, -H, 127.0.0.1] }}
 """
-    with service(configuration=configuration, drop_in=drop_in):
+    with service(configuration=configuration, executor_drop_in=drop_in):
         for name, part in (("procs", "PROCS OK"), ("ping", "OK - 127.0.0.1")):
             result = run("/usr/bin/statusctl", "wait", name, "--timeout", "15s")
             assert result.status == 0, f"{name}: {result.err}{describe(name)}{log()}"
@@ -237,5 +237,5 @@ def stop():
     with service(configuration="servers: { slow: { exec: [/bin/sleep, '86405'], timeout: 1h } }\n"):
         eventually(lambda: run("pgrep", "-f", "sleep 86405").status == 0, "the plugin")
         systemctl("stop", "statusd.socket", "statusd.service")
-        equal(run("pgrep", "-f", "sleep 86405").status, 1)
+        eventually(lambda: run("pgrep", "-f", "sleep 86405").status == 1, "no plugin left")
         equal(done("systemctl", "show", "-P", "Result", "statusd.service").strip(), "success")

@@ -15,7 +15,8 @@ from harness.varlink import Connection
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 SOCKET = "/run/statusd/org.statusd.monitor"
 CONFIGURATION = pathlib.Path("/etc/statusd/statusd.yaml")
-DROP_INS = pathlib.Path("/etc/systemd/system/statusd.service.d")
+UNITS = ("statusd.socket", "statusd.service", "statusd-executor.socket", "statusd-executor.service")
+DROP_INS = {unit: pathlib.Path(f"/etc/systemd/system/{unit}.d") for unit in UNITS}
 
 
 def done(*command, **options):
@@ -73,15 +74,16 @@ def as_user(*command, groups=()):
 
 
 @contextlib.contextmanager
-def service(start=("statusd.socket", "statusd.service"), configuration=None, drop_in=None):
+def service(start=("statusd.socket", "statusd.service"), configuration=None, drop_in=None, executor_drop_in=None):
     """A freshly started service that knows nothing of earlier tests; stopped at the end."""
     clean()
     if configuration is not None:
         CONFIGURATION.parent.mkdir(exist_ok=True)
         CONFIGURATION.write_text(configuration)
-    if drop_in is not None:
-        DROP_INS.mkdir(exist_ok=True)
-        (DROP_INS / "test.conf").write_text(drop_in)
+    for unit, text in (("statusd.service", drop_in), ("statusd-executor.service", executor_drop_in)):
+        if text is not None:
+            DROP_INS[unit].mkdir(exist_ok=True)
+            (DROP_INS[unit] / "test.conf").write_text(text)
     systemctl("daemon-reload")
     try:
         for unit in start:
@@ -94,10 +96,10 @@ def service(start=("statusd.socket", "statusd.service"), configuration=None, dro
 def clean():
     """Stops the service and removes all that it or a test left."""
     run("systemctl", "unmask", "--runtime", "statusd.socket")
-    run("systemctl", "stop", "statusd.socket", "statusd.service")
-    run("systemctl", "disable", "statusd.socket", "statusd.service")
-    run("systemctl", "reset-failed", "statusd.socket", "statusd.service")
-    for path in (DROP_INS, CONFIGURATION.parent, *glob.glob("/var/lib/statusd/*")):
+    run("systemctl", "stop", *UNITS)
+    run("systemctl", "disable", *UNITS)
+    run("systemctl", "reset-failed", *UNITS)
+    for path in (*DROP_INS.values(), CONFIGURATION.parent, *glob.glob("/var/lib/statusd/*")):
         if os.path.isdir(path):
             shutil.rmtree(path)
         elif os.path.exists(path):

@@ -22,12 +22,14 @@ def status(daemon, field):
     raise KeyError(field)
 
 
-@test("a daemon without exec checks has one thread, whatever its clients and tcp checks do, also after a reload")
+@test("a daemon has one thread, whatever its clients and checks do, also after a reload")
 def one_thread():
-    with Daemon(CONFIGURATION + "  port: { tcp: '127.0.0.1:9', interval: 100ms }\n") as daemon:
+    with Daemon(CONFIGURATION + "  port: { tcp: '127.0.0.1:9', interval: 100ms }\n"
+                "  disk: { exec: [/bin/echo, well], interval: 100ms }\n") as daemon:
         daemon.done("post", "login", "Signed In")
         daemon.done("select", "login")
         daemon.done("wait", "port", "--level", "critical", "--timeout", "10s")
+        daemon.done("wait", "disk", "--text", "well", "--timeout", "10s")
         daemon.ctl("wait", "login", "--text", "never", "--timeout", "100ms")
         daemon.done("reload")
         # The thread that read the configuration ends with it.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The environment that plugins get.
-public enum CheckEnvironment {
-    /// What the service manager told the daemon is not for its children.
+enum PluginEnvironment {
+    /// What the service manager told this process is not for its children.
     private static let own: Set = [
         "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
         "JOURNAL_STREAM",
         "INVOCATION_ID", "MAINPID", "SYSTEMD_EXEC_PID", "MEMORY_PRESSURE_WATCH", "MEMORY_PRESSURE_WRITE",
         "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY", "CREDENTIALS_DIRECTORY", "SWIFT_BACKTRACE",
-        "STATUSD_ADDRESS",
+        "STATUSD_ADDRESS", "STATUSD_EXECUTOR",
     ]
 
-    /// The daemon's own environment, less what is meant for it alone; `PATH` is there in any case.
-    public static func inherited(from environment: [String: String]) -> [String: String] {
+    /// The worker's own environment, less what is meant for it alone; `PATH` is there in any case.
+    static func inherited(from environment: [String: String]) -> [String: String] {
         var inherited = environment.filter { !own.contains($0.key) }
         if inherited["PATH"] == nil {
             inherited["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Varlink
+
+/// What a worker is asked: to run a plugin.
+public struct PluginCall: JSONReadable, JSONWritable, Sendable {
+    /// The path of the plugin, and its arguments.
+    public var command: [String]
+
+    /// A call that runs `command`.
+    public init(command: [String]) { self.command = command }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var command: [String]?
+        try reader.object { name, reader throws(JSONError) in
+            guard name == "command" else { throw .unknownMember(name) }
+            command = try [String](from: &reader)
+        }
+        guard let command, !command.isEmpty else { throw .missingMember("command") }
+        self.command = command
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { $0.member("command", command) }
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Varlink
+
+/// What a worker answers: how a plugin ended, and what it wrote.
+public struct PluginOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
+    /// How a plugin ended.
+    public enum Ending: Sendable, Equatable {
+        /// By itself, with this exit status.
+        case exited(Int)
+        /// By this signal.
+        case signaled(Int)
+        /// It could not be started, for this reason.
+        case notStarted(String)
+    }
+
+    /// How it ended.
+    public var ending: Ending
+    /// How its standard output began.
+    public var output: String
+    /// How its standard error began.
+    public var errors: String
+    /// Whether processes that it left behind could not be ended yet; then the worker takes no further call.
+    public var leavesProcesses: Bool
+
+    /// An outcome.
+    public init(_ ending: Ending, output: String = "", errors: String = "", leavesProcesses: Bool = false) {
+        self.ending = ending
+        self.output = output
+        self.errors = errors
+        self.leavesProcesses = leavesProcesses
+    }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var ending: Ending?
+        var (output, errors, leavesProcesses) = ("", "", false)
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "exitStatus": ending = .exited(try Int(from: &reader))
+            case "signal": ending = .signaled(try Int(from: &reader))
+            case "notStarted": ending = .notStarted(try String(from: &reader))
+            case "output": output = try String(from: &reader)
+            case "errors": errors = try String(from: &reader)
+            case "leavesProcesses": leavesProcesses = try Bool(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+        guard let ending else { throw .missingMember("exitStatus") }
+        self.init(ending, output: output, errors: errors, leavesProcesses: leavesProcesses)
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch ending {
+            case .exited(let status): writer.member("exitStatus", status)
+            case .signaled(let number): writer.member("signal", number)
+            case .notStarted(let reason): writer.member("notStarted", reason)
+            }
+            writer.member("output", output)
+            writer.member("errors", errors)
+            writer.member("leavesProcesses", leavesProcesses)
+        }
+    }
+}

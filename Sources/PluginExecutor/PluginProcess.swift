@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+import Systemd
+
+/// A plugin that runs.
+///
+/// No shell is involved. It is the leader of a process group of its own, and has an empty standard input and `/` as its directory.
+struct PluginProcess {
+    /// Why a plugin does not run.
+    struct NotStarted: Error {
+        let reason: String
+    }
+
+    private let process: pid_t
+    var output: PluginStream
+    var errors: PluginStream
+
+    /// Starts a plugin.
+    init(_ command: [String], environment: [String: String]) throws(NotStarted) {
+        guard let output = Self.pipe(), let errors = Self.pipe() else {
+            throw NotStarted(reason: String(cString: strerror(errno)))
+        }
+        let empty = OwnedDescriptor(adopting: open("/dev/null", O_RDONLY | O_CLOEXEC))
+        defer { withExtendedLifetime((empty, output, errors)) {} }
+        let start = ProcessStart(
+            path: command[0], arguments: command, environment: environment,
+            streams: [
+                STDIN_FILENO: empty.rawValue, STDOUT_FILENO: output.writing.rawValue,
+                STDERR_FILENO: errors.writing.rawValue,
+            ], directory: "/")
+        do throws(ProcessStart.Failure) {
+            process = try start()
+        } catch {
+            throw NotStarted(reason: Self.reason(error, for: command[0]))
+        }
+        self.output = PluginStream(output.reading)
+        self.errors = PluginStream(errors.reading)
+    }
+
+    private static func pipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
+        var ends: [Int32] = [-1, -1]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
+    }
+
+    private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
+        var status = stat()
+        if stat(path, &status) != 0 { return String(cString: strerror(errno)) }
+        if status.st_mode & S_IFMT != S_IFREG { return "it is no regular file" }
+        if failure.number == ENOENT { return "its interpreter is missing" }
+        return failure.description
+    }
+
+    /// Whether it has ended; it stays a zombie, so that its number still means its group.
+    var hasEnded: Bool {
+        var information = siginfo_t()
+        return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) != 0
+            || information.si_signo == SIGCHLD
+    }
+
+    /// Sends a signal to it and its group.
+    func signal(_ number: Int32) { kill(-process, number) }
+
+    /// Takes note of its end, which has come; kills what is left of its group.
+    consuming func finish() -> PluginOutcome {
+        signal(SIGKILL)
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+        let isSettled = Descendants.end(within: .milliseconds(500))
+        output.read()
+        errors.read()
+        let (code, number) = (Int(status >> 8 & 0xff), Int(status & 0x7f))
+        return PluginOutcome(
+            number == 0 ? .exited(code) : .signaled(number), output: output.text, errors: errors.text,
+            leavesProcesses: !isSettled)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// A program to be started with posix_spawn(3), as the leader of a process group of its own.
+///
+/// It inherits no descriptors but the standard ones, no signal that is blocked or ignored, and none of the group's signals.
+struct ProcessStart {
+    /// The path of the program.
+    var path: String
+    /// Its arguments, its own name first.
+    var arguments: [String]
+    /// Its environment; nil: this process's own.
+    var environment: [String: String]?
+    /// Its standard streams; those that are not named are this process's own.
+    var streams: [Int32: Int32] = [:]
+    /// The directory it starts in; nil: this process's own.
+    var directory: String?
+
+    /// Starts it.
+    ///
+    /// Blocks until the program has been executed, which may take for ever if it is on a disk that does not answer.
+    ///
+    /// - Throws: ``Failure`` with the error number.
+    func callAsFunction() throws(Failure) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        posix_spawn_file_actions_init(&actions)
+        posix_spawnattr_init(&attributes)
+        defer {
+            posix_spawn_file_actions_destroy(&actions)
+            posix_spawnattr_destroy(&attributes)
+        }
+        for (stream, descriptor) in streams { posix_spawn_file_actions_adddup2(&actions, descriptor, stream) }
+        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
+        if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
+        setAttributes(&attributes)
+        var process = pid_t()
+        let failure = withCStrings(arguments) { arguments in
+            guard let environment else {
+                return posix_spawn(&process, path, &actions, &attributes, arguments, statusd_environment())
+            }
+            return withCStrings(environment.map { "\($0.key)=\($0.value)" }) { environment in
+                posix_spawn(&process, path, &actions, &attributes, arguments, environment)
+            }
+        }
+        guard failure == 0 else { throw Failure(number: failure) }
+        return process
+    }
+
+    /// Why a program was not started.
+    struct Failure: Error, CustomStringConvertible {
+        let number: Int32
+
+        var description: String { String(cString: strerror(number)) }
+    }
+
+    private func setAttributes(_ attributes: inout posix_spawnattr_t) {
+        var (all, none) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        sigemptyset(&none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+    }
+
+    private func withCStrings<Result>(
+        _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+    ) -> Result {
+        let pointers = strings.map { strdup($0) }
+        defer { for pointer in pointers { free(pointer) } }
+        return body(pointers + [nil])
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+import Systemd
+
+/// The signals that a single-threaded process without an event loop takes: that it shall end, and that a child has.
+enum Signals {
+    private static let taken = [SIGTERM, SIGINT, SIGCHLD]
+
+    /// Blocks them, and returns a descriptor that is readable when there is one (signalfd(2)).
+    static func take() -> OwnedDescriptor? {
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGCHLD, SIG_DFL)
+        var set = set
+        sigprocmask(SIG_BLOCK, &set, nil)
+        let descriptor = signalfd(-1, &set, Int32(SFD_CLOEXEC | SFD_NONBLOCK))
+        return descriptor < 0 ? nil : OwnedDescriptor(adopting: descriptor)
+    }
+
+    /// Takes those that have come; returns whether one says that this process shall end.
+    static func takeEnd(from descriptor: OwnedDescriptor) -> Bool {
+        var isEnd = false
+        var information = signalfd_siginfo()
+        while read(descriptor.rawValue, &information, MemoryLayout.size(ofValue: information)) > 0 {
+            if information.ssi_signo != UInt32(SIGCHLD) { isEnd = true }
+        }
+        return isEnd
+    }
+
+    /// Waits for a child to end, at most for `limit`.
+    static func wait(within limit: Duration) {
+        var children = sigset_t()
+        sigemptyset(&children)
+        sigaddset(&children, SIGCHLD)
+        var time = timespec(limit)
+        sigtimedwait(&children, nil, &time)
+    }
+
+    private static var set: sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for signal in taken { sigaddset(&set, signal) }
+        return set
+    }
+}
+
+extension timespec {
+    init(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self.init(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+    }
+}

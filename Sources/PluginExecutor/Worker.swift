@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+import Systemd
+import Varlink
+
+/// A process that runs plugins for the daemon at the other end of its standard input, one after another, each with all that it leaves behind.
+///
+/// It does one thing at a time and may wait for whatever the system makes it wait for: the daemon sees that it does not answer, and leaves
+/// it behind. When the connection ends, or SIGTERM comes, it ends its plugin, and itself when nothing is left of that.
+struct Worker {
+    /// How long a plugin whose time is over has to clean up, before it is killed.
+    private static let grace = Duration.milliseconds(500)
+
+    private let connection = STDIN_FILENO
+    private let signals: OwnedDescriptor
+    private let environment = PluginEnvironment.inherited(from: ProcessEnvironment.current)
+
+    /// Runs in this process until the end.
+    static func run() -> Never {
+        pthread_setname_np(pthread_self(), "statusd-worker")
+        Descendants.adoptOrphans()
+        guard let signals = Signals.take() else { exit(1) }
+        // That of a pair does not block.
+        _ = fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) & ~O_NONBLOCK)
+        Worker(signals: signals).serve()
+        while !Descendants.end(within: .seconds(60)) {}
+        exit(0)
+    }
+
+    private init(signals: OwnedDescriptor) { self.signals = signals }
+
+    private func serve() {
+        while let call = nextCall(), let outcome = run(call), send(outcome), !outcome.leavesProcesses {}
+    }
+
+    /// The next call; nil if there is none any more.
+    private func nextCall() -> PluginCall? {
+        var buffer: [UInt8] = []
+        while buffer.count <= PluginMessage.maximumBytes {
+            do throws(JSONError) {
+                if let call = try PluginMessage.take(PluginCall.self, from: &buffer) { return call }
+            } catch {
+                return nil
+            }
+            _ = poll([connection, signals.rawValue])
+            if Signals.takeEnd(from: signals) { return nil }
+            var chunk = [UInt8](repeating: 0, count: 4096)
+            let count = recv(connection, &chunk, chunk.count, Int32(MSG_DONTWAIT))
+            if count > 0 { buffer += chunk[..<count] } else if count == 0 || errno != EAGAIN { return nil }
+        }
+        return nil
+    }
+
+    /// Runs a plugin; returns nil if the end came first, and the plugin had to end, too.
+    private func run(_ call: PluginCall) -> PluginOutcome? {
+        var plugin: PluginProcess
+        do throws(PluginProcess.NotStarted) {
+            plugin = try PluginProcess(call.command, environment: environment)
+        } catch {
+            return PluginOutcome(.notStarted(error.reason))
+        }
+        while !plugin.hasEnded {
+            let streams = [plugin.output.descriptor, plugin.errors.descriptor].compactMap { $0?.rawValue }
+            let ready = poll([connection, signals.rawValue] + streams)
+            // Nothing is sent while a plugin runs, so this is the end.
+            if Signals.takeEnd(from: signals) || ready.contains(connection) {
+                end(plugin)
+                return nil
+            }
+            plugin.output.read()
+            plugin.errors.read()
+        }
+        return plugin.finish()
+    }
+
+    /// Has a plugin clean up; what is left then is killed.
+    private func end(_ plugin: PluginProcess) {
+        let deadline = ContinuousClock.now + Self.grace
+        plugin.signal(SIGTERM)
+        while !plugin.hasEnded, case let rest = deadline - ContinuousClock.now, rest > .zero {
+            Signals.wait(within: rest)
+        }
+        plugin.signal(SIGKILL)
+    }
+
+    private func send(_ outcome: PluginOutcome) -> Bool {
+        let bytes = PluginMessage.encode(outcome)
+        return Glibc.write(connection, bytes, bytes.count) == bytes.count
+    }
+
+    /// Waits until one of the descriptors is ready; returns those that are.
+    private func poll(_ descriptors: [Int32]) -> Set<Int32> {
+        var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        guard Glibc.poll(&polled, nfds_t(polled.count), -1) > 0 else { return [] }
+        return Set(polled.filter { $0.revents != 0 }.map(\.fd))
+    }
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins that do not end: they hold up no other check, no reload and no stop."""
+
+import os
+
+from harness.bystander import Bystander
+from harness.daemon import Daemon
+from harness.dead_disk import dead_disk
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+from .test_freezing import stop_and_time
+
+
+def configuration(folder):
+    """Servers whose plugins wait for a dead disk, in what they do and in being executed; and one that is well."""
+    return ("defaults: { interval: 1h, timeout: 300ms }\nlimits: { processes: 1 }\nservers:\n"
+            f"  reads: {{ exec: [/bin/ls, {folder}/dead/file] }}\n"
+            f"  starts: {{ exec: [{folder}/dead/plugin] }}\n"
+            "  well: { exec: [/bin/echo, well] }\n"
+            "  db: { push: true }\n")
+
+
+def uninterruptible():
+    """The number of processes that nothing can end now."""
+    count = 0
+    for process in os.listdir("/proc"):
+        if process.isdigit():
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+                    count += file.read().rpartition(")")[2].split()[0] == "D"
+            except OSError:
+                pass
+    return count
+
+
+@test("plugins that cannot be killed time out in time, hold up nobody, and are not started a second time", limit=60)
+def dead():
+    with Daemon(start=False) as daemon:
+        daemon.file.write_text(configuration(daemon.folder))
+        with dead_disk(daemon.folder / "dead"):
+            daemon.start()
+            with Bystander(daemon) as bystander:
+                for name in ("reads", "starts"):
+                    daemon.done("wait", name, "--text", "timed out after 300ms", "--timeout", "10s")
+                # The one slot is free again.
+                contains(daemon.done("refresh", "well"), "well: well [ok]")
+                contains(daemon.done("refresh", "reads"), "reads: its last process does not end; no new one is started [critical]")
+                contains(daemon.done("refresh", "starts"), "starts: its last process does not end, as with 1 other; no new one is started")
+                stuck = uninterruptible()
+                assert stuck >= 2, f"{stuck} processes are stuck"
+                contains(daemon.done("refresh", "reads"), "as with 1 other")
+                equal(uninterruptible(), stuck, "processes that are stuck")
+                daemon.file.write_text(configuration(daemon.folder).replace("1h", "2h"))
+                daemon.done("reload")
+                contains(daemon.done("refresh", "well"), "well: well [ok]")
+                bystander.finish("plugins on a dead disk")
+        # Now the disk is gone, and with it what waited for it.
+        eventually(lambda: "No such file" in daemon.done("refresh", "reads"), "the plugin runs again")
+
+
+@test("plugins that cannot be killed do not hold up the end", limit=60)
+def dead_at_the_end():
+    with Daemon(start=False) as daemon:
+        daemon.file.write_text(configuration(daemon.folder))
+        with dead_disk(daemon.folder / "dead"):
+            daemon.start()
+            daemon.done("wait", "reads", "--text", "timed out after 300ms", "--timeout", "10s")
+            stop_and_time(daemon)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugins in their own service: what they can reach, and what becomes of them."""
+
+import os
+import pathlib
+import pwd
+import signal
+
+from harness.daemon import run
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+from .unit import CONFIGURATION, log, main_process, service, show, statusctl, systemctl
+
+SCRIPT = pathlib.Path("/etc/statusd-probe")
+
+
+def plugin(text):
+    """A plugin that everybody may run, and the entry of a server that runs it."""
+    SCRIPT.write_text("#!/bin/sh\n" + text)
+    SCRIPT.chmod(0o755)
+    return f"defaults: {{ interval: 1h }}\nservers:\n  probe: {{ exec: [{SCRIPT}], timeout: 30s }}\n  db: {{ push: true }}\n"
+
+
+def found(part):
+    """Waits for a text of the plugin's with this part."""
+    def has_part():
+        out = run("/usr/bin/statusctl", "status", "probe").out
+        return part in out and out
+
+    try:
+        return eventually(has_part, f"a text with “{part}”")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {run('/usr/bin/statusctl', 'status', 'probe').out}{log()}") from None
+
+
+@test("a plugin is another user, reaches no socket and no state of the daemon, cannot write its configuration or signal it")
+def out_of_reach():
+    # A word for each thing that should not be possible, and is.
+    configuration = plugin("""
+[ "$(id -un)" = statusd-executor ] || holes="$holes user"
+ls /run/statusd/* >/dev/null 2>&1 && holes="$holes runtime"
+ls /var/lib/statusd >/dev/null 2>&1 && holes="$holes state"
+statusctl post db forged 2>/dev/null && holes="$holes post"
+NOTIFY_SOCKET=/run/statusd/notify/db systemd-notify --status=forged 2>/dev/null && holes="$holes notify"
+touch /etc/statusd/conf.d /etc/statusd/statusd.yaml 2>/dev/null && holes="$holes configuration"
+kill -0 "$(systemctl show -P MainPID statusd.service)" 2>/dev/null && holes="$holes signal"
+kill -0 "$(systemctl show -P MainPID statusd.service)" 2>&1 | grep -q permitted || holes="$holes no-daemon"
+echo "holes:${holes:- none}"
+""")
+    with service(configuration=configuration):
+        contains(found("holes:"), "holes: none")
+        equal(os.stat("/etc/statusd").st_uid, 0, "owner of the configuration directory")
+
+
+@test("the daemon itself cannot write its configuration either")
+def read_only_configuration():
+    with service(configuration="servers: { db: { push: true } }\n"):
+        user = pwd.getpwnam("statusd")
+        equal(os.stat(CONFIGURATION.parent).st_uid, 0)
+        result = run("nsenter", "-t", str(main_process()), "-m", "setpriv", "--reuid", str(user.pw_uid), "--regid",
+                     str(user.pw_gid), "--clear-groups", "touch", "/etc/statusd/statusd.yaml")
+        assert result.status != 0, "the file was written"
+
+
+@test("a daemon that is killed leaves no plugin behind, and its successor runs them again")
+def killed():
+    with service(configuration=plugin("setsid sleep 86406 &\nsleep 86406\n")):
+        eventually(lambda: len(run("pgrep", "-f", "sleep 86406").out.split()) == 2, "the plugin")
+        first = run("pgrep", "-f", "sleep 86406").out.split()
+        os.kill(main_process(), signal.SIGKILL)
+        eventually(lambda: not any(os.path.exists(f"/proc/{process}") for process in first), "no plugin left")
+        eventually(lambda: len(run("pgrep", "-f", "sleep 86406").out.split()) == 2, "the plugin again")
+
+
+@test("when the executor is restarted, the next check runs as if nothing had been")
+def executor_restarts():
+    with service(configuration=plugin("echo run as $PPID\n")):
+        first = found("run as")
+        systemctl("restart", "statusd-executor.service")
+        contains(statusctl("refresh", "probe"), "probe: run as")
+        assert found("run as") != first
+        systemctl("stop", "statusd-executor.service")
+        contains(statusctl("refresh", "probe"), "probe: run as")
+        equal(show("ActiveState", "statusd-executor.service"), "active")
+
+
+@test("without the executor's socket, checks fail with a sentence that says what to do, and the daemon goes on")
+def no_socket():
+    with service(configuration=plugin("echo well\n")):
+        found("well")
+        systemctl("stop", "statusd-executor.socket", "statusd-executor.service")
+        result = eventually(lambda: (result := run("/usr/bin/statusctl", "refresh", "probe")).status and result, "a failed load")
+        contains(result.err, "cannot run plugins", "systemctl status statusd-executor.socket")
+        systemctl("start", "statusd-executor.socket")
+        contains(statusctl("refresh", "probe"), "probe: well")
