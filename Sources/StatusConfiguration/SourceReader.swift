@@ -64,8 +64,15 @@ struct SourceReader {
         guard let path = command.first, path.hasPrefix("/") else {
             throw reader.problem(at: node, "“exec” must be \(what)")
         }
+        guard command.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumCommandBytes else {
+            throw reader.problem(
+                at: node, "“exec” is longer than \(Self.maximumCommandBytes) bytes; write a script for it")
+        }
         return command
     }
+
+    /// The longest command; it must fit into the message that has it run.
+    private static let maximumCommandBytes = 16 * 1024
 
     private func endpoint(_ node: YAMLNode) throws(Problem) -> SourceConfiguration {
         let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379"

@@ -78,7 +78,8 @@ import Testing
         "a mistake in an option disables its server, and is told with its line",
         arguments: [
             "unit: a/b", "unit: backup@.service", "unit: ''", "unit: [a]", "unit:",
-            "exec: /bin/true", "exec: []", "exec: [check_disk]", "exec: [/bin/a, [b]]", "exec: [/bin/a, \"\\0\"]",
+            "exec: /bin/true", "exec: []", "exec: [/bin/a, \(String(repeating: "x", count: 16_384))]",
+            "exec: [check_disk]", "exec: [/bin/a, [b]]", "exec: [/bin/a, \"\\0\"]",
             "tcp: 6379", "tcp: 127.0.0.1", "tcp: '127.0.0.1:0'", "tcp: '127.0.0.1:65536'", "tcp: '::1:80'",
             "tcp: 'http://a:80'", "tcp: ':80'", "tcp: 'a b:80'",
             "http: ftp://a/", "http: https://", "http: [a]", "http: { status: 200 }", "http: { url: a }",
