@@ -172,16 +172,19 @@ def locked_directories():
 
 @test("invariant 14: while the loop's thread alone stands still, no keep-alive goes out; when it runs again, they do")
 def stopped_loop():
-    plugin = "servers: { plugin: { exec: [/bin/sleep, '60'], timeout: 50s }, db: { push: true } }\n"
-    with Daemon(plugin, start=False) as daemon:
-        daemon.environment["WATCHDOG_USEC"] = "200000"
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        flag = daemon.folder / "slow"
+        daemon.environment.update(preloaded("slow_disk"), SLOW_DISK=flag, WATCHDOG_USEC="200000")
         daemon.start()
 
         def keep_alives():
             return daemon.manager.lines().count("WATCHDOG=1")
 
         eventually(lambda: keep_alives() > 3, "keep-alives")
-        assert len(os.listdir(f"/proc/{daemon.process.pid}/task")) > 1, "no other thread that could go on by itself"
+        # A thread that could go on by itself: it waits for the disk.
+        flag.touch()
+        daemon.process.send_signal(signal.SIGHUP)
+        eventually(lambda: len(os.listdir(f"/proc/{daemon.process.pid}/task")) > 1, "another thread")
         with stopped_thread(daemon.process.pid):
             before = keep_alives()
             time.sleep(1)
