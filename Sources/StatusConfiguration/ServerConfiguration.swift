@@ -12,6 +12,8 @@ public struct ServerConfiguration: Equatable, Sendable {
     public var timeToLive: Duration?
     /// When a check runs, and when its result counts.
     public var schedule: ScheduleConfiguration
+    /// How long a unit may run that runs to its end; nil: as long as it likes.
+    public var runtime: Duration?
     /// Why it cannot be followed; nil where it can.
     public var failure: String?
     /// The file that says so.
@@ -20,13 +22,15 @@ public struct ServerConfiguration: Equatable, Sendable {
     /// A server's configuration with what belongs to it.
     public init(
         summary: String? = nil, source: SourceConfiguration, placeholder: String, timeToLive: Duration? = nil,
-        schedule: ScheduleConfiguration = ScheduleConfiguration(), failure: String? = nil, origin: Origin
+        schedule: ScheduleConfiguration = ScheduleConfiguration(), runtime: Duration? = nil, failure: String? = nil,
+        origin: Origin
     ) {
         self.summary = summary
         self.source = source
         self.placeholder = placeholder
         self.timeToLive = timeToLive
         self.schedule = schedule
+        self.runtime = runtime
         self.failure = failure
         self.origin = origin
     }
@@ -77,9 +81,9 @@ public enum SourceConfiguration: Equatable, Sendable {
     }
 }
 
-/// When a check runs, and when its result counts.
+/// When a check runs, and when its result, or a unit's state, counts.
 public struct ScheduleConfiguration: Equatable, Sendable {
-    /// The time from the end of one load to the beginning of the next, give or take a tenth.
+    /// The time from the end of one load to the beginning of the next, give or take a tenth; for a unit, how long a state counts once.
     public var interval = Duration.seconds(30)
     /// How long a load may take.
     public var timeout = Duration.seconds(10)

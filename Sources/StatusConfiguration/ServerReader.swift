@@ -25,6 +25,7 @@ struct ServerDraft {
         // What is followed by events holds until the next one.
         if case .unit = source {} else { configuration.timeToLive = options.timeToLive }
         configuration.schedule = options.schedule
+        configuration.runtime = options.runtime
         return configuration
     }
 }
@@ -37,8 +38,9 @@ struct ServerOptions {
     var timeout: Duration?
     var failures: Int?
     var successes: Int?
+    var runtime: Duration?
 
-    static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes"]
+    static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime"]
 
     /// Those that say when a check runs and when its result counts.
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
@@ -54,6 +56,7 @@ struct ServerOptions {
         case "timeout": timeout = try reader.duration(value, of: "timeout", in: .milliseconds(10)...Self.longest)
         case "failures": failures = try reader.count(value, of: "failures", in: 1...1000)
         case "successes": successes = try reader.count(value, of: "successes", in: 1...1000)
+        case "runtime": runtime = try reader.duration(value, of: "runtime", in: .milliseconds(100)...Self.longest)
         default: return false
         }
         return true
@@ -66,7 +69,8 @@ struct ServerOptions {
         ServerOptions(
             placeholder: placeholder ?? others.placeholder, timeToLive: timeToLive ?? others.timeToLive,
             interval: interval ?? others.interval, timeout: timeout ?? others.timeout,
-            failures: failures ?? others.failures, successes: successes ?? others.successes)
+            failures: failures ?? others.failures, successes: successes ?? others.successes,
+            runtime: runtime ?? others.runtime)
     }
 
     var schedule: ScheduleConfiguration {
@@ -160,10 +164,13 @@ struct ServerReader {
     private mutating func warnIfMeaningless(_ key: YAMLNode, for source: SourceConfiguration) {
         let users: String
         switch (key.string, source) {
-        case (_, .exec), (_, .tcp), (_, .http), ("timeout", .unit): return
         case ("ttl", .unit): users = "a unit's status is followed as long as the system bus is there"
+        case ("runtime", let source):
+            if case .unit = source { return }
+            users = "it is for units"
+        case (_, .exec), (_, .tcp), (_, .http), (_, .unit): return
         case (let word?, _) where ServerOptions.scheduleKeys.contains(word):
-            users = "it is for checks: exec, tcp and http"
+            users = "it is for checks and units: exec, tcp, http and unit"
         default: return
         }
         problems.append(

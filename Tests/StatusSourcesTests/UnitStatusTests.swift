@@ -29,6 +29,12 @@ import Testing
         #expect(unit("active", "active") == UnitStatus(.ok, "active"))
         #expect(unit("reloading", "reload", status: "Serving") == UnitStatus(.ok, "Serving"))
         #expect(unit("activating", "auto-restart") == UnitStatus(.warning, "activating (auto-restart)"))
+        #expect(
+            unit("activating", "auto-restart", result: "signal")
+                == UnitStatus(.warning, "activating (auto-restart) after signal"))
+        #expect(unit("activating", "start", type: "oneshot") == UnitStatus(.ok, "activating (start)"))
+        #expect(
+            unit("activating", "start", type: "oneshot", remains: true) == UnitStatus(.warning, "activating (start)"))
         #expect(unit("activating", "start", status: "Loading") == UnitStatus(.warning, "Loading"))
         #expect(
             unit("deactivating", "stop-sigterm", status: "Serving")

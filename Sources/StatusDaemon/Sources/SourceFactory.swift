@@ -63,7 +63,9 @@ final class SourceFactory {
         case .push, .none: return nil
         case .notify(let users): return try openNotifySocket(of: name, for: users)
         case .unit(let unit):
-            return UnitSource(server: name, unit: unit, timeout: timeout, bus: units, monitor: monitor)
+            let settings = UnitSource.Settings(
+                unit: unit, timeout: timeout, runtime: server.runtime, schedule: CheckSchedule(server.schedule))
+            return UnitSource(server: name, settings: settings, shown: shown, bus: units, monitor: monitor)
         case .exec(let command):
             return start(ExecCheck(command: command, server: name, timeout: timeout, pool: plugins))
         case .tcp(let host, let port):

@@ -32,6 +32,9 @@ struct Hysteresis {
         self.shown = shown
     }
 
+    /// Whether this level is what is shown, or would be at once.
+    func shows(_ level: Level) -> Bool { shown == nil || level == shown }
+
     mutating func take(_ level: Level) -> Verdict {
         guard let shown, level != shown else { return show(level) }
         let direction: Direction = level.rank > shown.rank ? .worse : .better

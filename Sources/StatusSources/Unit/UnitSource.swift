@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import NotificationStreams
 public import StatusModel
 public import StatusMonitor
@@ -10,27 +11,50 @@ public import Systemd
 /// Its states become level and text. While the bus or the manager is away the server is failed, for that reason.
 @EventLoop
 public final class UnitSource {
+    /// Which unit, and what counts.
+    public struct Settings: Sendable {
+        /// The unit's full name.
+        public var unit: String
+        /// How long the service manager has to answer when somebody asks.
+        public var timeout: Duration
+        /// How long a unit may run that runs to its end; nil: as long as it likes.
+        public var runtime: Duration?
+        /// When a state counts.
+        public var schedule: CheckSchedule
+
+        /// Settings with what belongs to them.
+        public init(unit: String, timeout: Duration, runtime: Duration?, schedule: CheckSchedule) {
+            self.unit = unit
+            self.timeout = timeout
+            self.runtime = runtime
+            self.schedule = schedule
+        }
+    }
+
     private let server: ServerName
-    private let unit: String
     private let timeout: Duration
     private let monitor: StatusMonitor
+    private var judge: UnitJudge
+    private var properties: UnitProperties?
     private var subscription: UnitSubscription?
+    private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
     private lazy var load = ServerLoad(of: server, monitor: monitor) { [weak self] in try await self?.read() }
 
     /// Follows a unit from now on.
     ///
     /// - Parameters:
     ///   - server: whose status it is.
-    ///   - unit: the unit's full name.
-    ///   - timeout: how long the service manager has to answer when somebody asks.
+    ///   - settings: which unit, and what counts.
+    ///   - shown: the level that is shown already; nil where that says nothing of this unit.
     ///   - bus: the connection to the service manager.
     ///   - monitor: where statuses are posted.
-    public init(server: ServerName, unit: String, timeout: Duration, bus: UnitBus, monitor: StatusMonitor) {
+    public init(server: ServerName, settings: Settings, shown: Level?, bus: UnitBus, monitor: StatusMonitor) {
         self.server = server
-        self.unit = unit
-        self.timeout = timeout
+        timeout = settings.timeout
         self.monitor = monitor
-        subscription = bus.follow(unit) { [weak self] in self?.take($0) }
+        judge = UnitJudge(
+            of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown)
+        subscription = bus.follow(settings.unit) { [weak self] in self?.take($0) }
     }
 
     private func read() async throws {
@@ -43,14 +67,36 @@ public final class UnitSource {
     }
 
     private func take(_ observation: UnitObservation) {
-        // A server that was removed meanwhile has nobody to tell.
         switch observation {
-        case .unreachable(let reason): try? monitor.fail(server, VisibleText.escape(reason))
+        case .unreachable(let reason):
+            properties = nil
+            timer?.stop()
+            // A server that was removed meanwhile has nobody to tell, here and below.
+            try? monitor.fail(server, VisibleText.escape(reason))
         case .properties(let properties):
-            let status = UnitStatus(properties, of: unit)
-            let text = StatusText(fitting: status.text) ?? StatusText(of: status.level)
-            _ = try? monitor.post(text, level: status.level, to: server)
+            self.properties = properties
+            judgeProperties()
         }
+    }
+
+    private func judgeProperties() {
+        guard let properties else { return }
+        let now = Self.now
+        let (verdict, again) = judge.judge(properties, at: now)
+        switch verdict {
+        case .show(let status): _ = try? monitor.post(status.visibleText, level: status.level, to: server)
+        case .hold(let status, let count, let needed):
+            try? monitor.remark("\(status.visibleText); \(count) of \(needed) before it counts", about: server)
+        case .wait: break
+        }
+        if let again { timer?.schedule(after: again - now) } else { timer?.stop() }
+    }
+
+    /// The time by the clock of a unit's own times.
+    private static var now: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }
 
@@ -60,6 +106,11 @@ extension UnitSource: Source {
     public func close() {
         subscription?.cancel()
         subscription = nil
+        timer?.cancel()
         load.close()
     }
+}
+
+extension UnitStatus {
+    fileprivate var visibleText: StatusText { StatusText(fitting: text) ?? StatusText(of: level) }
 }

@@ -22,15 +22,22 @@ struct UnitStatus: Equatable {
         case ("inactive", let problem): self.init(.critical, "cannot be loaded (\(problem))")
         case ("failed", _): self.init(.critical, Self.text(unit, unit.result ?? unit.subState))
         case ("active", _), ("reloading", _): self.init(.ok, Self.running(unit))
-        case ("activating", _): self.init(.warning, Self.running(unit))
+        case ("activating", _) where unit.isRestarted: self.init(.warning, Self.restarting(unit))
+        case ("activating", _): self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.running(unit))
         default: self.init(.warning, Self.text(unit, unit.subState))
         }
     }
 
     /// What runs to its end again and again, as a backup does, is well while it does not run; all else is expected to run.
     private static func inactive(_ unit: UnitProperties) -> UnitStatus {
-        let runsToItsEnd = unit.serviceType == "oneshot" && !unit.remainsAfterExit
-        return UnitStatus(runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
+        UnitStatus(unit.runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
+    }
+
+    /// Why it is restarted, and which time this is since somebody started it.
+    private static func restarting(_ unit: UnitProperties) -> String {
+        let reason = unit.result.map { " after \($0)" } ?? ""
+        let times = unit.restarts > 0 ? ", \(unit.restarts + 1) times" : ""
+        return text(unit, unit.subState) + reason + times
     }
 
     /// What the service says of itself, as long as it runs.
@@ -40,4 +47,15 @@ struct UnitStatus: Equatable {
     private static func text(_ unit: UnitProperties, _ detail: String) -> String {
         detail.isEmpty || detail == unit.activeState ? unit.activeState : "\(unit.activeState) (\(detail))"
     }
+}
+
+extension UnitProperties {
+    /// Whether it runs to its end again and again, as a backup does.
+    fileprivate var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
+
+    /// Whether it does so now: to systemd a oneshot is starting as long as it runs.
+    var isRunningToItsEnd: Bool { runsToItsEnd && activeState == "activating" && !isRestarted }
+
+    /// Whether it has ended, and systemd is about to start it again.
+    var isRestarted: Bool { subState == "auto-restart" }
 }

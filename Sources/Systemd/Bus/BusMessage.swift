@@ -17,6 +17,8 @@ struct BusMessage {
         static let array = CChar(bitPattern: UInt8(ascii: "a"))
         static let boolean = CChar(bitPattern: UInt8(ascii: "b"))
         static let entry = CChar(bitPattern: UInt8(ascii: "e"))
+        static let number = CChar(bitPattern: UInt8(ascii: "u"))
+        static let longNumber = CChar(bitPattern: UInt8(ascii: "t"))
         static let string = CChar(bitPattern: UInt8(ascii: "s"))
         static let variant = CChar(bitPattern: UInt8(ascii: "v"))
     }
@@ -68,7 +70,7 @@ struct BusMessage {
         return strings
     }
 
-    /// Reads the next dictionary, of type `a{sv}`, and returns the strings and truth values of it that `names` lists.
+    /// Reads the next dictionary, of type `a{sv}`, and returns the strings, numbers and truth values of it that `names` lists, as text.
     func strings(named names: Set<String>) -> [String: String] {
         guard sd_bus_message_enter_container(message, Code.array, "{sv}") > 0 else { return [:] }
         defer { sd_bus_message_exit_container(message) }
@@ -83,17 +85,29 @@ struct BusMessage {
         return strings
     }
 
-    /// Reads the next variant; nil where it is neither a string nor a truth value, or is not wanted.
+    /// Reads the next variant as text; nil where it is of another type, or is not wanted.
     private func variantString(isWanted: Bool) -> String? {
-        if isWanted, sd_bus_message_enter_container(message, Code.variant, "s") > 0 {
-            defer { sd_bus_message_exit_container(message) }
-            return string()
-        }
-        if isWanted, sd_bus_message_enter_container(message, Code.variant, "b") > 0 {
-            defer { sd_bus_message_exit_container(message) }
-            return boolean().map { $0 ? Self.truth : "no" }
+        if isWanted {
+            if let text = variant("s", read: string) { return text }
+            if let truth = variant("b", read: boolean) { return truth ? Self.truth : "no" }
+            if let number = variant("u", read: { number(Code.number, UInt32.self) }) { return String(number) }
+            if let number = variant("t", read: { number(Code.longNumber, UInt64.self) }) { return String(number) }
         }
         sd_bus_message_skip(message, "v")
         return nil
+    }
+
+    /// Reads the next variant if it is of this type.
+    private func variant<Value>(_ type: String, read: () -> Value?) -> Value? {
+        guard sd_bus_message_enter_container(message, Code.variant, type) > 0 else { return nil }
+        defer { sd_bus_message_exit_container(message) }
+        return read()
+    }
+
+    private func number<Number: FixedWidthInteger & BitwiseCopyable>(_ code: CChar, _ type: Number.Type) -> Number? {
+        var number = Number.zero
+        return withUnsafeMutableBytes(of: &number) { bytes in
+            sd_bus_message_read_basic(message, code, bytes.baseAddress)
+        } > 0 ? number : nil
     }
 }

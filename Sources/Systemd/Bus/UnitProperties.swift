@@ -16,6 +16,10 @@ public struct UnitProperties: Sendable, Equatable {
     public var serviceType: String?
     /// Whether a service counts as active when all of its processes have ended well (`RemainAfterExit=`).
     public var remainsAfterExit = false
+    /// How often systemd has restarted a service since somebody started it.
+    public var restarts = 0
+    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did.
+    public var startedAt: Duration?
 
     /// Nothing known.
     public init() {}
@@ -33,6 +37,7 @@ extension UnitProperties {
     /// The properties' names on the bus; `Id` is the unit's own name where it was asked for by another one.
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
+        "NRestarts", "InactiveExitTimestampMonotonic",
     ]
 
     /// Takes over what came with a reply or a signal.
@@ -41,7 +46,11 @@ extension UnitProperties {
         if let value = values["ActiveState"] { activeState = value }
         if let value = values["SubState"] { subState = value }
         if let value = values["Result"] { result = value.isEmpty ? nil : value }
+        if let value = values["InactiveExitTimestampMonotonic"].flatMap({ Int64($0) }) {
+            startedAt = value == 0 ? nil : .microseconds(value)
+        }
         guard isService else { return }
+        if let value = values["NRestarts"].flatMap({ Int($0) }) { restarts = value }
         if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
         // A mount has a property of this name as well, the file system's.
         if let value = values["Type"] { serviceType = value.isEmpty ? nil : value }

@@ -90,6 +90,52 @@ def status_text():
         becomes("talker", "warning", "inactive (dead)")
 
 
+@test("a unit in a restart loop writes one journal entry for each restart, and is well when it has run for a while")
+def restart_loop():
+    flag = pathlib.Path("/etc/statusd-test-stop-looping")
+    looper = ("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=300ms\n"
+              f"ExecStart=/bin/sh -c '[ -e {flag} ] && exec sleep infinity; sleep 0.3; exit 3'\n")
+    with units(looper=looper), service(configuration=following("looper")):
+        try:
+            systemctl("start", "looper")
+            statusctl("wait", "looper", "--text", "activating (auto-restart) after exit-code, 4 times", "--timeout", "20s")
+            flag.touch()
+            becomes("looper", "ok", "active (running)")
+        finally:
+            flag.unlink(missing_ok=True)
+        restarts = int(done("systemctl", "show", "-P", "NRestarts", "looper.service"))
+        texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=looper") if entry["_PID"] == str(main_process())]
+        looped = texts[texts.index("activating (auto-restart) after exit-code"):]
+        equal(len(looped), restarts + 1, f"entries of {looped}")
+        equal(looped[-2:], [f"activating (auto-restart) after exit-code, {restarts} times", "active (running)"])
+
+
+@test("a oneshot that runs is ok, until it runs for longer than the configuration says")
+def long_run():
+    backup = "[Service]\nType=oneshot\nExecStart=/bin/sleep 60\n"
+    with units(backup=backup), service(configuration="servers: { backup: { unit: backup.service, runtime: 2s } }\n"):
+        becomes("backup", "ok", "inactive (dead)")
+        systemctl("start", "--no-block", "backup")
+        becomes("backup", "ok", "activating (start)")
+        becomes("backup", "critical", "activating for more than 2s")
+        # Also for a daemon that has not seen it begin.
+        systemctl("restart", "statusd.service")
+        becomes("backup", "critical", "activating for more than 2s")
+
+
+@test("failures: holds for units, too: a failure counts when it was there so many times, an interval apart")
+def unit_failures():
+    with units(breaker="[Service]\nExecStart=/bin/sh -c 'exit 7'\n", sleeper=SLEEPER), service(
+            configuration="servers: { sleeper: { unit: sleeper.service, failures: 2, interval: 1s } }\n"):
+        becomes("sleeper", "warning", "inactive (dead)")
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        systemctl("kill", "--signal=KILL", "sleeper")
+        eventually(lambda: "failed (signal); 1 of 2 before it counts" in run("/usr/bin/statusctl", "status", "sleeper").out)
+        equal(describe("sleeper")["status"]["level"], "ok")
+        becomes("sleeper", "critical", "failed (signal)")
+
+
 @test("of a unit that does not exist nothing is known; it is followed when it comes, when it is masked, and when it goes")
 def comes_and_goes():
     with service(configuration=following("later")):

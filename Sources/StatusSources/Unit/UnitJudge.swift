@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Systemd
+
+/// Decides which of a unit's states are shown, and when.
+///
+/// A unit that systemd restarts passes through five states each time (failed, auto-restart, inactive, activating, active), which are one
+/// event: that it is restarted is shown at once, and what comes of it when it has held for a while.
+struct UnitJudge {
+    /// What becomes of a state.
+    enum Verdict: Equatable {
+        /// It is shown.
+        case show(UnitStatus)
+        /// It is one of so many that are needed.
+        case hold(UnitStatus, Int, of: Int)
+        /// Nothing is to be said of it yet.
+        case wait
+    }
+
+    /// How long a unit has to run after a restart.
+    private static let settlingTime = Duration.seconds(5)
+    /// How long one has to be down that was being restarted: in passing it is for some milliseconds.
+    private static let passingTime = Duration.milliseconds(500)
+
+    private let name: String
+    private let runtime: Duration?
+    private let interval: Duration
+    private var hysteresis: Hysteresis
+    /// The state that the unit is in, and since when.
+    private var state: [String] = []
+    private var since = Duration.zero
+    /// The number of restarts before the one that is going on or has just been.
+    private var restartsBefore: Int?
+    /// The level that was counted last, and when it is counted again if it still holds.
+    private var counted: (level: Level, next: Duration)?
+
+    /// - Parameters:
+    ///   - name: the unit's name.
+    ///   - runtime: how long it may run if it runs to its end; nil: as long as it likes.
+    ///   - schedule: how many times in a row a level has to be found, an interval apart, to count.
+    ///   - shown: the level that is shown already.
+    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
+        self.name = name
+        self.runtime = runtime
+        interval = schedule.interval
+        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
+    }
+
+    /// Judges the unit's properties.
+    ///
+    /// - Parameters:
+    ///   - unit: what they are now.
+    ///   - now: the time, by the clock that the unit's own times are by.
+    /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
+    mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
+        enter(unit, at: now)
+        var unit = unit
+        if unit.isRestarted {
+            // The number becomes greater before the state is another.
+            unit.restarts = restartsBefore ?? unit.restarts
+        } else if restartsBefore != nil {
+            let settled = since + (unit.isDown ? Self.passingTime : Self.settlingTime)
+            if now < settled { return (.wait, settled) }
+            restartsBefore = nil
+        }
+        let limit = runtime.flatMap { unit.runsToItsEnd(within: $0) }
+        let status = limit.map { $0 <= now } == true ? overdue(unit) : UnitStatus(unit, of: name)
+        let (verdict, counts) = count(status, at: now)
+        let next = limit.flatMap { $0 > now ? $0 : nil }
+        return (verdict, [next, counts].compactMap { $0 }.min())
+    }
+
+    private mutating func enter(_ unit: UnitProperties, at now: Duration) {
+        let state = [unit.activeState, unit.subState]
+        guard state != self.state else { return }
+        self.state = state
+        since = now
+        if unit.isRestarted { restartsBefore = unit.restarts }
+    }
+
+    private func overdue(_ unit: UnitProperties) -> UnitStatus {
+        let limit = runtime.map { TimeSpan.text($0) } ?? ""
+        return UnitStatus(.critical, "\(unit.activeState) for more than \(limit)")
+    }
+
+    /// Counts a status, once an interval as long as it holds.
+    private mutating func count(_ status: UnitStatus, at now: Duration) -> (verdict: Verdict, again: Duration?) {
+        if let counted, counted.level == status.level, now < counted.next, !hysteresis.shows(status.level) {
+            return (.wait, counted.next)
+        }
+        switch hysteresis.take(status.level) {
+        case .show:
+            counted = nil
+            return (.show(status), nil)
+        case .hold(let count, let needed):
+            let next = now + interval
+            counted = (status.level, next)
+            return (.hold(status, count, of: needed), next)
+        }
+    }
+}
+
+extension UnitProperties {
+    fileprivate var isDown: Bool { activeState == "inactive" || activeState == "failed" }
+
+    /// When it has run for longer than `limit`, if it runs to its end, and does now.
+    fileprivate func runsToItsEnd(within limit: Duration) -> Duration? {
+        isRunningToItsEnd ? startedAt.map { $0 + limit } : nil
+    }
+}

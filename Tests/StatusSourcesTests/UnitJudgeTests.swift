@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Systemd
+import Testing
+
+@testable import StatusSources
+
+@Suite("Which of a unit's states are shown") struct UnitJudgeTests {
+    private func judge(
+        runtime: Duration? = nil, failures: Int = 1, successes: Int = 1, shown: Level? = nil
+    ) -> UnitJudge {
+        let schedule = CheckSchedule(interval: .seconds(30), failures: failures, successes: successes)
+        return UnitJudge(of: "x.service", runtime: runtime, schedule: schedule, shown: shown)
+    }
+
+    private func unit(
+        _ active: String, _ sub: String, result: String? = nil, restarts: Int = 0, status: String? = nil
+    ) -> UnitProperties {
+        var properties = UnitProperties()
+        properties.loadState = "loaded"
+        properties.activeState = active
+        properties.subState = sub
+        properties.result = result
+        properties.restarts = restarts
+        properties.statusText = status
+        properties.serviceType = "simple"
+        return properties
+    }
+
+    private func backup(startedAt time: Duration) -> UnitProperties {
+        var properties = unit("activating", "start")
+        properties.serviceType = "oneshot"
+        properties.startedAt = time
+        return properties
+    }
+
+    @Test("a restart loop is one change each time it is restarted")
+    func restartLoop() {
+        var judge = judge()
+        var shown: [String] = []
+        func take(_ properties: UnitProperties, _ time: Int) {
+            if case .show(let status) = judge.judge(properties, at: .milliseconds(time)).verdict {
+                let text = "\(status.text) [\(status.level.rawValue)]"
+                if shown.last != text { shown.append(text) }
+            }
+        }
+        take(unit("active", "running"), 0)
+        for restart in 0..<3 {
+            let begin = 1000 + restart * 1000
+            take(unit("activating", "auto-restart", result: "exit-code", restarts: restart), begin)
+            take(unit("activating", "auto-restart", result: "exit-code", restarts: restart + 1), begin + 50)
+            take(unit("inactive", "dead", restarts: restart + 1), begin + 60)
+            take(unit("activating", "start", restarts: restart + 1), begin + 100)
+            take(unit("active", "running", restarts: restart + 1), begin + 200)
+            take(unit("active", "running", restarts: restart + 1, status: "Serving"), begin + 300)
+            take(unit("deactivating", "stop-sigterm", restarts: restart + 1), begin + 400)
+            take(unit("failed", "failed", result: "exit-code", restarts: restart + 1), begin + 500)
+        }
+        take(unit("failed", "failed", result: "start-limit-hit"), 9000)
+        #expect(
+            shown == [
+                "active (running) [ok]", "activating (auto-restart) after exit-code [warning]",
+                "activating (auto-restart) after exit-code, 2 times [warning]",
+                "activating (auto-restart) after exit-code, 3 times [warning]", "failed (start-limit-hit) [critical]",
+            ])
+    }
+
+    @Test("what follows a restart is shown when it has held for five seconds, whatever the service says meanwhile")
+    func settles() {
+        var judge = judge()
+        _ = judge.judge(unit("activating", "auto-restart", result: "signal"), at: .seconds(10))
+        let running = judge.judge(unit("active", "running"), at: .seconds(11))
+        #expect(running.verdict == .wait)
+        #expect(running.again == .seconds(16))
+        #expect(judge.judge(unit("active", "running", status: "Serving"), at: .seconds(13)).again == .seconds(16))
+        let settled = judge.judge(unit("active", "running", status: "Serving"), at: .seconds(16))
+        #expect(settled.verdict == .show(UnitStatus(.ok, "Serving")))
+        #expect(settled.again == nil)
+    }
+
+    @Test("a unit that is stopped while it is restarted is shown as stopped half a second later")
+    func stoppedMeanwhile() {
+        var judge = judge()
+        _ = judge.judge(unit("activating", "auto-restart"), at: .seconds(10))
+        #expect(judge.judge(unit("inactive", "dead"), at: .seconds(11)).again == .milliseconds(11_500))
+        #expect(
+            judge.judge(unit("inactive", "dead"), at: .milliseconds(11_500)).verdict
+                == .show(UnitStatus(.warning, "inactive (dead)")))
+        #expect(
+            judge.judge(unit("active", "running"), at: .seconds(12)).verdict
+                == .show(UnitStatus(.ok, "active (running)")))
+    }
+
+    @Test("a oneshot is ok as long as it runs; past the time that is set it is critical, until it ends")
+    func runtime() {
+        var unlimited = judge()
+        let (verdict, again) = unlimited.judge(backup(startedAt: .seconds(100)), at: .seconds(100_000))
+        #expect(verdict == .show(UnitStatus(.ok, "activating (start)")))
+        #expect(again == nil)
+        var limited = judge(runtime: .seconds(60))
+        let begun = limited.judge(backup(startedAt: .seconds(100)), at: .seconds(101))
+        #expect(begun.verdict == .show(UnitStatus(.ok, "activating (start)")))
+        #expect(begun.again == .seconds(160))
+        #expect(
+            limited.judge(backup(startedAt: .seconds(100)), at: .seconds(160)).verdict
+                == .show(UnitStatus(.critical, "activating for more than 1min")))
+        var ended = backup(startedAt: .seconds(100))
+        ended.activeState = "inactive"
+        ended.subState = "dead"
+        #expect(
+            limited.judge(ended, at: .seconds(170)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+    }
+
+    @Test("a worse state counts when it was found so many times in a row, an interval apart")
+    func failures() {
+        var judge = judge(failures: 3, shown: .ok)
+        let failed = unit("failed", "failed", result: "exit-code")
+        let status = UnitStatus(.critical, "failed (exit-code)")
+        let first = judge.judge(failed, at: .seconds(10))
+        #expect(first.verdict == .hold(status, 1, of: 3))
+        #expect(first.again == .seconds(40))
+        // Read again before its time, as by a refresh, it counts no further.
+        let early = judge.judge(failed, at: .seconds(20))
+        #expect(early.verdict == .wait)
+        #expect(early.again == .seconds(40))
+        #expect(judge.judge(failed, at: .seconds(40)).verdict == .hold(status, 2, of: 3))
+        #expect(judge.judge(failed, at: .seconds(70)).verdict == .show(status))
+    }
+
+    @Test("what is well again in between counts from the beginning")
+    func interrupted() {
+        var judge = judge(failures: 2, shown: .ok)
+        let failed = unit("failed", "failed")
+        _ = judge.judge(failed, at: .seconds(10))
+        #expect(
+            judge.judge(unit("active", "running"), at: .seconds(15)).verdict
+                == .show(UnitStatus(.ok, "active (running)")))
+        #expect(judge.judge(failed, at: .seconds(20)).verdict == .hold(UnitStatus(.critical, "failed"), 1, of: 2))
+    }
+}
