@@ -88,7 +88,7 @@ public struct Daemon: Sendable {
         try raiseDescriptorLimit()
         let reading = await ConfigurationReading(location: location)
         let read = try await Self.endingAtSignals { await reading.read() }.get()
-        for problem in read.loaded.problems { logger.log(problem) }
+        for problem in read.problems { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }

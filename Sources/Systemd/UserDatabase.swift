@@ -7,9 +7,11 @@ import Glibc
 /// They may be kept on another machine: to be asked on a thread that may wait (``BlockingThread``).
 public enum UserDatabase {
     /// The number of a user, who is given by name or number; nil if there is no such user.
-    public static func user(_ text: String) -> UInt32? {
+    ///
+    /// - Throws: ``SystemdError`` if that cannot be known now.
+    public static func user(_ text: String) throws(SystemdError) -> UInt32? {
         if let number = UInt32(text) { return number }
-        return lookUp { buffer, size in
+        return try lookUp("user “\(text)”") { buffer, size in
             var entry = passwd()
             var found: UnsafeMutablePointer<passwd>?
             let failure = getpwnam_r(text, &entry, buffer, size, &found)
@@ -18,8 +20,10 @@ public enum UserDatabase {
     }
 
     /// The number of a group; nil if there is no such group.
-    public static func group(named name: String) -> UInt32? {
-        lookUp { buffer, size in
+    ///
+    /// - Throws: ``SystemdError`` if that cannot be known now.
+    public static func group(named name: String) throws(SystemdError) -> UInt32? {
+        try lookUp("group “\(name)”") { buffer, size in
             var entry = Glibc.group()
             var found: UnsafeMutablePointer<Glibc.group>?
             let failure = getgrnam_r(name, &entry, buffer, size, &found)
@@ -29,16 +33,20 @@ public enum UserDatabase {
 
     /// Calls `body` with more and more memory until that is enough.
     private static func lookUp(
-        _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, number: UInt32?)
-    ) -> UInt32? {
+        _ what: String, _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, number: UInt32?)
+    ) throws(SystemdError) -> UInt32? {
         var size = 4096
         while size <= 1 << 24 {
             let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
             defer { buffer.deallocate() }
             let result = body(buffer, size)
-            if result.failure != ERANGE { return result.number }
-            size *= 4
+            switch result.failure {
+            case ERANGE: size *= 4
+            // All of these mean that there is no such entry (getpwnam(3)).
+            case 0, ENOENT, ESRCH, EBADF, EPERM: return result.number
+            case let failure: throw SystemdError(errno: failure, "cannot look up the \(what)")
+            }
         }
-        return nil
+        throw SystemdError(errno: ERANGE, "cannot look up the \(what)")
     }
 }

@@ -45,10 +45,18 @@ enum VerifyCommand {
             case .exec(let command): [unusable(command[0], X_OK, "run")].compactMap(\.self)
             case .http(let http): [http.certificateAuthority.flatMap { unusable($0, R_OK, "read") }].compactMap(\.self)
             case .notify(let users):
-                users.filter { UserDatabase.user($0) == nil }.map { "there is no user “\(VisibleText.escape($0))”" }
+                users.compactMap(unknown)
             case .push, .unit, .tcp, .none: []
             }
         return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }
+    }
+
+    private static func unknown(user: String) -> String? {
+        do throws(SystemdError) {
+            return try UserDatabase.user(user) == nil ? "there is no user “\(VisibleText.escape(user))”" : nil
+        } catch {
+            return VisibleText.escape(error.message)
+        }
     }
 
     private static func unusable(_ path: String, _ mode: Int32, _ verb: String) -> String? {

@@ -5,25 +5,47 @@ import Systemd
 
 /// The users and groups that a configuration is about, as the system's databases know them.
 struct Accounts: Sendable {
-    /// Root, the daemon's own user and the group `statusd`: those who may change things.
-    let access: AccessPolicy
-    private let users: [String: UInt32]
+    /// Asks a database for the number of a name; nil if it has no such name.
+    typealias LookUp = (String) throws(SystemdError) -> UInt32?
+
+    /// Those who may change things, beside root and the daemon's own user.
+    private static let groupName = "statusd"
+
+    /// Which names could not be looked up.
+    private(set) var failures: [String] = []
+    private var group: UInt32?
+    private var users: [String: UInt32] = [:]
 
     /// Nobody but root and the daemon's own user.
-    init() {
-        access = AccessPolicy()
-        users = [:]
-    }
+    init() {}
 
     /// Looks up the group `statusd` and whoever the configuration names; may wait.
-    init(of configuration: Configuration) {
-        access = AccessPolicy(groups: UserDatabase.group(named: "statusd").map { [$0] } ?? [])
-        let names = configuration.servers.values.flatMap { server in
-            if case .notify(let users) = server.source { users } else { [String]() }
+    ///
+    /// What cannot be known now is as it was `before`: nobody loses a right because a database does not answer.
+    init(
+        of configuration: Configuration, before: Accounts, user: LookUp = UserDatabase.user,
+        group: LookUp = UserDatabase.group(named:)
+    ) {
+        self.group = lookUp(Self.groupName, before: before.group, in: group)
+        for server in configuration.servers.values {
+            guard case .notify(let names) = server.source else { continue }
+            for name in names where users[name] == nil {
+                users[name] = lookUp(name, before: before.users[name], in: user)
+            }
         }
-        users = Dictionary(
-            Set(names).compactMap { name in UserDatabase.user(name).map { (name, $0) } }, uniquingKeysWith: { $1 })
     }
+
+    private mutating func lookUp(_ name: String, before: UInt32?, in database: LookUp) -> UInt32? {
+        do throws(SystemdError) {
+            return try database(name)
+        } catch {
+            failures.append(before == nil ? error.message : "\(error.message); what was known of it still holds")
+            return before
+        }
+    }
+
+    /// Root, the daemon's own user and the group `statusd`: those who may change things.
+    var access: AccessPolicy { AccessPolicy(groups: group.map { [$0] } ?? []) }
 
     /// The number of a user whom the configuration names; nil if there is no such user.
     func user(_ name: String) -> UInt32? { users[name] }

@@ -7,6 +7,11 @@ import Systemd
 struct ReadConfiguration: Sendable {
     let loaded: LoadedConfiguration
     let accounts: Accounts
+
+    /// What is wrong with it, and what could not be looked up.
+    var problems: [Problem] {
+        loaded.problems + accounts.failures.map { Problem(.warning, at: Origin(file: "accounts"), reason: $0) }
+    }
 }
 
 /// Reads the configuration on a thread of its own, since a disk, a network file system or a user database may keep it waiting.
@@ -16,6 +21,8 @@ final class ConfigurationReading {
     private let timeout: Duration
     /// Whether a thread is still at it, perhaps one that nobody waits for any more.
     private var isReading = false
+    /// What was last known of users and groups.
+    private var accounts = Accounts()
     /// Called when it has ended.
     private var onEnd: [@Sendable () -> Void] = []
 
@@ -32,10 +39,11 @@ final class ConfigurationReading {
                 problem("an earlier attempt still waits for a file or a user database; see what does not answer"))
         }
         isReading = true
-        let result = await BlockingThread.run(within: timeout) { [location] in
+        let result = await BlockingThread.run(within: timeout) { [location, accounts] in
             defer { EventLoop.perform { self.readingEnded() } }
-            return Self.read(location)
+            return Self.read(location, before: accounts)
         }
+        if case .success(let read) = result { accounts = read.accounts }
         let seconds = timeout.components.seconds
         return result
             ?? .failure(problem("timed out after \(seconds) s; see which file or user database does not answer"))
@@ -53,10 +61,13 @@ final class ConfigurationReading {
         onEnd = []
     }
 
-    private nonisolated static func read(_ location: ConfigurationLocation) -> Result<ReadConfiguration, Problem> {
+    private nonisolated static func read(
+        _ location: ConfigurationLocation, before: Accounts
+    ) -> Result<ReadConfiguration, Problem> {
         do throws(Problem) {
             let loaded = try ConfigurationLoader(location: location).load()
-            return .success(ReadConfiguration(loaded: loaded, accounts: Accounts(of: loaded.configuration)))
+            let accounts = Accounts(of: loaded.configuration, before: before)
+            return .success(ReadConfiguration(loaded: loaded, accounts: accounts))
         } catch {
             return .failure(error)
         }

@@ -50,7 +50,7 @@ final class Reloader {
             let isLogged = outcomes.log(
                 "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed",
                 about: "reload", metadata: .of(.reloaded))
-            if isLogged { for problem in read.loaded.problems { logger.log(problem) } }
+            if isLogged { for problem in read.problems { logger.log(problem) } }
             return .success(reply)
         }
     }
