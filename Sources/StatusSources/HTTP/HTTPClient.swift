@@ -20,6 +20,7 @@ public final class HTTPClient {
     /// The multi handle, nil once the client is closed.
     private var multi: UnsafeMutableRawPointer?
     private var timer: TimerSource?
+    private let authorities = AuthorityFiles()
     private var sockets: [curl_socket_t: IOSource] = [:]
     /// The transfers that the multi handle has, by their easy handles.
     private var running: [UnsafeMutableRawPointer: Waiting] = [:]
@@ -62,6 +63,8 @@ public final class HTTPClient {
     ///
     /// - Throws: ``HTTPFailure`` where there is no answer, `CancellationError`.
     func perform(_ request: HTTPRequest) async throws -> HTTPResponse {
+        if let file = request.caFile { try await authorities.read(file, within: request.timeout) }
+        try Task.checkCancellation()
         let transfer = try HTTPTransfer(request, userAgent: userAgent, curl)
         let code = try await finish(transfer)
         if let response = transfer.response(code) { return response }

@@ -27,7 +27,7 @@ public enum BlockingThread {
     private static let pause = Duration.milliseconds(100)
 
     /// Runs `body` on a thread of its own; if there cannot be another now, as soon as there can.
-    static func start(_ body: @escaping @Sendable () -> Void) {
+    public static func start(_ body: @escaping @Sendable () -> Void) {
         let context = Unmanaged.passRetained(Body(run: body))
         var thread = pthread_t()
         if pthread_create(&thread, nil, runBlockingThread, context.toOpaque()) == 0 {

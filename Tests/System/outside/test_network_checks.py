@@ -126,7 +126,12 @@ def certificates():
                  for name, server in servers.items()]
         lines.append(f"strange: {{ http: 'https://localhost:{servers['good'].port}/' }}")
         lines.append(f"missing: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: /nonexistent.pem }} }}")
+        # Whoever opened it would wait for somebody who writes.
+        pipe = os.path.join(os.path.dirname(authority.ca), "pipe.pem")
+        os.mkfifo(pipe)
+        lines.append(f"pipe: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {pipe} }} }}")
         with Daemon(once(*lines)) as daemon:
+            expect(daemon, "pipe", "critical", f"cannot read certificates from {pipe}: it is no regular file")
             expect(daemon, "good", "ok", "HTTP 200 in ")
             expect(daemon, "expired", "critical", "certificate expired 3 days ago")
             expect(daemon, "early", "critical", "certificate is not yet valid")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that do not end: they hold up no other check, no reload and no stop."""
+"""Checks that a dead disk holds up: they hold up no other check, no client, no reload and no stop."""
 
 import os
 
@@ -67,3 +67,22 @@ def dead_at_the_end():
             daemon.start()
             daemon.done("wait", "reads", "--text", "timed out after 300ms", "--timeout", "10s")
             stop_and_time(daemon)
+
+
+@test("a file of authorities on a dead disk holds up nobody but its own checks", limit=60)
+def dead_authorities():
+    with Daemon(start=False) as daemon:
+        daemon.file.write_text("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
+                               f"  site: {{ http: {{ url: 'https://127.0.0.1:9/', ca: {daemon.folder}/dead/ca.pem }} }}\n"
+                               "  plain: { http: 'http://127.0.0.1:9/' }\n  db: { push: true }\n")
+        with dead_disk(daemon.folder / "dead"):
+            daemon.start()
+            with Bystander(daemon) as bystander:
+                for _ in range(3):
+                    contains(daemon.done("refresh", "site"), "ca.pem: timed out after 300ms [critical]")
+                contains(daemon.done("refresh", "plain"), "connection refused [critical]")
+                threads = len(os.listdir(f"/proc/{daemon.process.pid}/task"))
+                equal(threads, 2, "threads: the loop's, and one that waits for the disk")
+                bystander.finish("a file of authorities on a dead disk")
+        eventually(lambda: "connection refused" in daemon.done("refresh", "site"), "the file is missing, but the disk is there")
+        stop_and_time(daemon)
