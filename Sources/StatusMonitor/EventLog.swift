@@ -16,6 +16,23 @@ struct LogEntry {
     var snapshot: ServerSnapshot?
     /// Whether that server was the selected one then.
     var isOfSelected = false
+    /// The last event before this one for those who follow that server.
+    var previous = Revisions()
+
+    /// Whether followers of the selection want it.
+    var isForSelected: Bool { kind == .event(.selected) || isOfSelected }
+}
+
+/// The revisions of the last event for readers who want updates, too, and for those who do not.
+struct Revisions {
+    var updates = 0
+    var changes = 0
+
+    /// Takes note of a later event.
+    mutating func note(_ revision: Int, _ kind: EventKind) {
+        updates = revision
+        if kind != .updated { changes = revision }
+    }
 }
 
 /// The last events, in one order for all servers.
@@ -32,6 +49,9 @@ struct EventLog {
     private(set) var latest = 0
     /// The revision of the oldest entry that is still there; `latest + 1` where there is none.
     private(set) var oldest = 1
+
+    /// The newest events that are not there any more: of all, and for followers of the selection.
+    private(set) var dropped = (ofAll: Revisions(), ofSelected: Revisions())
 
     private static let vacant = LogEntry(revision: 0, kind: .probe)
 
@@ -50,7 +70,7 @@ struct EventLog {
     mutating func append(_ entry: LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
         if latest - oldest + 1 == slots.count {
-            if slots.count < capacities.lowerBound { resize(to: 2 * slots.count) } else { oldest += 1 }
+            if slots.count < capacities.lowerBound { resize(to: 2 * slots.count) } else { drop(upTo: oldest) }
         }
         latest = entry.revision
         slots[index(of: latest)] = entry
@@ -74,11 +94,22 @@ struct EventLog {
         slots[index(of: revision)]
     }
 
+    private mutating func drop(upTo last: Int) {
+        while oldest <= last {
+            let index = index(of: oldest)
+            if case .event(let kind) = slots[index].kind {
+                dropped.ofAll.note(oldest, kind)
+                if slots[index].isForSelected { dropped.ofSelected.note(oldest, kind) }
+            }
+            oldest += 1
+        }
+    }
+
     private func index(of revision: Int) -> Int { revision & (slots.count &- 1) }
 
     private mutating func resize(to count: Int) {
         var resized = Array(repeating: Self.vacant, count: count)
-        oldest = max(oldest, latest - count + 1)
+        drop(upTo: latest - count)
         for revision in oldest..<latest + 1 { resized[revision & (count - 1)] = self[revision] }
         slots = resized
     }

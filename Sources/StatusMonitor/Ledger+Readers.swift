@@ -77,25 +77,47 @@ extension Ledger {
             return
         }
         position.revision = since.revision
-        guard since.revision < lastRevisionOfInterest(to: position) else { return }
-        guard since.revision + 1 >= log.oldest else {
+        guard since.revision < lastOfInterest(to: position) else { return }
+        guard since.revision + 1 >= log.oldest || since.revision >= lastDropped(of: position) else {
             position.isLost = true
             return
         }
         position.pending = position.countOfInterest(in: log, after: since.revision)
         position.isSuperseded =
             position.target == .selected && since.revision < selectionRevision
-            && (since.revision + 1..<selectionRevision).contains { position.wants(log[$0]) }
+            && (max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest))
+                .contains { position.wants(log[$0]) }
     }
 
-    private func lastRevisionOfInterest(to position: WatchPosition) -> Int {
+    /// The last event that a reader wants.
+    private func lastOfInterest(to position: WatchPosition) -> Int {
         let last =
             switch position.target {
             case .all: followedOfAll
-            case .probe: (updates: log.latest, changes: log.latest)
+            case .probe: Revisions(updates: log.latest, changes: log.latest)
             case .selected: followed
-            case .server(let name): records[name]?.followed ?? (updates: 0, changes: 0)
+            case .server(let name): records[name]?.followed ?? Revisions()
             }
         return position.wantsUpdates ? last.updates : last.changes
+    }
+
+    /// The last one among those that the log no longer has.
+    private func lastDropped(of position: WatchPosition) -> Int {
+        let last =
+            switch position.target {
+            case .all: log.dropped.ofAll
+            case .probe: Revisions(updates: log.oldest - 1, changes: log.oldest - 1)
+            case .selected: log.dropped.ofSelected
+            case .server(let name): lastDropped(of: name)
+            }
+        return position.wantsUpdates ? last.updates : last.changes
+    }
+
+    private func lastDropped(of name: ServerName) -> Revisions {
+        for revision in log.oldest..<log.latest + 1 {
+            let entry = log[revision]
+            if entry.snapshot?.state.name == name, entry.kind != .event(.selected) { return entry.previous }
+        }
+        return records[name]?.followed ?? Revisions()
     }
 }

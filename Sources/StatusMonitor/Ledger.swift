@@ -28,8 +28,8 @@ struct Ledger {
     /// What is known of a server; what each post needs stands together, since of many servers little is in the processor's caches.
     struct Record {
         let server: Server
-        /// The revision of the last event for those who follow this server: with updates, and without.
-        var followed = (updates: 0, changes: 0)
+        /// The last event for those who follow this server.
+        var followed = Revisions()
         /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
         /// The time since boot at which its status was posted last, or it was added.
@@ -47,10 +47,10 @@ struct Ledger {
     /// Who reads the events of a server that there is not (yet).
     var absentReaders: [ServerName: [Int]] = [:]
     private(set) var selected: ServerName?
-    /// The revision of the last event for followers of the selection: with updates, and without.
-    private(set) var followed = (updates: 0, changes: 0)
-    /// The same for those who follow all servers.
-    private(set) var followedOfAll = (updates: 0, changes: 0)
+    /// The last event for followers of the selection.
+    private(set) var followed = Revisions()
+    /// The last event for those who follow all servers.
+    private(set) var followedOfAll = Revisions()
     /// When somebody was told to look for stale statuses.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
@@ -168,28 +168,25 @@ struct Ledger {
     mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
         let revision = log.latest + 1
         records[place].state.revision = revision
-        if kind != .selected { Self.note(revision, isChange: kind != .updated, in: &records[place].followed) }
+        // Of what there was under this name before it was added nothing is known: it may have been the event before.
+        let previous =
+            kind == .added ? Revisions(updates: revision - 1, changes: revision - 1) : records[place].followed
+        if kind != .selected { records[place].followed.note(revision, kind) }
         let snapshot = ServerSnapshot(records[place].state)
         var consequences = append(
             LogEntry(
                 revision: revision, kind: .event(kind), snapshot: snapshot,
-                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed),
+                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, previous: previous),
             ofServerAt: place)
         if kind == .changed { consequences.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
         return consequences
     }
 
-    private static func note(_ revision: Int, isChange: Bool, in followed: inout (updates: Int, changes: Int)) {
-        followed.updates = revision
-        if isChange { followed.changes = revision }
-    }
-
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Consequences {
         log.append(entry)
         if case .event(let kind) = entry.kind {
-            let isChange = kind != .updated
-            Self.note(entry.revision, isChange: isChange, in: &followedOfAll)
-            if kind == .selected || entry.isOfSelected { Self.note(entry.revision, isChange: isChange, in: &followed) }
+            followedOfAll.note(entry.revision, kind)
+            if entry.isForSelected { followed.note(entry.revision, kind) }
         }
         var consequences = Consequences(revision: entry.revision)
         watches.note(entry, into: &consequences.wakes)

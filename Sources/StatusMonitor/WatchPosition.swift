@@ -67,7 +67,7 @@ struct WatchPosition {
         case .all: return snapshotProgress == nil || snapshotProgress?.includes(entry, kind) == false
         case .probe: return false
         case .server(let name): return entry.snapshot?.state.name == name && kind != .selected
-        case .selected: return kind == .selected || entry.isOfSelected
+        case .selected: return entry.isForSelected
         }
     }
 
@@ -155,11 +155,12 @@ struct WatchPosition {
         return countOfInterest(in: log, after: log.oldest - 1) < pending
     }
 
-    /// The number of entries behind `revision` that the reader wants.
+    /// The number of entries behind `revision` that are still there and that the reader wants.
     func countOfInterest(in log: borrowing EventLog, after revision: Int) -> Int {
-        guard revision < log.latest else { return 0 }
+        let first = max(revision + 1, log.oldest)
+        guard first <= log.latest else { return 0 }
         var count = 0
-        for later in revision + 1...log.latest where wants(log[later]) { count += 1 }
+        for later in first...log.latest where wants(log[later]) { count += 1 }
         return count
     }
 }

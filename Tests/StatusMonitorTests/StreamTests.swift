@@ -262,6 +262,77 @@ import Testing
         #expect(watch.lines() == ["changed a a 2"])
     }
 
+    @Test("invariant 6: an old cursor behind which nothing was missed causes no gap", arguments: [true, false])
+    func oldButComplete(updates: Bool) throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.monitor.select(name("a"))
+        try fixture.post("a 1", to: "a")
+        let cursor = fixture.monitor.cursor
+        for round in 1...50 { try fixture.post("b \(round)", to: "b") }
+        try fixture.post("a 2", to: "a")
+        try fixture.post("a 2", to: "a")
+        let expected = ["changed a a 2"] + (updates ? ["updated a a 2"] : [])
+        for target in [WatchTarget.server(name("a")), .selected] {
+            #expect(try fixture.watch(target, updates: updates, since: cursor.revision).lines() == expected)
+        }
+        let missed = ["gap -", "snapshot b b 50"]
+        #expect(try fixture.watch(.server(name("b")), updates: updates, since: cursor.revision).lines() == missed)
+        #expect(
+            try fixture.watch(.server(name("a")), updates: updates, since: cursor.revision - 1).lines()
+                == ["gap -", "snapshot a a 2"])
+    }
+
+    @Test("invariant 6: updates that only others wanted are no gap")
+    func droppedUpdates() throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.post("a 1", to: "a")
+        let cursor = fixture.monitor.cursor
+        for _ in 1...50 { try fixture.post("a 1", to: "a") }
+        try fixture.post("a 2", to: "a")
+        #expect(try fixture.watch(.all, since: cursor.revision).lines() == ["changed a a 2"])
+        #expect(try fixture.watch(.server(name("a")), since: cursor.revision).lines() == ["changed a a 2"])
+        #expect(
+            try fixture.watch(.server(name("a")), updates: true, since: cursor.revision).lines()
+                == ["gap -", "snapshot a a 2"])
+    }
+
+    @Test("invariant 6: what happened to a server before it was removed, and added again, is a gap")
+    func addedAgain() throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        let cursor = fixture.monitor.cursor
+        try fixture.post("a 1", to: "a")
+        try fixture.monitor.remove(name("a"))
+        for round in 1...50 { try fixture.post("b \(round)", to: "b") }
+        fixture.monitor.add(ServerDefinition(name: name("a"), source: "push"))
+        try fixture.post("a 2", to: "a")
+        #expect(
+            try fixture.watch(.server(name("a")), since: cursor.revision).lines() == ["gap -", "snapshot a a 2"])
+    }
+
+    @Test(
+        "invariant 1: resumed behind a switch, an old cursor's follower is not told what the old server said before it")
+    func resumedBehindOldSwitch() throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.monitor.select(name("a"))
+        let cursor = fixture.monitor.cursor
+        for round in 1...50 { try fixture.post("b \(round)", to: "b") }
+        try fixture.post("a 1", to: "a")
+        try fixture.monitor.select(name("b"))
+        try fixture.post("b 51", to: "b")
+        #expect(try fixture.watch(since: cursor.revision).lines() == ["gap 3", "snapshot b b 51"])
+    }
+
+    @Test("invariant 6: a follower with an old cursor that missed nothing before a switch is told the switch")
+    func resumedAtOldSwitch() throws {
+        let fixture = MonitorFixture(capacities: 8...8)
+        try fixture.monitor.select(name("a"))
+        let cursor = fixture.monitor.cursor
+        for round in 1...50 { try fixture.post("b \(round)", to: "b") }
+        try fixture.monitor.select(name("b"))
+        try fixture.post("b 51", to: "b")
+        #expect(try fixture.watch(since: cursor.revision).lines() == ["selected b b 50", "changed b b 51"])
+    }
+
     @Test("invariant 1: resumed behind a switch, a follower is not told what the old server said before it")
     func resumedBehindSwitch() throws {
         let fixture = MonitorFixture()
