@@ -26,6 +26,21 @@ import Testing
         #expect(messages(recorder).count == 5)
     }
 
+    @Test("go on being counted, and are not logged at once, as long as they go on")
+    func goOn() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .notice)
+        for _ in 0..<3 {
+            for _ in 0..<10 { limiter.log("refused alice", about: "alice") }
+            limiter.logRepetitions()
+        }
+        #expect(
+            messages(recorder) == [
+                "refused alice", "refused alice (9 times more in the last 30 s)",
+                "refused alice (10 times more in the last 30 s)", "refused alice (10 times more in the last 30 s)",
+            ])
+    }
+
     @Test("of very many subjects are counted together")
     func manySubjects() {
         let recorder = LogRecorder()

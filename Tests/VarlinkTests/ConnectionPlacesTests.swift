@@ -56,6 +56,14 @@ import Testing
         #expect(shares.reduce(0, +) == 1000 - 32)
     }
 
+    @Test("root may have more than a user may, and gives up none of them to others")
+    mutating func ofRoot() {
+        #expect(ask(root, times: 300) == 300)
+        for user in 1001...1020 { ask(UInt32(user)) }
+        #expect(counts[root] == 300)
+        #expect(counts.values.reduce(0, +) == 1000 - 32)
+    }
+
     @Test("if nobody has more than another, all are refused")
     mutating func equals() {
         for user in 0..<968 { ask(UInt32(10_000 + user), times: 1) }

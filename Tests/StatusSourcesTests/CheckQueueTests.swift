@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StatusSources
+
+@Suite("Checks that wait for a slot") struct CheckQueueTests {
+    private var queue = CheckQueue<String>()
+
+    private mutating func popAll() -> [String] {
+        var popped: [String] = []
+        while let next = queue.popOrdinary(where: { _ in true }) { popped.append(next.waiter) }
+        return popped
+    }
+
+    @Test("get it in the order in which they came, of whatever kind they are")
+    mutating func order() {
+        _ = queue.append("process 1", for: .process)
+        _ = queue.append("connection 2", for: .connection)
+        let left = queue.append("connection 3", for: .connection)
+        _ = queue.append("process 4", for: .process)
+        #expect(queue.remove(left) == "connection 3")
+        #expect(popAll() == ["process 1", "connection 2", "process 4"])
+        #expect(queue.count == 0)
+    }
+
+    @Test("keep their place when their caller leaves, and go before others again when one comes back")
+    mutating func urgency() {
+        _ = queue.append("first", for: .process)
+        let second = queue.append("second", for: .process)
+        queue.expedite(second)
+        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in false }) == nil)
+        queue.expedite(second)
+        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in true })?.waiter == "second")
+        #expect(queue.popUrgent(where: { _ in true }, isUrgent: { _ in true }) == nil)
+        #expect(popAll() == ["first"])
+    }
+}
