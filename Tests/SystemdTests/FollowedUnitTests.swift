@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Systemd
+
+@Suite("A unit that is followed", .timeLimit(.minutes(1)))
+@EventLoop struct FollowedUnitTests {
+    private static let unitInterface = "org.freedesktop.systemd1.Unit"
+    private static let serviceInterface = "org.freedesktop.systemd1.Service"
+
+    private let unit = FollowedUnit("nginx.service")
+
+    /// A follower, and what it has been told.
+    @EventLoop
+    private final class Told {
+        var observations: [UnitObservation] = []
+        lazy var follower = UnitFollower { [weak self] in self?.observations.append($0) }
+
+        var states: [String] {
+            observations.map {
+                switch $0 {
+                case .properties(let properties): "\(properties.activeState) (\(properties.subState))"
+                case .unreachable(let reason): reason
+                }
+            }
+        }
+    }
+
+    private func follow() -> Told {
+        let told = Told()
+        unit.add(told.follower)
+        return told
+    }
+
+    private func know(_ active: String, _ sub: String, id: String = "nginx.service") {
+        _ = unit.begin()
+        unit.know(["Id": id, "LoadState": "loaded", "ActiveState": active, "SubState": sub], wasLoaded: true)
+        _ = unit.end(again: .nothing)
+    }
+
+    @Test("is told when it is known, when it changes, and not when it is what it was")
+    func tells() {
+        let told = follow()
+        know("active", "running")
+        know("active", "running")
+        #expect(told.states == ["active (running)"])
+        #expect(
+            unit.change(
+                ["ActiveState": "inactive", "SubState": "dead"], interface: Self.unitInterface, invalidated: []) == false)
+        #expect(told.states == ["active (running)", "inactive (dead)"])
+        let late = follow()
+        unit.tell()
+        #expect(late.states == ["inactive (dead)"])
+        #expect(told.states.count == 2)
+    }
+
+    @Test("shows what its type says, and what all units say, at the same time")
+    func waitsForBoth() {
+        let told = follow()
+        know("active", "running")
+        #expect(!unit.change(["StatusText": "Serving"], interface: Self.serviceInterface, invalidated: []))
+        #expect(told.states.count == 1)
+        #expect(!unit.change(["ActiveState": "reloading"], interface: Self.unitInterface, invalidated: []))
+        #expect(told.states.count == 2)
+        var expected = UnitProperties()
+        expected.apply(
+            ["LoadState": "loaded", "ActiveState": "reloading", "SubState": "running", "StatusText": "Serving"],
+            isService: true)
+        #expect(told.observations.last == .properties(expected))
+    }
+
+    @Test("has to be read where a signal leaves out what has changed, and where nothing is known yet")
+    func mustBeRead() {
+        _ = follow()
+        #expect(unit.change(["ActiveState": "active"], interface: Self.unitInterface, invalidated: []))
+        know("active", "running")
+        #expect(unit.change([:], interface: Self.unitInterface, invalidated: ["SubState"]))
+        #expect(!unit.change([:], interface: Self.unitInterface, invalidated: ["Markers"]))
+    }
+
+    @Test("gets in line once, however often it is asked about, and again for what is asked while it is read")
+    func line() {
+        #expect(unit.ask(.look))
+        #expect(!unit.ask(.read))
+        #expect(unit.begin() == .read)
+        #expect(!unit.ask(.look))
+        #expect(unit.end(again: .nothing))
+        #expect(unit.begin() == .look)
+        #expect(!unit.end(again: .nothing))
+    }
+
+    @Test("is found by its own name and object, too, where it is followed by another one")
+    func alias() {
+        know("active", "running", id: "web.service")
+        #expect(unit.isCalled("nginx.service"))
+        #expect(unit.isCalled("web.service"))
+        #expect(!unit.isCalled("db.service"))
+        #expect(unit.isAt("/org/freedesktop/systemd1/unit/web_2eservice"))
+        #expect(unit.isAt("/org/freedesktop/systemd1/unit/nginx_2eservice"))
+    }
+
+    @Test("is unreachable with a reason, and is told again when it is what it was before")
+    func lost() {
+        let told = follow()
+        know("active", "running")
+        unit.lose("the bus is gone")
+        know("active", "running")
+        #expect(told.states == ["active (running)", "the bus is gone", "active (running)"])
+    }
+
+    @Test("answers calls with the reading that began after them, and tells what it was before once more")
+    func calls() async {
+        let told = follow()
+        know("active", "running")
+        let (follower, unit) = (told.follower, unit)
+        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+        async let reading: Void = follower.wait {
+            EventLoop.assumeIsolated { _ = unit.ask(.read) }
+            continuation.yield()
+        }
+        var iterator = asked.makeAsyncIterator()
+        _ = await iterator.next()
+        know("active", "running")
+        await reading
+        #expect(told.states == ["active (running)", "active (running)"])
+    }
+
+    @Test("a follower that is cancelled is told nothing more, and its calls return")
+    func cancelled() async {
+        let told = follow()
+        let follower = told.follower
+        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+        async let reading: Void = follower.wait { continuation.yield() }
+        var iterator = asked.makeAsyncIterator()
+        _ = await iterator.next()
+        follower.cancel()
+        await reading
+        know("active", "running")
+        #expect(told.states.isEmpty)
+    }
+}
+
+@Suite("A unit's properties") struct UnitPropertiesTests {
+    @Test("are taken over as they come; those of services from services only")
+    func apply() {
+        var properties = UnitProperties()
+        let values = [
+            "ActiveState": "activating", "SubState": "start", "Result": "", "StatusText": "Loading", "Type": "oneshot",
+            "RemainAfterExit": "yes", "NRestarts": "3", "InactiveExitTimestampMonotonic": "1500000",
+        ]
+        properties.apply(values, isService: false)
+        #expect(properties.activeState == "activating")
+        #expect(properties.result == nil)
+        #expect(properties.startedAt == .milliseconds(1500))
+        #expect((properties.statusText, properties.serviceType) == (nil, nil))
+        properties.apply(values, isService: true)
+        #expect((properties.statusText, properties.serviceType) == ("Loading", "oneshot"))
+        #expect(properties.remainsAfterExit)
+        #expect(properties.restarts == 3)
+        properties.apply(["StatusText": "", "InactiveExitTimestampMonotonic": "0"], isService: true)
+        #expect(properties.statusText == nil)
+        #expect(properties.startedAt == nil)
+        #expect(properties.serviceType == "oneshot")
+    }
+}
