@@ -11,7 +11,7 @@ import Testing
         policy.allows(PeerCredentials(processID: 1, userID: user, groupID: group, groups: groups))
     }
 
-    @Test("root, this process's own user and those who are named may, and members of the groups by either kind of membership")
+    @Test("root, the own user and those who are named may, and members of the groups, by either kind of membership")
     func rule() {
         #expect(allows(user: 0))
         #expect(allows(user: geteuid()))

@@ -47,7 +47,8 @@ import Testing
         #expect(told.states == ["active (running)"])
         #expect(
             unit.change(
-                ["ActiveState": "inactive", "SubState": "dead"], interface: Self.unitInterface, invalidated: []) == false)
+                ["ActiveState": "inactive", "SubState": "dead"], interface: Self.unitInterface, invalidated: [])
+                == false)
         #expect(told.states == ["active (running)", "inactive (dead)"])
         let late = follow()
         unit.tell()

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import Systemd
+import Testing
+import Varlink
+
+@testable import StatusDaemon
+
+@Suite("The control interface", .timeLimit(.minutes(1)))
+@EventLoop struct ControlInterfaceTests {
+    private let fixture: DaemonFixture
+
+    init() throws { fixture = try DaemonFixture() }
+
+    /// Runs `body` with a client of a service with this interface.
+    private func serving(_ body: (VarlinkConnection) async throws -> Void) async throws {
+        let (monitor, registry, logger) = (fixture.monitor, fixture.registry, fixture.logger)
+        let reloader = Reloader(
+            reading: ConfigurationReading(location: .directories([])), registry: registry, logger: logger)
+        let watcher = SelectionWatcher(monitor: monitor, reporters: [], isolatedTo: EventLoop.shared)
+        let control = try ControlInterface(monitor: monitor, watcher: watcher, registry: registry, reloader: reloader)
+        let service = VarlinkService(
+            info: VarlinkService.Info(vendor: "", product: "", version: "", url: ""), interfaces: [control],
+            listeners: [], logger: logger)
+        // Unstructured: both run until the body has ended.
+        let tasks = [Task { try await service.run() }, Task { await watcher.run() }]
+        let (ours, theirs) = try UnixSocket.makePair()
+        service.add(theirs)
+        try await body(try VarlinkConnection(ours))
+        for task in tasks { task.cancel() }
+        for task in tasks { _ = await task.result }
+    }
+
+    private func error(
+        _ client: VarlinkConnection, _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }
+    ) async -> VarlinkError? {
+        do {
+            _ = try await client.call("org.statusd.monitor." + method, parameters, returning: Anything.self)
+            return nil
+        } catch {
+            return error as? VarlinkError
+        }
+    }
+
+    /// A reply that nobody looks at.
+    private struct Anything: JSONReadable {
+        init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
+    }
+
+    @Test("answers what is asked wrongly with an error that says so")
+    func errors() async throws {
+        try fixture.apply("servers: { a: { push: true } }")
+        try await serving { client in
+            #expect(await error(client, "Describe")?.name == "org.statusd.monitor.NothingSelected")
+            for method in ["Describe", "Select", "Refresh", "Forget"] {
+                let unknown = await error(client, method) { $0.member("server", "no such name") }
+                #expect(unknown?.name == "org.statusd.monitor.NoSuchServer", "\(method)")
+            }
+            let empty = await error(client, "Post") { writer in
+                writer.member("server", "a")
+                writer.member("text", "")
+            }
+            #expect(empty?.name == "org.statusd.monitor.InvalidStatus")
+            let guest = await error(client, "Post") { writer in
+                writer.member("server", "b")
+                writer.member("text", "here")
+            }
+            #expect(guest?.text("reason")?.contains("accept: configured") == true)
+            #expect(await error(client, "Watch")?.name == "org.varlink.service.ExpectedMore")
+            #expect(
+                await error(client, "Refresh") { $0.member("server", "a") }?.name
+                    == "org.statusd.monitor.NotRefreshable")
+            let configured = await error(client, "Forget") { $0.member("server", "a") }
+            #expect(configured?.name == "org.statusd.monitor.IsConfigured")
+            #expect(await error(client, "Forget")?.text("parameter") == "server")
+            let odd = await error(client, "List") { $0.member("all", true) }
+            #expect(odd?.name == "org.varlink.service.InvalidParameter")
+        }
+    }
+
+    private func names(_ client: VarlinkConnection) async throws -> [String] {
+        let reply: ListReply = try await client.call("org.statusd.monitor.List")
+        return reply.servers.map(\.name.rawValue)
+    }
+
+    @Test("posts, lists, selects, describes, waits and forgets")
+    func methods() async throws {
+        try fixture.apply("accept: any\nservers: { a: { push: true } }")
+        try await serving { client in
+            let posted = await error(client, "Post") { writer in
+                writer.member("server", "b")
+                writer.member("text", "Signed In")
+                writer.member("level", "warning")
+            }
+            #expect(posted == nil)
+            #expect(fixture.state("b")?.status?.level == .warning)
+            #expect(try await names(client) == ["a", "b"])
+            for changes in [true, false] {
+                let reply: SelectReply = try await client.call(
+                    "org.statusd.monitor.Select", { $0.member("server", "b") })
+                #expect(reply.changed == changes)
+                #expect(reply.server?.headline == "Signed In")
+            }
+            #expect(await error(client, "Describe") == nil)
+            let found = await error(client, "Wait") { writer in
+                writer.member("server", "b")
+                writer.member("text", "Signed In")
+            }
+            #expect(found == nil)
+            let late = await error(client, "Wait") { writer in
+                writer.member("server", "b")
+                writer.member("text", "never")
+                writer.member("timeoutMilliseconds", 1)
+            }
+            #expect(late?.name == "org.statusd.monitor.WaitTimedOut")
+            #expect(await error(client, "Forget") { $0.member("server", "b") } == nil)
+            #expect(try await names(client) == ["a"])
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Systemd
+import Testing
+
+@testable import StatusDaemon
+
+@Suite("The registry of servers", .timeLimit(.minutes(1)))
+@EventLoop struct ServerRegistryTests {
+    private let fixture: DaemonFixture
+
+    init() throws { fixture = try DaemonFixture() }
+
+    @Test("follows a configuration: what is new, another and gone, and nothing else")
+    func plan() throws {
+        #expect(
+            try fixture.apply("servers: { a: { push: true }, b: { notify: true }, c: { push: true } }") == [
+                "+a", "+b", "+c",
+            ])
+        try fixture.post("kept", to: "a")
+        #expect(fixture.hasNotifySocket("b"))
+        let text = "servers: { a: { push: true }, b: { push: true }, d: { push: true } }"
+        #expect(try fixture.apply(text) == ["+d", "~b", "-c"])
+        #expect(!fixture.hasNotifySocket("b"))
+        #expect(fixture.state("a")?.headline == "kept")
+        #expect(fixture.state("c") == nil)
+        #expect(try fixture.apply("# A line more\n" + text) == [])
+    }
+
+    @Test(
+        "a server whose configuration is wrong is failed, takes no posts, and has its status back when that is mended")
+    func wrong() throws {
+        try fixture.apply("servers: { a: { push: true } }")
+        try fixture.post("before", to: "a")
+        #expect(try fixture.apply("servers: { a: { push: no } }") == ["~a"])
+        #expect(fixture.state("a")?.phase == .failed)
+        #expect(throws: RefusedPost.self) { try fixture.post("now", to: "a") }
+        #expect(try fixture.apply("servers: { a: { push: true } }") == ["~a"])
+        #expect(fixture.state("a")?.headline == "before")
+        #expect(fixture.state("a")?.phase == .loaded)
+    }
+
+    @Test("a source that cannot be started is tried again at each reload, and is a change only when that helps")
+    func startFailure() throws {
+        let text = "servers: { a: { notify: { users: [nobody-here] } } }"
+        #expect(try fixture.apply(text) == ["+a"])
+        #expect(fixture.state("a")?.message == "there is no user “nobody-here”")
+        #expect(try fixture.apply(text) == [])
+        #expect(try fixture.apply("servers: { a: { notify: { users: [alice] } } }") == ["~a"])
+        #expect(fixture.hasNotifySocket("a"))
+    }
+
+    @Test(
+        "servers that nobody configured come where that is accepted, up to a limit, and leave when they are forgotten or it is not any more"
+    )
+    func guests() throws {
+        try fixture.apply("accept: any\nlimits: { servers: 2 }")
+        try fixture.post("here", to: "x")
+        try fixture.post("here", to: "y")
+        #expect(fixture.hasNotifySocket("x"))
+        #expect(throws: RefusedPost.self) { try fixture.post("here", to: "z") }
+        let y = try #require(ServerName("y"))
+        try fixture.registry.forget(y)
+        #expect(fixture.state("y") == nil)
+        #expect(!fixture.hasNotifySocket("y"))
+        #expect(throws: MonitorError.self) { try fixture.registry.forget(y) }
+        try fixture.post("here", to: "z")
+        #expect(try fixture.apply("accept: any\nservers: { z: { push: true } }") == ["~z"])
+        #expect(fixture.state("z")?.headline == "here")
+        #expect(try fixture.apply("accept: configured\nservers: { z: { push: true } }") == ["-x"])
+        #expect(throws: RefusedPost.self) { try fixture.post("here", to: "x") }
+        #expect(throws: RefusedForget.self) { try fixture.registry.forget(try #require(ServerName("z"))) }
+    }
+
+    @Test("the configured selection holds until a user selects, and again when it is changed")
+    func selection() throws {
+        let servers = "servers: { a: { push: true }, b: { push: true } }"
+        try fixture.apply("select: a\n" + servers)
+        #expect(try fixture.monitor.selectedState().name.rawValue == "a")
+        _ = try fixture.monitor.select(ServerName("b"))
+        fixture.registry.didSelect()
+        try fixture.apply("select: a\n" + servers + "\naccept: any")
+        #expect(try fixture.monitor.selectedState().name.rawValue == "b")
+        try fixture.apply(servers)
+        try fixture.apply("select: a\n" + servers)
+        #expect(try fixture.monitor.selectedState().name.rawValue == "a")
+        try fixture.apply("select: late\naccept: any\n" + servers)
+        try fixture.post("here", to: "late")
+        #expect(try fixture.monitor.selectedState().name.rawValue == "late")
+    }
+
+    @Test("only what is loaded can be refreshed; the reason says why not")
+    func refreshable() async throws {
+        try fixture.apply("servers: { a: { push: true }, bad: { exec: [check] } }")
+        for server in ["a", "bad"] {
+            let name = try #require(ServerName(server))
+            await #expect(throws: RefusedRefresh.self) { try await fixture.registry.refresh(name) }
+        }
+        let nobody = try #require(ServerName("nobody"))
+        await #expect(throws: MonitorError.noSuchServer(nobody)) { try await fixture.registry.refresh(nobody) }
+    }
+}

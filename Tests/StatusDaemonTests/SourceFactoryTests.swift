@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusConfiguration
+import StatusModel
+import StatusSources
+import Systemd
+import Testing
+
+@testable import StatusDaemon
+
+@Suite("The factory of sources", .timeLimit(.minutes(1)))
+@EventLoop struct SourceFactoryTests {
+    private let fixture: DaemonFixture
+    private let name: ServerName
+
+    init() throws {
+        fixture = try DaemonFixture()
+        name = try #require(ServerName("a"))
+    }
+
+    private func start(_ source: SourceConfiguration) throws -> (any Source)? {
+        let server = ServerConfiguration(source: source, placeholder: "", origin: Origin(file: "test"))
+        return try fixture.factory.start(server, of: name, predecessor: nil, shown: nil)
+    }
+
+    @Test("makes nothing for what is only posted, and for each other kind what can be refreshed, or listens")
+    func kinds() throws {
+        #expect(try start(.push) == nil)
+        #expect(try start(.none) == nil)
+        for source: SourceConfiguration in [.exec(["/bin/true"]), .tcp(host: "127.0.0.1", port: 9), .unit("a.service")]
+        {
+            let made = try #require(try start(source))
+            #expect(made.refreshAction != nil, "\(source.word)")
+            made.close()
+        }
+        let notify = try #require(try start(.notify(users: [])))
+        #expect(notify.refreshAction == nil)
+        #expect(fixture.hasNotifySocket("a"))
+        notify.close()
+        #expect(!fixture.hasNotifySocket("a"))
+    }
+
+    @Test("says why a notify socket cannot be opened")
+    func failures() throws {
+        let problem = #expect(throws: SourceProblem.self) { try start(.notify(users: ["nobody-here"])) }
+        #expect(problem?.description == "there is no user “nobody-here”")
+        let first = try start(.notify(users: []))
+        let second = #expect(throws: SourceProblem.self) { try start(.notify(users: [])) }
+        #expect(second?.description.contains("is in use by another process") == true)
+        first?.close()
+    }
+}
