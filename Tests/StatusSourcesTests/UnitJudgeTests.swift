@@ -46,6 +46,8 @@ import Testing
             }
         }
         take(unit("active", "running"), 0)
+        // Before the first restart it has failed in passing, as before all others.
+        take(unit("failed", "failed", result: "exit-code"), 999)
         for restart in 0..<3 {
             let begin = 1000 + restart * 1000
             take(unit("activating", "auto-restart", result: "exit-code", restarts: restart), begin)
@@ -57,7 +59,8 @@ import Testing
             take(unit("deactivating", "stop-sigterm", restarts: restart + 1), begin + 400)
             take(unit("failed", "failed", result: "exit-code", restarts: restart + 1), begin + 500)
         }
-        take(unit("failed", "failed", result: "start-limit-hit"), 9000)
+        take(unit("failed", "failed", result: "start-limit-hit"), 8500)
+        take(unit("failed", "failed", result: "start-limit-hit"), 8700)
         #expect(
             shown == [
                 "active (running) [ok]", "activating (auto-restart) after exit-code [warning]",
@@ -79,13 +82,13 @@ import Testing
         #expect(settled.again == nil)
     }
 
-    @Test("a unit that is stopped while it is restarted is shown as stopped half a second later")
+    @Test("a unit that is stopped while it is restarted is shown as stopped a fifth of a second later")
     func stoppedMeanwhile() {
         var judge = judge()
         _ = judge.judge(unit("activating", "auto-restart"), at: .seconds(10))
-        #expect(judge.judge(unit("inactive", "dead"), at: .seconds(11)).again == .milliseconds(11_500))
+        #expect(judge.judge(unit("inactive", "dead"), at: .seconds(11)).again == .milliseconds(11_200))
         #expect(
-            judge.judge(unit("inactive", "dead"), at: .milliseconds(11_500)).verdict
+            judge.judge(unit("inactive", "dead"), at: .milliseconds(11_200)).verdict
                 == .show(UnitStatus(.warning, "inactive (dead)")))
         #expect(
             judge.judge(unit("active", "running"), at: .seconds(12)).verdict
@@ -117,6 +120,8 @@ import Testing
         var judge = judge(failures: 3, shown: .ok)
         let failed = unit("failed", "failed", result: "exit-code")
         let status = UnitStatus(.critical, "failed (exit-code)")
+        _ = judge.judge(unit("active", "running"), at: .seconds(1))
+        #expect(judge.judge(failed, at: .milliseconds(9800)).verdict == .wait)
         let first = judge.judge(failed, at: .seconds(10))
         #expect(first.verdict == .hold(status, 1, of: 3))
         #expect(first.again == .seconds(40))
@@ -128,14 +133,25 @@ import Testing
         #expect(judge.judge(failed, at: .seconds(70)).verdict == .show(status))
     }
 
+    @Test("a unit that has failed and is started again is not a failed one with a good result")
+    func startedAgain() {
+        var judge = judge(successes: 3)
+        let failed = UnitStatus(.critical, "failed (signal)")
+        #expect(judge.judge(unit("failed", "failed", result: "signal"), at: .seconds(10)).verdict == .show(failed))
+        #expect(judge.judge(unit("failed", "failed", result: "success"), at: .seconds(20)).verdict == .wait)
+        let running = UnitStatus(.ok, "active (running)")
+        #expect(judge.judge(unit("active", "running"), at: .seconds(20)).verdict == .hold(running, 1, of: 3))
+    }
+
     @Test("what is well again in between counts from the beginning")
     func interrupted() {
         var judge = judge(failures: 2, shown: .ok)
         let failed = unit("failed", "failed")
-        _ = judge.judge(failed, at: .seconds(10))
+        #expect(judge.judge(failed, at: .seconds(10)).verdict == .hold(UnitStatus(.critical, "failed"), 1, of: 2))
         #expect(
             judge.judge(unit("active", "running"), at: .seconds(15)).verdict
                 == .show(UnitStatus(.ok, "active (running)")))
-        #expect(judge.judge(failed, at: .seconds(20)).verdict == .hold(UnitStatus(.critical, "failed"), 1, of: 2))
+        _ = judge.judge(failed, at: .seconds(20))
+        #expect(judge.judge(failed, at: .seconds(21)).verdict == .hold(UnitStatus(.critical, "failed"), 1, of: 2))
     }
 }

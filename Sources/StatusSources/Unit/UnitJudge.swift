@@ -20,8 +20,8 @@ struct UnitJudge {
 
     /// How long a unit has to run after a restart.
     private static let settlingTime = Duration.seconds(5)
-    /// How long one has to be down that was being restarted: in passing it is for some milliseconds.
-    private static let passingTime = Duration.milliseconds(500)
+    /// How long it has to be down: in passing, before it is restarted and while it is started again, it is for some milliseconds.
+    private static let passingTime = Duration.milliseconds(200)
 
     private let name: String
     private let runtime: Duration?
@@ -59,8 +59,8 @@ struct UnitJudge {
         if unit.isRestarted {
             // The number becomes greater before the state is another.
             unit.restarts = restartsBefore ?? unit.restarts
-        } else if restartsBefore != nil {
-            let settled = since + (unit.isDown ? Self.passingTime : Self.settlingTime)
+        } else {
+            let settled = since + timeToSettle(unit)
             if now < settled { return (.wait, settled) }
             restartsBefore = nil
         }
@@ -72,11 +72,18 @@ struct UnitJudge {
     }
 
     private mutating func enter(_ unit: UnitProperties, at now: Duration) {
-        let state = [unit.activeState, unit.subState]
+        // A unit that has failed and is started is a failed one with a good result, in passing.
+        let state = [unit.activeState, unit.subState, unit.activeState == "failed" ? unit.result ?? "" : ""]
         guard state != self.state else { return }
+        // What it is when it is looked at first, it may have been for long.
+        since = self.state.isEmpty ? now - Self.settlingTime : now
         self.state = state
-        since = now
         if unit.isRestarted { restartsBefore = unit.restarts }
+    }
+
+    private func timeToSettle(_ unit: UnitProperties) -> Duration {
+        if restartsBefore != nil { return unit.isDown ? Self.passingTime : Self.settlingTime }
+        return unit.activeState == "failed" ? Self.passingTime : .zero
     }
 
     private func overdue(_ unit: UnitProperties) -> UnitStatus {

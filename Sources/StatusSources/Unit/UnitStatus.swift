@@ -53,8 +53,8 @@ extension UnitProperties {
     /// Whether it runs to its end again and again, as a backup does.
     fileprivate var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
 
-    /// Whether it does so now: to systemd a oneshot is starting as long as it runs.
-    var isRunningToItsEnd: Bool { runsToItsEnd && activeState == "activating" && !isRestarted }
+    /// Whether it is on its way to its end: to systemd a oneshot is starting as long as it runs.
+    var isRunningToItsEnd: Bool { serviceType == "oneshot" && activeState == "activating" && !isRestarted }
 
     /// Whether it has ended, and systemd is about to start it again.
     var isRestarted: Bool { subState == "auto-restart" }
