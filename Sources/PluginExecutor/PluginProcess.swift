@@ -49,7 +49,7 @@ struct PluginProcess {
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
         var status = stat()
         if stat(path, &status) != 0 { return String(cString: strerror(errno)) }
-        if status.st_mode & S_IFMT != S_IFREG { return "it is no regular file" }
+        if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
         if failure.number == ENOENT { return "its interpreter is missing" }
         return failure.description
     }

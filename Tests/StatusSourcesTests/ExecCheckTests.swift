@@ -43,7 +43,7 @@ import Testing
         "the text is the first line up to the performance data",
         arguments: [
             ("echo 'DISK OK - free space | /=1MB;2;3'; echo more", "DISK OK - free space"), ("echo '  x  '", "x"),
-            ("true", "no output"), ("echo '|a=1'", "no output"), ("echo why >&2", "why"),
+            ("true", "no output"), ("echo '|a=1'", "no output"), (#"printf '\n\nlate\n'"#, "late"), ("echo why >&2", "why"),
             ("echo out; echo why >&2", "out"),
             ("printf 'no newline'", "no newline"), (#"printf 'a\033[1mb\n'"#, #"a\u{1b}[1mb"#),
         ])
@@ -76,7 +76,7 @@ import Testing
         }
         await fails("/nonexistent/plugin", "No such file or directory")
         await fails("/etc/passwd", "Permission denied")
-        await fails("/tmp", "it is no regular file")
+        await fails("/tmp", "it is not a regular file")
         let script = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         try "#!/nonexistent/interpreter\n".write(toFile: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: script) }
@@ -133,7 +133,7 @@ import Testing
 
     @Test("a worker that is killed fails the load of its plugin, and no other")
     func killedWorker() async throws {
-        await #expect(throws: CheckFailure("cannot run /bin/sh: its executor has ended")) {
+        await #expect(throws: CheckFailure("cannot run /bin/sh: the worker that runs it has ended")) {
             try await run("kill -9 $PPID; sleep 30")
         }
         #expect(try await run("echo well").text == "well")

@@ -20,11 +20,13 @@ extension PluginOutcome {
         }
     }
 
-    /// The first line up to `|`, behind which performance data stands; that of standard error where standard output has none.
+    /// The first line with something before `|`, behind which performance data stands; of standard error where standard output has none.
     private var text: String {
         for stream in [output, errors] {
-            let line = stream.utf8.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "|") }
-            if let text = StatusText(fitting: String(decoding: line, as: UTF8.self)) { return text.rawValue }
+            for line in stream.split(separator: "\n") {
+                let visible = line.prefix { $0 != "|" }
+                if let text = StatusText(fitting: String(visible)) { return text.rawValue }
+            }
         }
         return "no output"
     }

@@ -25,6 +25,9 @@ public final class PluginPool {
     /// More workers than these may not be on their way out at a time.
     private static let maximumEnding = OwnedDescriptor.limit / 16
 
+    /// How often a plugin is begun whose worker ends meanwhile.
+    private static let maximumAttempts = 3
+
     private let place: Place
     /// The workers that wait; the last one is used first.
     private var idle: [PluginWorker] = []
@@ -44,8 +47,9 @@ public final class PluginPool {
     func run(_ command: [String], of server: ServerName, within timeout: Duration) async throws -> PluginOutcome? {
         try await waitForPredecessor(of: server)
         let deadline = ContinuousClock.now + timeout
+        var attempts = 0
         while true {
-            let (worker, isNew) = try await takeWorker(within: deadline - .now)
+            let worker = try await takeWorker(within: deadline - .now)
             let answer: PluginOutcome?? = await TimedWait.run(within: deadline - .now) { end in
                 worker.run(PluginCall(command: command), then: end)
             }
@@ -59,20 +63,23 @@ public final class PluginPool {
                 return outcome
             }
             end(worker, of: server)
-            // One that was kept may have ended meanwhile, for instance because its service was restarted.
-            if isNew { throw CheckFailure("cannot run \(command[0]): its executor has ended") }
+            // Its service may have been restarted, before this or while it ran.
+            attempts += 1
+            if attempts == Self.maximumAttempts {
+                throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
+            }
         }
     }
 
     // MARK: Workers
 
-    private func takeWorker(within limit: Duration) async throws -> (worker: PluginWorker, isNew: Bool) {
+    private func takeWorker(within limit: Duration) async throws -> PluginWorker {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
-            if worker.isIdle { return (worker, false) }
+            if worker.isIdle { return worker }
         }
         do throws(SystemdError) {
-            return (try PluginWorker(try await connect(within: limit)), true)
+            return try PluginWorker(try await connect(within: limit))
         } catch {
             try Task.checkCancellation()
             throw CheckFailure("cannot run plugins: \(error.message)")

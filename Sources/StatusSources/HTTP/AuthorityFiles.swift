@@ -46,7 +46,7 @@ final class AuthorityFiles {
         let file = OwnedDescriptor(adopting: descriptor)
         var status = stat()
         guard fstat(file.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            return failure(path, "it is no regular file")
+            return failure(path, "it is not a regular file")
         }
         guard status.st_size <= maximumBytes else {
             return failure(path, "it is larger than \(maximumBytes / 1024) KiB")

@@ -23,7 +23,7 @@ extension HTTPTransfer {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason
-        case CURLE_WEIRD_SERVER_REPLY: "the answer is no HTTP"
+        case CURLE_WEIRD_SERVER_REPLY: "the answer is not HTTP"
         case CURLE_GOT_NOTHING: "connection closed without an answer"
         case CURLE_PARTIAL_FILE: "connection closed within the answer"
         case CURLE_SSL_CACERT_BADFILE:
@@ -50,13 +50,13 @@ extension HTTPTransfer {
         return reason.hasPrefix("SSL_ERROR_SYSCALL") ? "connection closed" : reason.asPhrase
     }
 
-    /// libcurl has one number for an address that it refuses and for an answer that is no HTTP.
+    /// libcurl has one number for an address that it refuses and for an answer that is not HTTP.
     ///
     /// It was the answer where the last address got a connection: there is one for each address, since none is used again.
     private var addressReason: String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
-        if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the answer is no HTTP" }
-        return redirects == 0 ? "the URL is not valid" : "redirected to an address that is not valid"
+        if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the answer is not HTTP" }
+        return redirects == 0 ? "the URL is not valid" : "redirected to an address that is not valid, or from https to http"
     }
 
     /// What went wrong while something was sent or received, for which there are words only.
