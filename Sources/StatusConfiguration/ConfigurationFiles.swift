@@ -3,7 +3,7 @@
 import Glibc
 
 /// Where a configuration is looked for.
-public enum ConfigurationLocation: Sendable, Equatable {
+public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible {
     /// One file, and nothing else.
     case file(String)
     /// `statusd.yaml` and `conf.d/*.yaml` in these directories, the most important first.
@@ -63,6 +63,7 @@ struct ConfigurationFiles: Equatable {
         case .directories(let directories):
             var files = ConfigurationFiles()
             files.main = directories.map { $0 + "/statusd.yaml" }.first(where: exists)
+            for misnamed in directories.map({ $0 + "/statusd.yml" }) where exists(misnamed) { files.warnOfName(misnamed) }
             var dropIns: [String: String] = [:]
             for directory in directories {
                 for name in files.names(in: directory + "/conf.d") where dropIns[name] == nil {
@@ -76,15 +77,16 @@ struct ConfigurationFiles: Equatable {
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }
 
-    /// Whether there is something, even if this user may not look at it: then reading it says so.
+    /// Whether there is something, even if this user may not look at it, or it is a link to what is gone: then reading it says so.
     private static func exists(_ path: String) -> Bool {
-        access(path, F_OK) == 0 || errno != ENOENT && errno != ENOTDIR
+        var status = stat()
+        return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
     /// The drop-ins in a directory; what is wrong with it becomes a problem.
     private mutating func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else {
-            if errno != ENOENT, errno != ENOTDIR {
+            if Self.exists(directory) {
                 let reason = "cannot be read: \(String(cString: strerror(errno)))"
                 problems.append(Problem(.error, at: Origin(file: directory), reason: reason))
             }
@@ -98,13 +100,14 @@ struct ConfigurationFiles: Equatable {
             }
             guard !name.hasPrefix(".") else { continue }
             if name.hasSuffix(".yaml") { names.append(name) }
-            if name.hasSuffix(".yml") {
-                problems.append(
-                    Problem(
-                        .warning, at: Origin(file: "\(directory)/\(name)"),
-                        reason: "is not read, since its name does not end in .yaml; rename it"))
-            }
+            if name.hasSuffix(".yml") { warnOfName("\(directory)/\(name)") }
         }
         return names
+    }
+
+    private mutating func warnOfName(_ path: String) {
+        problems.append(
+            Problem(
+                .warning, at: Origin(file: path), reason: "is not read, since its name does not end in .yaml; rename it"))
     }
 }

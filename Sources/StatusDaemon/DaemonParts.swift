@@ -63,6 +63,7 @@ final class DaemonParts {
             interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
             limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
+        service.refusal = { .limitReached("\($0)", $1) }
         _ = registry.apply(read)
         let service = service
         reloader.onReload = { service.limits = VarlinkService.Limits($0.limits) }

@@ -150,6 +150,7 @@ final class ServerRegistry {
             return nil
         } catch {
             startFailures[name] = error.description
+            logger.warning("\(name) cannot be followed: \(error)", metadata: ["server": "\(name)"])
             return error.description
         }
     }

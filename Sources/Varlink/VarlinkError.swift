@@ -32,6 +32,19 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
         return text ?? nil
     }
 
+    /// The bytes of the reply to a call that failed with it, the zero byte at the end included.
+    public var reply: [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writeMembers(to: &$0) }
+        return writer.bytes + [0]
+    }
+
+    /// Writes the members of the reply.
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("error", name)
+        writer.member("parameters", raw: parameters)
+    }
+
     public var description: String { "\(name) \(String(decoding: parameters, as: UTF8.self))" }
 }
 

@@ -19,14 +19,20 @@ enum VerifyCommand {
 
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
         let terminal = Terminal(arguments)
-        let standard = ConfigurationLocation.standard(
-            environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
         let files = arguments[files]
-        let locations = files.isEmpty ? [standard] : files.map { ConfigurationLocation(path: $0) }
+        let locations = files.isEmpty ? [standardLocation] : files.map { ConfigurationLocation(path: $0) }
         let problems = locations.flatMap { Self.problems(at: $0, terminal) }
         if terminal.isJSON { terminal.json { $0.member("problems", problems.map(ProblemText.init)) } }
         for problem in problems { terminal.remark("\(problem.severity.rawValue): \(problem)") }
         return problems.contains { $0.severity == .error } ? .configurationWrong : .done
+    }
+
+    /// The user's own configuration where there is one, else that of the system's daemon.
+    private static var standardLocation: ConfigurationLocation {
+        let environment = ProcessEnvironment.current
+        let own = ConfigurationLocation.standard(environment: environment, isRoot: geteuid() == 0)
+        let isThere = !ConfigurationLoader(location: own).loadAll().isEmbedded
+        return isThere ? own : .standard(environment: environment, isRoot: true)
     }
 
     private static func problems(at location: ConfigurationLocation, _ terminal: Terminal) -> [Problem] {
@@ -42,7 +48,7 @@ enum VerifyCommand {
     private static func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
         let reasons: [String] =
             switch server.source {
-            case .exec(let command): [unusable(command[0], X_OK, "run")].compactMap(\.self)
+            case .exec(let command): [unusable(command[0], X_OK, "run") ?? notAFile(command[0])].compactMap(\.self)
             case .http(let http): [http.certificateAuthority.flatMap { unusable($0, R_OK, "read") }].compactMap(\.self)
             case .notify(let users):
                 users.compactMap(unknown)
@@ -57,6 +63,12 @@ enum VerifyCommand {
         } catch {
             return VisibleText.escape(error.message)
         }
+    }
+
+    private static func notAFile(_ path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return nil }
+        return "\(VisibleText.escape(path)) cannot be run: it is not a regular file"
     }
 
     private static func unusable(_ path: String, _ mode: Int32, _ verb: String) -> String? {

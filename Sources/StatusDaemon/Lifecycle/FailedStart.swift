@@ -17,7 +17,7 @@ enum FailedStart {
 
     static func answerClients(_ reason: String) {
         let listeners = ListeningSockets.take(named: "varlink")
-        let message = message(reason)
+        let message = VarlinkError.startFailed(reason).reply
         // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
         var clients = answer(listeners, message)
         guard !clients.isEmpty else { return }
@@ -41,15 +41,5 @@ enum FailedStart {
             }
         }
         return clients
-    }
-
-    private static func message(_ reason: String) -> [UInt8] {
-        let error = VarlinkError.startFailed(reason)
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.member("error", error.name)
-            writer.member("parameters", raw: error.parameters)
-        }
-        return writer.bytes + [0]
     }
 }

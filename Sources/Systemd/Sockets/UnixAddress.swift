@@ -16,12 +16,12 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
     public init(parsing text: String) throws(SystemdError) {
         let place = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
         guard let first = place.first, !place.utf8.contains(0) else {
-            throw SystemdError(.invalidAddress, "“\(text)” is no address; write unix:/path or unix:@name")
+            throw SystemdError(.invalidAddress, "“\(text)” is not an address; write unix:/path or unix:@name")
         }
         switch first {
         case "@" where place.count > 1: self = .abstract(String(place.dropFirst()))
         case "/": self = .path(String(place))
-        default: throw SystemdError(.invalidAddress, "“\(text)” is no address; write unix:/path or unix:@name")
+        default: throw SystemdError(.invalidAddress, "“\(text)” is not an address; write unix:/path or unix:@name")
         }
         try withSocketAddress { _, _ in }
     }

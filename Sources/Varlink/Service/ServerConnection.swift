@@ -226,13 +226,13 @@ final class ServerConnection {
         let share = TurnShare()
         var handled = 0
         while mayHandle, let message = transport.input.takeMessage() {
-            guard message.count <= limit else { return refuse("longer than \(limit) bytes") }
+            guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
             handled += 1
             // Most calls take few microseconds, so the clock is not asked after each.
             if handled % 4 == 0, share.isUsedUp { return continueNextTurn() }
         }
-        if mayHandle, transport.input.count > limit { refuse("longer than \(limit) bytes") }
+        if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
 
     private func handleMessagesNextTurn() {
@@ -277,6 +277,12 @@ final class ServerConnection {
         guard let call = spareCall.take() else { return VarlinkCall(received, in: message, connection: self) }
         call.become(received, in: message)
         return call
+    }
+
+    /// Closes the connection of a client whose message is longer than it may be; what it called is not known.
+    private func refuseLongMessage(_ limit: Int) {
+        if let error = service.refusal("message", limit) { transport.write { error.writeMembers(to: &$0) } }
+        refuse("longer than \(limit) bytes")
     }
 
     /// Closes the connection of a client that does not speak Varlink.

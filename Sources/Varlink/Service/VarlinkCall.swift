@@ -129,8 +129,7 @@ public final class VarlinkCall {
         guard end() else { return }
         if !isOneway {
             connection.transport.write { writer in
-                writer.member("error", error.name)
-                writer.member("parameters", raw: error.parameters)
+                error.writeMembers(to: &writer)
             }
         }
         connection.callEnded()

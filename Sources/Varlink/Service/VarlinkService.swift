@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 public import Logging
 public import Systemd
 
@@ -55,6 +56,11 @@ public final class VarlinkService {
             places.limitOfAll = limits.maximumConnections
         }
     }
+
+    /// What a client is told that is refused because of ``Limits``: the limit's name, `connections` or `message`, and its value.
+    ///
+    /// Where it is nil, the connection is closed without a word.
+    public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
 
     private let routes: RouteTable
     private let interfaceNames: Set<String>
@@ -199,8 +205,8 @@ public final class VarlinkService {
         switch isInternal ? .place : places.take(for: user) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
-        case .tooManyOfUser(let limit): return logRefusal(of: user, "who has \(limit) already")
-        case .tooManyOfAll(let limit): return logRefusal(of: user, "since there are \(limit) already")
+        case .tooManyOfUser(let limit): return refuse(descriptor, of: user, limit, "who has \(limit) already")
+        case .tooManyOfAll(let limit): return refuse(descriptor, of: user, limit, "since there are \(limit) already")
         }
         do throws(SystemdError) {
             let connection = try ServerConnection(
@@ -223,7 +229,11 @@ public final class VarlinkService {
         connection.close()
     }
 
-    private func logRefusal(of user: UInt32, _ reason: String) {
+    private func refuse(_ descriptor: OwnedDescriptor, of user: UInt32, _ limit: Int, _ reason: String) {
+        if let error = refusal("connections", limit) {
+            let message = error.reply
+            send(descriptor.rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        }
         refusals.log(
             "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
     }

@@ -131,7 +131,7 @@ def certificates():
         os.mkfifo(pipe)
         lines.append(f"pipe: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {pipe} }} }}")
         with Daemon(once(*lines)) as daemon:
-            expect(daemon, "pipe", "critical", f"cannot read certificates from {pipe}: it is no regular file")
+            expect(daemon, "pipe", "critical", f"cannot read certificates from {pipe}: it is not a regular file")
             expect(daemon, "good", "ok", "HTTP 200 in ")
             expect(daemon, "expired", "critical", "certificate expired 3 days ago")
             expect(daemon, "early", "critical", "certificate is not yet valid")
@@ -145,7 +145,7 @@ def certificates():
 def downgrade():
     with Certificates() as authority, web(authority.make("good")) as server, web() as plain:
         with Daemon(once(f"site: {{ http: {{ url: 'https://localhost:{server.port}/http/{plain.port}', ca: {authority.ca} }} }}")) as daemon:
-            expect(daemon, "site", "critical", "redirected to an address that is not valid")
+            expect(daemon, "site", "critical", "redirected to an address that is not valid, or from https to http")
             equal(plain.requests, [])
 
 
@@ -175,7 +175,7 @@ def misbehaving():
                          f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
             expect(daemon, "silent", "critical", "no answer within 300ms")
             expect(daemon, "tls", "critical", "no answer within 300ms")
-            expect(daemon, "mail", "critical", "the answer is no HTTP")
+            expect(daemon, "mail", "critical", "the answer is not HTTP")
             expect(daemon, "gone", "critical", "connection refused")
 
 

@@ -7,10 +7,10 @@ import signal
 import socket
 
 from harness.attacker import Attacker, as_user
-from harness.daemon import NOBODY, Daemon
-from harness.expect import equal, eventually
+from harness.daemon import NOBODY, Daemon, readable_binaries, run
+from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
-from harness.varlink import Connection
+from harness.varlink import Connection, VarlinkError
 
 from .test_notify_clients import CONFIGURATION, send
 
@@ -160,7 +160,7 @@ def too_many_connections():
         try:
             with daemon.connect() as connection:
                 return connection.call("List") == {"servers": []}
-        except OSError:
+        except (OSError, VarlinkError):
             return False
 
     with Daemon() as daemon:
@@ -171,7 +171,19 @@ def too_many_connections():
             if os.getuid() == 0:  # whom the limit of a user does not hold for
                 assert answers()
                 equal(as_user(NOBODY, answers), False)
+                statusctl = os.path.join(readable_binaries(daemon.folder), "statusctl")
+                for _ in range(10):
+                    told = run(statusctl, "--address", f"unix:{daemon.socket}", "list", user=NOBODY, group=NOBODY, extra_groups=[])
+                    contains(one_sentence(told, 1), "the limit of connections is reached; raise “limits: { connections:")
         eventually(lambda: as_user(NOBODY, answers), "an answer once the others have gone")
+
+
+@test("a call that is longer than it may be is refused with the limit, which is told, and the connection ends")
+def too_long():
+    with Daemon("accept: any\nlimits: { message: 1K }\n") as daemon:
+        told = daemon.ctl("post", "db", "x" * 1000)
+        contains(one_sentence(told, 1), "the limit of message is reached; raise “limits: { message:")
+        daemon.done("post", "db", "well")
 
 
 @test("junk on a notify socket harms nobody")

@@ -13,7 +13,7 @@ from harness.runner import test
 README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
 
 MISTAKES = {
-    "unit: a/b": "no unit's name", "unit: x@.service": "no unit's name", "exec: check_disk -w 10%": "must be a list",
+    "unit: a/b": "not the name of a unit", "unit: x@.service": "not the name of a unit", "exec: check_disk -w 10%": "must be a list",
     "exec: [check_disk]": "absolute path", "exec: []": "must be a list", "tcp: 6379": "HOST:PORT", "tcp: '::1:80'": "HOST:PORT",
     "tcp: 'a:65536'": "HOST:PORT", "tcp: 'a:+80'": "HOST:PORT", "http: localhost": "http:// or https://", "http: http://x:99999/": "http:// or https://",
     "http: 'http://:80/'": "http:// or https://", "http: 'http://[zz]/'": "http:// or https://", "http: 'http://a@/'": "http:// or https://", "http: { status: 200 }": "needs a “url”",
@@ -104,9 +104,27 @@ def what_is_read():
         contains(one_sentence(daemon.ctl("verify", daemon.file), 78), "is not a regular file")
         contains(one_sentence(run(STATUSD, env=daemon.environment), 78), "is not a regular file")
         daemon.file.unlink()
-        daemon.file.symlink_to("/dev/null")
         (drop_ins / "a.yaml").unlink()
+        daemon.file.symlink_to("/dev/null")
         equal(daemon.ctl("verify", folder).status, 0)
+        drop_ins.rmdir()
+        drop_ins.write_text("a file\n")
+        contains(one_sentence(daemon.ctl("verify", folder), 78), f"{drop_ins}: cannot be read: Not a directory")
+
+
+@test("a link to a configuration that is gone is an error, and a reload leaves everything as it was")
+def dangling():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "kept")
+        target = daemon.folder / "elsewhere.yaml"
+        daemon.file.rename(target)
+        daemon.file.symlink_to(target)
+        daemon.done("reload")
+        target.unlink()
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot be read: No such file")
+        contains(daemon.ctl("reload").err, "everything is as it was before", "No such file")
+        equal(daemon.text("db"), "kept")
+        equal(daemon.ctl("post", "anything", "goes").status, 4)
 
 
 @test("all mistakes of a file are told at once, those in the same server, too")
