@@ -30,9 +30,7 @@ final class BusConnection {
     ///
     /// - Parameter lost: is told once, never from within a call to the connection, why it is of no use any more: a phrase.
     init(lost: @escaping @EventLoop (String) -> Void) throws(SystemdError) {
-        var bus: OpaquePointer?
-        let opened = sd_bus_open_system(&bus)
-        guard opened >= 0 else { throw SystemdError(errno: -opened, "cannot reach the system bus") }
+        let bus = try Self.open()
         self.bus = bus
         self.lost = lost
         sd_bus_set_exit_on_disconnect(bus, 0)
@@ -46,6 +44,24 @@ final class BusConnection {
     }
 
     isolated deinit { close() }
+
+    /// The system bus as sd_bus_open_system(3) opens it, but without descriptors: those that any user may send would be closed on the loop,
+    /// which may wait for them.
+    private static func open() throws(SystemdError) -> OpaquePointer {
+        var bus: OpaquePointer?
+        guard sd_bus_new(&bus) >= 0, let bus else { throw SystemdError(errno: ENOMEM, "cannot reach the system bus") }
+        let address = ProcessEnvironment.current["DBUS_SYSTEM_BUS_ADDRESS"] ?? standardAddress
+        for result in [
+            sd_bus_set_address(bus, address), sd_bus_set_bus_client(bus, 1), sd_bus_negotiate_fds(bus, 0),
+            sd_bus_start(bus),
+        ] where result < 0 {
+            sd_bus_unref(bus)
+            throw SystemdError(errno: -result, "cannot reach the system bus")
+        }
+        return bus
+    }
+
+    private static let standardAddress = "unix:path=/run/dbus/system_bus_socket"
 
     /// Calls `handler` with each signal that `rule` (sd_bus_add_match(3)) lets through.
     ///

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 
+from harness.bus import send_descriptor
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
@@ -215,6 +216,16 @@ def slow_bus():
             os.kill(bus, signal.SIGCONT)
         eventually(lambda: describe("sleeper")["phase"] == "loaded")
         equal(run("/usr/bin/statusctl", "post", "sleeper", "made up").status, 1)
+
+
+@test("the daemon takes no descriptors from the bus: any user may send some that take long to close, and it would wait")
+def bus_descriptors():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        becomes("sleeper", "warning", "inactive (dead)")
+        names = [line.split()[0] for line in done("busctl", "list", "--unique", "--no-legend").splitlines()
+                 if line.split()[1] == str(main_process())]
+        equal(len(names), 1, "connections of the daemon to the bus")
+        contains(send_descriptor(names[0], 0).decode(errors="replace"), "org.freedesktop.DBus.Error.NotSupported")
 
 
 @test("statusctl refresh reads a unit again")
