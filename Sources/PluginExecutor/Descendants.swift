@@ -7,13 +7,40 @@ import Glibc
 /// becomes a child of this process, so that nothing gets away by daemonising.
 enum Descendants {
     private static let pause = Duration.milliseconds(50)
+    private static let maximumRounds = 100
 
     /// Has orphans among the descendants become children of this process.
     static func adoptOrphans() { _ = statusd_adopt_orphans() }
 
     /// The process ids of the children, dead ones included.
-    static func children() -> [pid_t] {
-        guard let file = fopen("/proc/thread-self/children", "re") else { return [] }
+    static func children() -> [pid_t] { numbers(in: "/proc/thread-self/children") }
+
+    /// Those of all descendants.
+    private static func all() -> [pid_t] {
+        var found = children()
+        var looked = 0
+        while looked < found.count {
+            found += children(of: found[looked])
+            looked += 1
+        }
+        return found
+    }
+
+    private static func children(of process: pid_t) -> [pid_t] {
+        guard let directory = opendir("/proc/\(process)/task") else { return [] }
+        defer { closedir(directory) }
+        var children: [pid_t] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if !name.hasPrefix(".") { children += numbers(in: "/proc/\(process)/task/\(name)/children") }
+        }
+        return children
+    }
+
+    private static func numbers(in path: String) -> [pid_t] {
+        guard let file = fopen(path, "re") else { return [] }
         defer { fclose(file) }
         var children: [pid_t] = []
         while let child = nextNumber(in: file) { children.append(child) }
@@ -36,7 +63,9 @@ enum Descendants {
     ///
     /// A process in uninterruptible sleep, or of another user, may take for ever.
     static func end(within limit: Duration) -> Bool {
+        if reap() { return true }
         let deadline = ContinuousClock.now + limit
+        freeze()
         while !reap() {
             for child in children() { kill(child, SIGKILL) }
             let rest = deadline - ContinuousClock.now
@@ -44,6 +73,21 @@ enum Descendants {
             Signals.wait(within: min(rest, pause))
         }
         return true
+    }
+
+    /// Stops all of them, so that none makes others while they are killed one by one.
+    private static func freeze() {
+        var stopped: Set<pid_t> = []
+        for _ in 0..<maximumRounds {
+            let moving = all().filter { stopped.insert($0).inserted }
+            if moving.isEmpty { return }
+            for process in moving { kill(process, SIGSTOP) }
+        }
+    }
+
+    /// Takes note of the dead ones that are orphans, while the child with this number runs.
+    static func reapOrphans(beside process: pid_t) {
+        for child in children() where child != process { waitpid(child, nil, WNOHANG) }
     }
 
     /// Takes note of the children that are dead; returns whether there is none left.

@@ -33,18 +33,32 @@ struct Executor {
     }
 
     private mutating func serve() {
+        sd_notify(0, "READY=1")
         while true {
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            poll(&polled, nfds_t(polled.count), -1)
+            poll(&polled, nfds_t(polled.count), Self.watchdogPause)
+            sd_notify(0, "WATCHDOG=1")
             if Signals.takeEnd(from: signals) { return }
             removeDead()
             for listener in listeners { startWorkers(for: listener) }
         }
     }
 
+    /// How long it may wait between two keep-alives, in milliseconds; for ever where nobody watches it.
+    private static var watchdogPause: Int32 {
+        var interval: UInt64 = 0
+        return sd_watchdog_enabled(0, &interval) > 0 ? Int32(clamping: interval / 2000) : -1
+    }
+
     private mutating func startWorkers(for listener: OwnedDescriptor) {
-        while case let descriptor = accept4(listener.rawValue, nil, nil, Int32(SOCK_CLOEXEC.rawValue)), descriptor >= 0
-        {
+        while true {
+            let descriptor = accept4(listener.rawValue, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+            if descriptor < 0 {
+                if [EAGAIN, EINTR, ECONNABORTED].contains(errno) { return }
+                // A plugin may have lowered this process's limits; the next one has its own.
+                Self.fail("cannot accept connections: \(String(cString: strerror(errno)))")
+                exit(1)
+            }
             // Closed here, it lives on in the worker.
             let connection = OwnedDescriptor(adopting: descriptor)
             do throws(ProcessStart.Failure) {
@@ -57,9 +71,12 @@ struct Executor {
         }
     }
 
-    /// Forgets workers that have ended, and kills what one left that was killed.
+    /// Forgets workers that have ended, and kills those that a plugin has stopped, and what one left that was killed.
     private mutating func removeDead() {
-        while case let dead = waitpid(-1, nil, WNOHANG), dead > 0 { workers.remove(dead) }
+        var status: Int32 = 0
+        while case let changed = waitpid(-1, &status, WNOHANG | WUNTRACED), changed > 0 {
+            if status & 0xff == 0x7f { kill(changed, SIGKILL) } else { workers.remove(changed) }
+        }
         for orphan in Descendants.children() where !workers.contains(orphan) { kill(orphan, SIGKILL) }
     }
 

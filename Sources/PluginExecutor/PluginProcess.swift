@@ -61,6 +61,9 @@ struct PluginProcess {
             || information.si_signo == SIGCHLD
     }
 
+    /// Takes note of the end of processes that it has left.
+    func reapOrphans() { Descendants.reapOrphans(beside: process) }
+
     /// Sends a signal to it and its group.
     func signal(_ number: Int32) { kill(-process, number) }
 

@@ -69,6 +69,7 @@ struct Worker {
                 end(plugin)
                 return nil
             }
+            if ready.contains(signals.rawValue) { plugin.reapOrphans() }
             plugin.output.read()
             plugin.errors.read()
         }

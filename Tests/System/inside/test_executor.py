@@ -44,12 +44,17 @@ ls /var/lib/statusd >/dev/null 2>&1 && holes="$holes state"
 statusctl post db forged 2>/dev/null && holes="$holes post"
 NOTIFY_SOCKET=/run/statusd/notify/db systemd-notify --status=forged 2>/dev/null && holes="$holes notify"
 touch /etc/statusd/conf.d /etc/statusd/statusd.yaml 2>/dev/null && holes="$holes configuration"
-kill -0 "$(systemctl show -P MainPID statusd.service)" 2>/dev/null && holes="$holes signal"
-kill -0 "$(systemctl show -P MainPID statusd.service)" 2>&1 | grep -q permitted || holes="$holes no-daemon"
+kill -0 "$(cat /etc/statusd-test-pid)" 2>/dev/null && holes="$holes signal"
+kill -0 "$(cat /etc/statusd-test-pid)" 2>&1 | grep -q permitted || holes="$holes no-daemon"
+busctl list >/dev/null 2>&1 && holes="$holes bus"
+ls /run/user >/dev/null 2>&1 && holes="$holes user-managers"
+cat /proc/$PPID/maps >/dev/null 2>&1 && holes="$holes worker"
+cat /usr/bin/statusd >/dev/null 2>&1 && holes="$holes program"
 echo "holes:${holes:- none}"
 """)
     with service(configuration=configuration):
-        contains(found("holes:"), "holes: none")
+        pathlib.Path("/etc/statusd-test-pid").write_text(str(main_process()))
+        contains(statusctl("refresh", "probe"), "holes: none")
         equal(os.stat("/etc/statusd").st_uid, 0, "owner of the configuration directory")
 
 
@@ -94,3 +99,42 @@ def no_socket():
         contains(result.err, "cannot run plugins", "systemctl status statusd-executor.socket")
         systemctl("start", "statusd-executor.socket")
         contains(statusctl("refresh", "probe"), "probe: well")
+
+
+def executor():
+    """The process id of the executor, which runs."""
+    return int(eventually(lambda: (pid := show("MainPID", "statusd-executor.service")) != "0" and pid, "an executor"))
+
+
+@test("however often the daemon is restarted, its plugins run")
+def many_restarts():
+    with service(configuration=plugin("echo run as $PPID\n")):
+        for _ in range(12):
+            systemctl("restart", "statusd.service")
+            found("run as")
+        equal(show("ActiveState", "statusd-executor.socket"), "active")
+
+
+@test("a plugin that kills the executor, stops it, or takes its descriptors away disables no other check for long", limit=120)
+def hostile_to_the_executor():
+    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
+    evil = pathlib.Path("/etc/statusd-evil")
+    for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "pkill -STOP -f 'statusd worker'",
+                   "kill -STOP $PPID; sleep 60"):
+        evil.write_text(f"#!/bin/sh\nexecutor=$(cat /etc/statusd-test-executor)\n{attack}\necho did it\n")
+        evil.chmod(0o755)
+        with service(configuration=configuration):
+            found("well")
+            pathlib.Path("/etc/statusd-test-executor").write_text(str(executor()))
+            run("/usr/bin/statusctl", "refresh", "evil")
+            # The watchdog needs its ten seconds for one that was stopped.
+            eventually(lambda: "probe: well [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)
+            eventually(lambda: run("pgrep", "-f", "sleep 60").status == 1, f"no plugin left of “{attack}”", patience=25)
+
+
+@test("a plugin that forks without end is ended, with all of its processes", limit=60)
+def hydra():
+    with service(configuration=plugin("h() { while :; do setsid sh -c 'while :; do sleep 0.01 & done' & sleep 0.01; done; }\n"
+                                      "ulimit -u 150\n(h) 2>/dev/null &\nsleep 0.5\necho done\n")):
+        found("done")
+        eventually(lambda: run("pgrep", "-u", "statusd-executor", "sh").status == 1, "no process of the plugin", patience=20)
