@@ -73,7 +73,8 @@ struct CommandFailure: Error {
             return "no server is selected; select one with “statusctl select NAME”, or name one"
         case MonitorInterface.qualified("InvalidStatus"): return "the status was refused: \(text("reason"))"
         case MonitorInterface.qualified("LimitReached"):
-            return "the limit of \(text("limit")) is reached; raise “limits: { \(text("limit")): … }” in the configuration"
+            let limit = text("limit")
+            return "the limit of \(limit) is reached; raise “limits: { \(limit): … }” in the configuration"
         case MonitorInterface.qualified("ReloadFailed"):
             return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
                 .joined(separator: "\n")

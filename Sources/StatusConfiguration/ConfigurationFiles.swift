@@ -63,7 +63,9 @@ struct ConfigurationFiles: Equatable {
         case .directories(let directories):
             var files = ConfigurationFiles()
             files.main = directories.map { $0 + "/statusd.yaml" }.first(where: exists)
-            for misnamed in directories.map({ $0 + "/statusd.yml" }) where exists(misnamed) { files.warnOfName(misnamed) }
+            for misnamed in directories.map({ $0 + "/statusd.yml" }) where exists(misnamed) {
+                files.warnOfName(misnamed)
+            }
             var dropIns: [String: String] = [:]
             for directory in directories {
                 for name in files.names(in: directory + "/conf.d") where dropIns[name] == nil {
@@ -108,6 +110,7 @@ struct ConfigurationFiles: Equatable {
     private mutating func warnOfName(_ path: String) {
         problems.append(
             Problem(
-                .warning, at: Origin(file: path), reason: "is not read, since its name does not end in .yaml; rename it"))
+                .warning, at: Origin(file: path), reason: "is not read, since its name does not end in .yaml; rename it"
+            ))
     }
 }

@@ -43,8 +43,8 @@ import Testing
         "the text is the first line up to the performance data",
         arguments: [
             ("echo 'DISK OK - free space | /=1MB;2;3'; echo more", "DISK OK - free space"), ("echo '  x  '", "x"),
-            ("true", "no output"), ("echo '|a=1'", "no output"), (#"printf '\n\nlate\n'"#, "late"), ("echo why >&2", "why"),
-            ("echo out; echo why >&2", "out"),
+            ("true", "no output"), ("echo '|a=1'", "no output"), (#"printf '\n\nlate\n'"#, "late"),
+            ("echo why >&2", "why"), ("echo out; echo why >&2", "out"),
             ("printf 'no newline'", "no newline"), (#"printf 'a\033[1mb\n'"#, #"a\u{1b}[1mb"#),
         ])
     func text(_ script: String, _ text: String) async throws {

@@ -82,6 +82,20 @@ import Testing
         #expect(settled.again == nil)
     }
 
+    @Test("a service that reloads again and again after a restart has held all the same")
+    func reloads() {
+        var judge = judge()
+        _ = judge.judge(unit("active", "running"), at: .seconds(1))
+        _ = judge.judge(unit("activating", "auto-restart", result: "signal"), at: .seconds(10))
+        for second in 11...15 {
+            let state = second % 2 == 0 ? unit("reloading", "reload") : unit("active", "running")
+            #expect(judge.judge(state, at: .seconds(second)).verdict == .wait)
+        }
+        #expect(
+            judge.judge(unit("reloading", "reload-notify"), at: .seconds(16)).verdict
+                == .show(UnitStatus(.ok, "reloading (reload-notify)")))
+    }
+
     @Test("a unit that is stopped while it is restarted is shown as stopped a fifth of a second later")
     func stoppedMeanwhile() {
         var judge = judge()
@@ -125,10 +139,15 @@ import Testing
         let first = judge.judge(failed, at: .seconds(10))
         #expect(first.verdict == .hold(status, 1, of: 3))
         #expect(first.again == .seconds(40))
-        // Read again before its time, as by a refresh, it counts no further.
+        // Read again before its time, as by a refresh, it counts no further; nor if it is bad in another way.
         let early = judge.judge(failed, at: .seconds(20))
-        #expect(early.verdict == .wait)
+        #expect(early.verdict == .hold(status, 1, of: 3))
         #expect(early.again == .seconds(40))
+        let stopping = unit("deactivating", "stop")
+        #expect(
+            judge.judge(stopping, at: .seconds(30)).verdict
+                == .hold(UnitStatus(.warning, "deactivating (stop)"), 1, of: 3))
+        _ = judge.judge(failed, at: .seconds(31))
         #expect(judge.judge(failed, at: .seconds(40)).verdict == .hold(status, 2, of: 3))
         #expect(judge.judge(failed, at: .seconds(70)).verdict == .show(status))
     }

@@ -12,7 +12,7 @@ struct Hysteresis {
         case hold(Int, of: Int)
     }
 
-    private enum Direction {
+    enum Direction {
         case worse, better
     }
 
@@ -32,12 +32,14 @@ struct Hysteresis {
         self.shown = shown
     }
 
-    /// Whether this level is what is shown, or would be at once.
-    func shows(_ level: Level) -> Bool { shown == nil || level == shown }
+    /// Whether a level is worse or better than what is shown; nil if it is neither, or nothing is shown.
+    func direction(of level: Level) -> Direction? {
+        guard let shown, level != shown else { return nil }
+        return level.rank > shown.rank ? .worse : .better
+    }
 
     mutating func take(_ level: Level) -> Verdict {
-        guard let shown, level != shown else { return show(level) }
-        let direction: Direction = level.rank > shown.rank ? .worse : .better
+        guard let direction = direction(of: level) else { return show(level) }
         if direction != self.direction { streak = 0 }
         self.direction = direction
         streak += 1

@@ -139,6 +139,7 @@ public final class PluginPool {
             }
             return
         }
+        if stuck.contains(server) { throw StuckPlugin(others: stuck.count - 1) }
         let ended: Void? = await TimedWait.run(within: Self.patience) { end in
             worker.whenEnded { end(()) }
         }

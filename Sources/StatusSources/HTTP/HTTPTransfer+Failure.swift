@@ -56,7 +56,8 @@ extension HTTPTransfer {
     private var addressReason: String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
         if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the answer is not HTTP" }
-        return redirects == 0 ? "the URL is not valid" : "redirected to an address that is not valid, or from https to http"
+        return redirects == 0
+            ? "the URL is not valid" : "redirected to an address that is not valid, or from https to http"
     }
 
     /// What went wrong while something was sent or received, for which there are words only.

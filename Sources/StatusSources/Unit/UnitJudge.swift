@@ -32,8 +32,15 @@ struct UnitJudge {
     private var since = Duration.zero
     /// The number of restarts before the one that is going on or has just been.
     private var restartsBefore: Int?
-    /// The level that was counted last, and when it is counted again if it still holds.
-    private var counted: (level: Level, next: Duration)?
+    private var counted: Counted?
+
+    /// What was counted last, and when it is counted again if it is no other by then.
+    private struct Counted {
+        let direction: Hysteresis.Direction
+        let times: Int
+        let needed: Int
+        let next: Duration
+    }
 
     /// - Parameters:
     ///   - name: the unit's name.
@@ -73,7 +80,13 @@ struct UnitJudge {
 
     private mutating func enter(_ unit: UnitProperties, at now: Duration) {
         // A unit that has failed and is started is a failed one with a good result, in passing.
-        let state = [unit.activeState, unit.subState, unit.activeState == "failed" ? unit.result ?? "" : ""]
+        // One that reloads goes on running.
+        let state =
+            switch unit.activeState {
+            case "active", "reloading": ["active"]
+            case "failed": ["failed", unit.result ?? ""]
+            default: [unit.activeState, unit.subState]
+            }
         guard state != self.state else { return }
         // What it is when it is looked at first, it may have been for long.
         since = self.state.isEmpty ? now - Self.settlingTime : now
@@ -91,19 +104,20 @@ struct UnitJudge {
         return UnitStatus(.critical, "\(unit.activeState) for more than \(limit)")
     }
 
-    /// Counts a status, once an interval as long as it holds.
+    /// Counts a status, once an interval as long as it is worse than what is shown, or as long as it is better.
     private mutating func count(_ status: UnitStatus, at now: Duration) -> (verdict: Verdict, again: Duration?) {
-        if let counted, counted.level == status.level, now < counted.next, !hysteresis.shows(status.level) {
-            return (.wait, counted.next)
+        let direction = hysteresis.direction(of: status.level)
+        if let counted, counted.direction == direction, now < counted.next {
+            return (.hold(status, counted.times, of: counted.needed), counted.next)
         }
         switch hysteresis.take(status.level) {
         case .show:
             counted = nil
             return (.show(status), nil)
-        case .hold(let count, let needed):
+        case .hold(let times, let needed):
             let next = now + interval
-            counted = (status.level, next)
-            return (.hold(status, count, of: needed), next)
+            counted = direction.map { Counted(direction: $0, times: times, needed: needed, next: next) }
+            return (.hold(status, times, of: needed), next)
         }
     }
 }

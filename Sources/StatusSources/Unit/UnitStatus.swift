@@ -57,5 +57,5 @@ extension UnitProperties {
     var isRunningToItsEnd: Bool { serviceType == "oneshot" && activeState == "activating" && !isRestarted }
 
     /// Whether it has ended, and systemd is about to start it again.
-    var isRestarted: Bool { subState == "auto-restart" }
+    var isRestarted: Bool { subState.hasPrefix("auto-restart") }
 }
