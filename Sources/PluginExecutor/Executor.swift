@@ -64,7 +64,7 @@ struct Executor {
             do throws(ProcessStart.Failure) {
                 workers.insert(try WorkerStart.start(on: connection))
             } catch {
-                // Its caller is told.
+                // Its caller is told, in the place of the greeting.
                 let answer = PluginMessage.encode(PluginOutcome(.notStarted("no process for it: \(error)")))
                 send(connection.rawValue, answer, answer.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             }

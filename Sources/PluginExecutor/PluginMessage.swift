@@ -7,6 +7,9 @@ public enum PluginMessage {
     /// The longest message, in bytes: much more than an outcome or a command of a sensible length.
     public static let maximumBytes = 512 * 1024
 
+    /// What a worker says when it is ready: a message without anything in it.
+    public static let greeting: [UInt8] = [0]
+
     /// The bytes of `value`.
     public static func encode(_ value: some JSONWritable) -> [UInt8] {
         var writer = JSONWriter()

@@ -32,7 +32,10 @@ struct Worker {
     private init(signals: OwnedDescriptor) { self.signals = signals }
 
     private func serve() {
-        while let call = nextCall(), let outcome = run(call), send(outcome), !outcome.leavesProcesses {}
+        guard send(PluginMessage.greeting) else { return }
+        while let call = nextCall(), let outcome = run(call), send(PluginMessage.encode(outcome)),
+            !outcome.leavesProcesses
+        {}
     }
 
     /// The next call; nil if there is none any more.
@@ -86,10 +89,7 @@ struct Worker {
         plugin.signal(SIGKILL)
     }
 
-    private func send(_ outcome: PluginOutcome) -> Bool {
-        let bytes = PluginMessage.encode(outcome)
-        return Glibc.write(connection, bytes, bytes.count) == bytes.count
-    }
+    private func send(_ bytes: [UInt8]) -> Bool { Glibc.write(connection, bytes, bytes.count) == bytes.count }
 
     /// Waits until one of the descriptors is ready; returns those that are.
     private func poll(_ descriptors: [Int32]) -> Set<Int32> {

@@ -47,9 +47,9 @@ public final class PluginPool {
     func run(_ command: [String], of server: ServerName, within timeout: Duration) async throws -> PluginOutcome? {
         try await waitForPredecessor(of: server)
         let deadline = ContinuousClock.now + timeout
-        var attempts = 0
-        while true {
-            let worker = try await takeWorker(within: deadline - .now)
+        // Its service may be restarted, before this or while it runs.
+        for _ in 0..<Self.maximumAttempts {
+            guard let worker = try await takeWorker(within: deadline - .now) else { continue }
             let answer: PluginOutcome?? = await TimedWait.run(within: deadline - .now) { end in
                 worker.run(PluginCall(command: command), then: end)
             }
@@ -63,26 +63,33 @@ public final class PluginPool {
                 return outcome
             }
             end(worker, of: server)
-            // Its service may have been restarted, before this or while it ran.
-            attempts += 1
-            if attempts == Self.maximumAttempts {
-                throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
-            }
         }
+        throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
     }
 
     // MARK: Workers
 
-    private func takeWorker(within limit: Duration) async throws -> PluginWorker {
+    /// Takes a worker that waits, or a new one; nil if that has ended already.
+    private func takeWorker(within limit: Duration) async throws -> PluginWorker? {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
             if worker.isIdle { return worker }
         }
+        let worker: PluginWorker
         do throws(SystemdError) {
-            return try PluginWorker(try await connect(within: limit))
+            worker = try PluginWorker(try await connect(within: limit))
         } catch {
             try Task.checkCancellation()
             throw CheckFailure("cannot run plugins: \(error.message)")
+        }
+        switch await TimedWait.run(within: limit, { worker.whenStarted($0) }) {
+        case .ready: return worker
+        case .ended: return nil
+        case .refused(let reason): throw CheckFailure("cannot run plugins: \(reason)")
+        case nil:
+            try Task.checkCancellation()
+            throw CheckFailure(
+                "cannot run plugins: their executor does not answer; see “systemctl status statusd-executor”")
         }
     }
 

@@ -9,6 +9,8 @@ import Varlink
 @EventLoop
 final class PluginWorker {
     private enum State {
+        /// Not heard of yet; somebody may wait for that.
+        case starting((@Sendable (Start) -> Void)?)
         case idle
         case running(@Sendable (PluginOutcome?) -> Void)
         /// Asked to end; what it still says counts for nothing.
@@ -17,10 +19,17 @@ final class PluginWorker {
         case ended
     }
 
+    /// What came of its start.
+    enum Start: Sendable {
+        case ready
+        case refused(reason: String)
+        case ended
+    }
+
     private let connection: OwnedDescriptor
     private var source: IOSource?
     private var input: [UInt8] = []
-    private var state = State.idle
+    private var state = State.starting(nil)
     private var onEnd: [@Sendable () -> Void] = []
 
     init(_ connection: OwnedDescriptor) throws(SystemdError) {
@@ -32,6 +41,15 @@ final class PluginWorker {
 
     /// Whether a plugin can be run.
     var isIdle: Bool { if case .idle = state { true } else { false } }
+
+    /// Calls `body` when the worker is ready, or never will be.
+    func whenStarted(_ body: @escaping @Sendable (Start) -> Void) {
+        switch state {
+        case .starting: state = .starting(body)
+        case .idle, .running, .stopping: body(.ready)
+        case .ended: body(.ended)
+        }
+    }
 
     /// Has a plugin run; `body` is called with its outcome, or with nil if the worker does not answer as it should.
     func run(_ call: PluginCall, then body: @escaping @Sendable (PluginOutcome?) -> Void) {
@@ -59,10 +77,27 @@ final class PluginWorker {
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         guard count > 0 else { return end() }
         switch state {
+        case .starting(let body): greet(body, chunk[..<count])
         case .running(let body): answer(body, chunk[..<count])
         case .stopping: return
         // Nobody has asked for anything.
         case .idle, .ended: end()
+        }
+    }
+
+    private func greet(_ body: ((Start) -> Void)?, _ bytes: ArraySlice<UInt8>) {
+        input += bytes
+        if input == PluginMessage.greeting {
+            input = []
+            state = .idle
+            body?(.ready)
+        } else if let outcome = try? PluginMessage.take(PluginOutcome.self, from: &input),
+            case .notStarted(let reason) = outcome.ending
+        {
+            state = .stopping
+            body?(.refused(reason: reason))
+        } else if input.contains(0) || input.count > PluginMessage.maximumBytes {
+            end()
         }
     }
 
@@ -85,7 +120,11 @@ final class PluginWorker {
         state = .ended
         source?.cancel()
         source = nil
-        if case .running(let body) = before { body(nil) }
+        switch before {
+        case .starting(let body): body?(.ended)
+        case .running(let body): body(nil)
+        case .idle, .stopping, .ended: break
+        }
         for body in onEnd { body() }
         onEnd = []
     }

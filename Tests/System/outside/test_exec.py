@@ -3,9 +3,10 @@
 
 import os
 import signal
+import socket
 
 from harness.daemon import Daemon
-from harness.expect import Skip, contains, equal, eventually
+from harness.expect import Skip, contains, equal, eventually, one_sentence
 from harness.runner import test
 from harness.servers import listener, refused_port, web
 
@@ -193,6 +194,21 @@ def killed():
         eventually(lambda: processes(marker) == 2, "the plugin")
         daemon.stop(signal.SIGKILL)
         eventually(lambda: processes(marker) == 0, "no plugin left")
+
+
+@test("an executor that is not there, or does not answer, is a failed load that says so, and not a plugin that timed out")
+def silent_executor():
+    with Daemon("servers: { disk: { exec: [/bin/echo, well], timeout: 300ms, interval: 1h } }\n", start=False) as daemon:
+        path = str(daemon.folder / "executor")
+        daemon.environment["STATUSD_EXECUTOR"] = path
+        daemon.start()
+        contains(one_sentence(daemon.ctl("refresh", "disk"), 1), "cannot run plugins: cannot connect to", path, "No such file",
+                 "systemctl status statusd-executor.socket")
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path)
+            listening.listen()
+            contains(one_sentence(daemon.ctl("refresh", "disk"), 1), "cannot run plugins: their executor does not answer")
+            equal(daemon.describe("disk")["phase"], "failed")
 
 
 @test("a plugin that daemonises is ended with its check")
