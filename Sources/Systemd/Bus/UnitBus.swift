@@ -10,6 +10,8 @@ public final class UnitBus {
     /// The pause before a lost connection is made again; it doubles from the first to the longest one.
     private static let firstPause = Duration.milliseconds(100)
     private static let longestPause = Duration.seconds(30)
+    /// How often all units are read again: the bus drops signals if its queue for this process is full.
+    private static let readInterval = Duration.seconds(300)
 
     private let logger: Logger
     private var units: [String: FollowedUnit] = [:]
@@ -102,6 +104,7 @@ public final class UnitBus {
             self.manager = manager
             reader = UnitReader(manager)
             readAll()
+            schedule(after: Self.readInterval)
         } catch {
             lose(error.message)
         }
@@ -114,19 +117,29 @@ public final class UnitBus {
         disconnect()
         failure = reason
         isFailureLogged = true
-        if isNew { logger.warning("units cannot be followed for now", metadata: ["reason": "\(reason)"]) }
+        if isNew { logger.warning("units cannot be followed for now: \(reason)", metadata: ["reason": "\(reason)"]) }
         reconnect(after: next)
         for unit in units.values { unit.lose(reason) }
     }
 
     private func reconnect(after pause: Duration) {
         self.pause = min(pause * 2, Self.longestPause)
+        schedule(after: pause)
+    }
+
+    private func schedule(after delay: Duration) {
         do throws(SystemdError) {
-            if timer == nil { timer = try TimerSource { [weak self] in self?.connect() } }
-            timer?.schedule(after: pause)
+            if timer == nil { timer = try TimerSource { [weak self] in self?.timeIsUp() } }
+            timer?.schedule(after: delay)
         } catch {
             logger.error("units cannot be followed any more", metadata: ["reason": "\(error)"])
         }
+    }
+
+    private func timeIsUp() {
+        guard manager != nil else { return connect() }
+        readAll()
+        schedule(after: Self.readInterval)
     }
 
     private func disconnect() {
