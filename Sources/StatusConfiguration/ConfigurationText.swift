@@ -14,7 +14,10 @@ enum ConfigurationText {
         func problem(_ reason: String) -> Problem { Problem(.error, at: Origin(file: path), reason: reason) }
         // Without O_NONBLOCK a named pipe without a writer would hold the daemon up for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw problem("cannot be read: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else {
+            let advice = errno == EACCES ? "; make it readable for the user that statusd runs as" : ""
+            throw problem("cannot be read: \(String(cString: strerror(errno)))\(advice)")
+        }
         defer { close(descriptor) }
         var status = stat()
         // A link to /dev/null stands for an empty file (UAPI.6). A pipe would be one, too, however much were written to it.
