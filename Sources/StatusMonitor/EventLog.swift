@@ -99,7 +99,7 @@ struct EventLog {
             let index = index(of: oldest)
             if case .event(let kind) = slots[index].kind {
                 dropped.ofAll.note(oldest, kind)
-                if slots[index].isForSelected { dropped.ofSelected.note(oldest, kind) }
+                if kind == .selected || slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
             }
             oldest += 1
         }
