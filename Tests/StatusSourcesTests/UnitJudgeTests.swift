@@ -52,6 +52,7 @@ import Testing
             let begin = 1000 + restart * 1000
             take(unit("activating", "auto-restart", result: "exit-code", restarts: restart), begin)
             take(unit("activating", "auto-restart", result: "exit-code", restarts: restart + 1), begin + 50)
+            take(unit("activating", "auto-restart-queued", result: "success", restarts: restart + 1), begin + 55)
             take(unit("inactive", "dead", restarts: restart + 1), begin + 60)
             take(unit("activating", "start", restarts: restart + 1), begin + 100)
             take(unit("active", "running", restarts: restart + 1), begin + 200)

@@ -32,6 +32,9 @@ import Testing
         #expect(
             unit("activating", "auto-restart", result: "signal")
                 == UnitStatus(.warning, "activating (auto-restart) after signal"))
+        #expect(
+            unit("activating", "auto-restart-queued", type: "oneshot")
+                == UnitStatus(.warning, "activating (auto-restart-queued)"))
         #expect(unit("activating", "start", type: "oneshot") == UnitStatus(.ok, "activating (start)"))
         #expect(unit("activating", "start", type: "oneshot", remains: true) == UnitStatus(.ok, "activating (start)"))
         #expect(unit("activating", "start", status: "Loading") == UnitStatus(.warning, "Loading"))

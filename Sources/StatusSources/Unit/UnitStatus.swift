@@ -54,8 +54,12 @@ extension UnitProperties {
     fileprivate var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
 
     /// Whether it is on its way to its end: to systemd a oneshot is starting as long as it runs.
-    var isRunningToItsEnd: Bool { serviceType == "oneshot" && activeState == "activating" && !isRestarted }
+    var isRunningToItsEnd: Bool {
+        serviceType == "oneshot" && activeState == "activating" && !subState.hasPrefix("auto-restart")
+    }
 
-    /// Whether it has ended, and systemd is about to start it again.
-    var isRestarted: Bool { subState.hasPrefix("auto-restart") }
+    /// Whether it has ended, and systemd will start it again.
+    ///
+    /// Then it passes through `auto-restart-queued`, too, from systemd 254 on.
+    var isRestarted: Bool { subState == "auto-restart" }
 }
