@@ -67,6 +67,8 @@ struct Executor {
                 // Its caller is told, in the place of the greeting.
                 let answer = PluginMessage.encode(PluginOutcome(.notStarted("no process for it: \(error)")))
                 send(connection.rawValue, answer, answer.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+                Self.fail("cannot start a worker: \(error)")
+                exit(1)
             }
         }
     }

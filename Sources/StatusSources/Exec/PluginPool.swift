@@ -59,7 +59,7 @@ public final class PluginPool {
                 return nil
             }
             if let outcome = answer {
-                if outcome.leavesProcesses { end(worker, of: server) } else { keep(worker) }
+                if outcome.mayRunAnother { keep(worker) } else { end(worker, of: server) }
                 return outcome
             }
             end(worker, of: server)
@@ -155,6 +155,14 @@ public final class PluginPool {
             stuck.insert(server)
             throw StuckPlugin(others: stuck.count - 1)
         }
+    }
+}
+
+extension PluginOutcome {
+    /// Whether the worker may: one that could start nothing may lack something that a new one has.
+    fileprivate var mayRunAnother: Bool {
+        if case .notStarted = ending { return false }
+        return !leavesProcesses
     }
 }
 

@@ -119,7 +119,8 @@ def many_restarts():
 def hostile_to_the_executor():
     configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
-    for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "pkill -STOP -f 'statusd worker'",
+    for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "prlimit --pid $executor --nproc=1:1; pkill -9 -f 'statusd worker'",
+                   "for w in $(pgrep -f 'statusd worker'); do prlimit --pid $w --nproc=1:1; done", "pkill -STOP -f 'statusd worker'",
                    "kill -STOP $PPID; sleep 60"):
         evil.write_text(f"#!/bin/sh\nexecutor=$(cat /etc/statusd-test-executor)\n{attack}\necho did it\n")
         evil.chmod(0o755)
