@@ -15,9 +15,9 @@ enum Descendants {
     /// The process ids of the children, dead ones included.
     static func children() -> [pid_t] { numbers(in: "/proc/thread-self/children") }
 
-    /// Those of all descendants.
-    private static func all() -> [pid_t] {
-        var found = children()
+    /// Those of all descendants, but for these children and theirs.
+    private static func all(except kept: Set<pid_t>) -> [pid_t] {
+        var found = children().filter { !kept.contains($0) }
         var looked = 0
         while looked < found.count {
             found += children(of: found[looked])
@@ -65,9 +65,9 @@ enum Descendants {
     static func end(within limit: Duration) -> Bool {
         if reap() { return true }
         let deadline = ContinuousClock.now + limit
-        freeze()
+        freeze(except: [])
         while !reap() {
-            for child in children() { kill(child, SIGKILL) }
+            for child in children() { Glibc.kill(child, SIGKILL) }
             let rest = deadline - ContinuousClock.now
             guard rest > .zero else { return false }
             Signals.wait(within: min(rest, pause))
@@ -75,13 +75,19 @@ enum Descendants {
         return true
     }
 
-    /// Stops all of them, so that none makes others while they are killed one by one.
-    private static func freeze() {
+    /// Kills all of them but these children and their descendants, and does not wait for that.
+    static func kill(except kept: Set<pid_t>) {
+        freeze(except: kept)
+        for process in all(except: kept) { Glibc.kill(process, SIGKILL) }
+    }
+
+    /// Stops all of them but these, so that none makes others while they are killed one by one.
+    private static func freeze(except kept: Set<pid_t>) {
         var stopped: Set<pid_t> = []
         for _ in 0..<maximumRounds {
-            let moving = all().filter { stopped.insert($0).inserted }
+            let moving = all(except: kept).filter { stopped.insert($0).inserted }
             if moving.isEmpty { return }
-            for process in moving { kill(process, SIGSTOP) }
+            for process in moving { Glibc.kill(process, SIGSTOP) }
         }
     }
 

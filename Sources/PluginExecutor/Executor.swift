@@ -75,12 +75,18 @@ struct Executor {
 
     /// Forgets workers that have ended, and kills those that a plugin has stopped, and what one left that was killed.
     private mutating func removeDead() {
-        var status: Int32 = 0
-        while case let changed = waitpid(-1, &status, WNOHANG | WUNTRACED), changed > 0 {
-            if status & 0xff == 0x7f { kill(changed, SIGKILL) } else { workers.remove(changed) }
+        // What a plugin left may die, and make others, faster than this ends; so it has a turn, as all else.
+        for _ in 0..<Self.maximumDeadPerTurn {
+            var status: Int32 = 0
+            let changed = waitpid(-1, &status, WNOHANG | WUNTRACED)
+            guard changed > 0 else { break }
+            let isStopped = status & 0xff == 0x7f
+            if !isStopped { workers.remove(changed) } else if workers.contains(changed) { kill(changed, SIGKILL) }
         }
-        for orphan in Descendants.children() where !workers.contains(orphan) { kill(orphan, SIGKILL) }
+        Descendants.kill(except: workers)
     }
+
+    private static let maximumDeadPerTurn = 256
 
     private static func fail(_ message: String) {
         let text = Array("statusd: \(message)\n".utf8)

@@ -21,6 +21,23 @@ import Testing
         await task.value
     }
 
+    /// Runs a watcher step by step, with a server selected that has posted once; `body` gets the server, that update, and what lets the
+    /// watcher do all that it can now.
+    private func stepping(_ body: (Server, StatusUpdate, () -> Void) async throws -> Void) async throws {
+        let executor = StepExecutor()
+        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
+        let task = Task(executorPreference: executor) { await watcher.run() }
+        let server = try #require(try fixture.monitor.select(name("a")).selection.server)
+        executor.run()
+        try fixture.post("old", to: "a")
+        executor.run()
+        let old = StatusUpdate(snapshot: ServerSnapshot(try fixture.monitor.state(of: name("a"))))
+        try await body(server, old) { executor.run() }
+        task.cancel()
+        executor.run()
+        await task.value
+    }
+
     @Test("invariant 2: once a selection is reported, the reporters were told of the new server")
     func synchronousSelect() async throws {
         try await watching { watcher in
@@ -49,22 +66,13 @@ import Testing
 
     @Test("a notification that was overtaken by a newer one is not reported")
     func overtaken() async throws {
-        let executor = StepExecutor()
-        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
-        let task = Task(executorPreference: executor) { await watcher.run() }
-        let server = try #require(try fixture.monitor.select(name("a")).selection.server)
-        executor.run()
-        try fixture.post("old", to: "a")
-        executor.run()
-        let old = StatusUpdate(snapshot: ServerSnapshot(try fixture.monitor.state(of: name("a"))))
-        try fixture.post("new", to: "a")
-        executor.run()
-        fixture.bus.post(name: .didUpdateStatus, object: server, userInfo: old)
-        executor.run()
-        #expect(reporter.lines == ["a: no status yet", "a: old", "a: new"])
-        task.cancel()
-        executor.run()
-        await task.value
+        try await stepping { server, old, step in
+            try fixture.post("new", to: "a")
+            step()
+            fixture.bus.post(name: .didUpdateStatus, object: server, userInfo: old)
+            step()
+            #expect(reporter.lines == ["a: no status yet", "a: old", "a: new"])
+        }
     }
 
     @Test("what another server says is not reported")
@@ -89,24 +97,15 @@ import Testing
 
     @Test("the newest state is reported, also if its notification was overtaken by an older one and nothing else comes")
     func overtakenByOlder() async throws {
-        let executor = StepExecutor()
-        let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
-        let task = Task(executorPreference: executor) { await watcher.run() }
-        let server = try #require(try fixture.monitor.select(name("a")).selection.server)
-        executor.run()
-        try fixture.post("old", to: "a")
-        executor.run()
-        let old = StatusUpdate(snapshot: ServerSnapshot(try fixture.monitor.state(of: name("a"))))
-        // Two threads post: what is noted in one order is notified in the other. The first notification is handed to the watcher; of the
-        // other two the last is kept.
-        try fixture.post("handed over", to: "a")
-        try fixture.post("new", to: "a")
-        server.post(old, to: fixture.bus)
-        executor.run()
-        #expect(reporter.lines.last == "a: new")
-        task.cancel()
-        executor.run()
-        await task.value
+        try await stepping { server, old, step in
+            // Two threads post: what is noted in one order is notified in the other. The first notification is handed to the watcher; of the
+            // other two the last is kept.
+            try fixture.post("handed over", to: "a")
+            try fixture.post("new", to: "a")
+            server.post(old, to: fixture.bus)
+            step()
+            #expect(reporter.lines.last == "a: new")
+        }
     }
 
     @Test("invariant 14: a probe comes through, and no reader of statuses ever sees it")

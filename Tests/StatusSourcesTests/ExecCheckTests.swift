@@ -102,6 +102,8 @@ import Testing
     @Test("past its time the whole process group is ended, however it resists")
     func timeLimit() async throws {
         let marker = "86400.\(getpid())1"
+        // So that there is a worker, which may take longer to begin than the plugin has.
+        _ = try await run("true")
         let result = try await run(
             "trap '' TERM; (trap '' TERM; sleep \(marker)) & sleep \(marker)", timeout: .milliseconds(100))
         #expect(result == CheckResult(.critical, "timed out after 100ms"))
@@ -126,6 +128,7 @@ import Testing
     func predecessor() async throws {
         let marker = "86400.\(getpid())5"
         let stubborn = "trap '' TERM; sleep \(marker); sleep \(marker)"
+        _ = try await run("true")
         #expect(try await run(stubborn, timeout: .milliseconds(100)).text == "timed out after 100ms")
         #expect(try await run("echo done").text == "done")
         #expect(!isRunning(marker))

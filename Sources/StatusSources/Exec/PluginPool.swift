@@ -24,9 +24,10 @@ public final class PluginPool {
     private static let interval = Duration.seconds(10)
     /// More workers than these may not be on their way out at a time.
     private static let maximumEnding = OwnedDescriptor.limit / 16
-
-    /// How often a plugin is begun whose worker ends meanwhile.
-    private static let maximumAttempts = 3
+    /// How often a plugin is begun whose worker ends meanwhile, because its service is restarted; or because the plugin killed it.
+    private static let maximumRuns = 2
+    /// How many workers are begun for one run, of which each ends before it is ready.
+    private static let maximumStarts = 3
 
     private let place: Place
     /// The workers that wait; the last one is used first.
@@ -47,9 +48,8 @@ public final class PluginPool {
     func run(_ command: [String], of server: ServerName, within timeout: Duration) async throws -> PluginOutcome? {
         try await waitForPredecessor(of: server)
         let deadline = ContinuousClock.now + timeout
-        // Its service may be restarted, before this or while it runs.
-        for _ in 0..<Self.maximumAttempts {
-            guard let worker = try await takeWorker(within: deadline - .now) else { continue }
+        for _ in 0..<Self.maximumRuns {
+            let worker = try await takeWorker(until: deadline)
             let answer: PluginOutcome?? = await TimedWait.run(within: deadline - .now) { end in
                 worker.run(PluginCall(command: command), then: end)
             }
@@ -62,34 +62,42 @@ public final class PluginPool {
                 if outcome.mayRunAnother { keep(worker) } else { end(worker, of: server) }
                 return outcome
             }
-            end(worker, of: server)
         }
         throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
     }
 
     // MARK: Workers
 
-    /// Takes a worker that waits, or a new one; nil if that has ended already.
-    private func takeWorker(within limit: Duration) async throws -> PluginWorker? {
+    /// Takes a worker that waits, or a new one.
+    private func takeWorker(until deadline: ContinuousClock.Instant) async throws -> PluginWorker {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
             if worker.isIdle { return worker }
         }
-        let worker: PluginWorker
+        for _ in 0..<Self.maximumStarts {
+            let worker = try await newWorker(within: deadline - .now)
+            switch await TimedWait.run(within: deadline - .now, { worker.whenStarted($0) }) {
+            case .ready: return worker
+            case .refused(let reason): throw CheckFailure("cannot run plugins: \(reason)")
+            case .ended: continue
+            case nil:
+                try Task.checkCancellation()
+                throw Self.silence("does not answer")
+            }
+        }
+        throw Self.silence("ends again and again")
+    }
+
+    private static func silence(_ what: String) -> CheckFailure {
+        CheckFailure("cannot run plugins: their executor \(what); see “systemctl status statusd-executor”")
+    }
+
+    private func newWorker(within limit: Duration) async throws -> PluginWorker {
         do throws(SystemdError) {
-            worker = try PluginWorker(try await connect(within: limit))
+            return try PluginWorker(try await connect(within: limit))
         } catch {
             try Task.checkCancellation()
             throw CheckFailure("cannot run plugins: \(error.message)")
-        }
-        switch await TimedWait.run(within: limit, { worker.whenStarted($0) }) {
-        case .ready: return worker
-        case .ended: return nil
-        case .refused(let reason): throw CheckFailure("cannot run plugins: \(reason)")
-        case nil:
-            try Task.checkCancellation()
-            throw CheckFailure(
-                "cannot run plugins: their executor does not answer; see “systemctl status statusd-executor”")
         }
     }
 

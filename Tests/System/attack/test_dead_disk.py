@@ -36,8 +36,7 @@ def uninterruptible():
 
 @test("plugins that cannot be killed time out in time, hold up nobody, and are not started a second time", limit=60)
 def dead():
-    with Daemon(start=False) as daemon:
-        daemon.file.write_text(configuration(daemon.folder))
+    with Daemon(configuration, start=False) as daemon:
         with dead_disk(daemon.folder / "dead"):
             daemon.start()
             with Bystander(daemon) as bystander:
@@ -61,20 +60,20 @@ def dead():
 
 @test("plugins that cannot be killed do not hold up the end", limit=60)
 def dead_at_the_end():
-    with Daemon(start=False) as daemon:
-        daemon.file.write_text(configuration(daemon.folder))
-        with dead_disk(daemon.folder / "dead"):
-            daemon.start()
-            daemon.done("wait", "reads", "--text", "timed out after 300ms", "--timeout", "10s")
-            stop_and_time(daemon)
+    with Daemon(configuration, start=False) as daemon, dead_disk(daemon.folder / "dead"):
+        daemon.start()
+        daemon.done("wait", "reads", "--text", "timed out after 300ms", "--timeout", "10s")
+        stop_and_time(daemon)
 
 
 @test("a file of authorities on a dead disk holds up nobody but its own checks", limit=60)
 def dead_authorities():
-    with Daemon(start=False) as daemon:
-        daemon.file.write_text("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
-                               f"  site: {{ http: {{ url: 'https://127.0.0.1:9/', ca: {daemon.folder}/dead/ca.pem }} }}\n"
-                               "  plain: { http: 'http://127.0.0.1:9/' }\n  db: { push: true }\n")
+    def servers(folder):
+        return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
+                f"  site: {{ http: {{ url: 'https://127.0.0.1:9/', ca: {folder}/dead/ca.pem }} }}\n"
+                "  plain: { http: 'http://127.0.0.1:9/' }\n  db: { push: true }\n")
+
+    with Daemon(servers, start=False) as daemon:
         with dead_disk(daemon.folder / "dead"):
             daemon.start()
             with Bystander(daemon) as bystander:

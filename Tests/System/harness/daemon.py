@@ -116,7 +116,8 @@ class Follower:
 
 
 class Daemon:
-    """A statusd of its own, ended with the `with` block. `configuration` is YAML, or None for the embedded defaults;
+    """A statusd of its own, ended with the `with` block. `configuration` is YAML, a function that makes it for the
+    daemon's folder, or None for the embedded defaults;
     `prefix` a command that runs statusd."""
 
     def __init__(self, configuration=None, start=True, prefix=(), **options):
@@ -127,7 +128,7 @@ class Daemon:
             (self.folder / name).mkdir(mode=0o755)
         self.file = self.folder / "etc" / "statusd.yaml"
         if configuration is not None:
-            self.file.write_text(configuration)
+            self.file.write_text(configuration(self.folder) if callable(configuration) else configuration)
         self.socket = str(self.runtime / "org.statusd.monitor")
         self.manager = FakeServiceManager(str(self.folder / "manager"))
         self.environment = environment(

@@ -139,3 +139,20 @@ def hydra():
                                       "ulimit -u 150\n(h) 2>/dev/null &\nsleep 0.5\necho done\n")):
         found("done")
         eventually(lambda: run("pgrep", "-u", "statusd-executor", "sh").status == 1, "no process of the plugin", patience=20)
+
+
+@test("a plugin that leaves chains of processes without end and kills its worker is ended all the same", limit=60)
+def comets():
+    comet = pathlib.Path("/etc/statusd-comet")
+    comet.write_text("#!/bin/sh\nsetsid $0 &\n")
+    comet.chmod(0o755)
+    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
+    evil = pathlib.Path("/etc/statusd-evil")
+    evil.write_text(f"#!/bin/sh\nfor chain in $(seq 40); do setsid {comet} & done\nkill -9 $PPID\n")
+    evil.chmod(0o755)
+    with service(configuration=configuration):
+        before = executor()
+        run("/usr/bin/statusctl", "refresh", "evil")
+        eventually(lambda: run("pgrep", "-f", str(comet)).status == 1, "no process of the plugin", patience=8)
+        contains(statusctl("refresh", "probe"), "probe: well [ok]")
+        equal((executor(), show("NRestarts", "statusd-executor.service")), (before, "0"))

@@ -126,7 +126,7 @@ def long_run():
 
 @test("failures: holds for units, too: a failure counts when it was there so many times, an interval apart")
 def unit_failures():
-    with units(breaker="[Service]\nExecStart=/bin/sh -c 'exit 7'\n", sleeper=SLEEPER), service(
+    with units(sleeper=SLEEPER), service(
             configuration="servers: { sleeper: { unit: sleeper.service, failures: 2, interval: 1s } }\n"):
         becomes("sleeper", "warning", "inactive (dead)")
         systemctl("start", "sleeper")
