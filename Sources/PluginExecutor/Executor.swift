@@ -8,10 +8,16 @@ import Systemd
 struct Executor {
     /// The name of its socket, the `FileDescriptorName=` of the socket unit.
     private static let socketName = "executor"
+    /// How long it may take to end what a killed worker left.
+    private static let patience = Duration.seconds(1)
+    /// After so many dead processes there is a turn for all else: they may be as many as a plugin makes.
+    private static let maximumDeadPerTurn = 256
 
     private let listeners: [OwnedDescriptor]
     private let signals: OwnedDescriptor
     private var workers: Set<pid_t> = []
+    /// Since when there have been processes that killed workers left.
+    private var orphansSince: ContinuousClock.Instant?
 
     /// Runs in this process until SIGTERM.
     static func run() -> Never {
@@ -36,7 +42,7 @@ struct Executor {
         sd_notify(0, "READY=1")
         while true {
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            poll(&polled, nfds_t(polled.count), Self.watchdogPause)
+            poll(&polled, nfds_t(polled.count), orphansSince == nil ? Self.watchdogPause : 100)
             sd_notify(0, "WATCHDOG=1")
             if Signals.takeEnd(from: signals) { return }
             removeDead()
@@ -75,7 +81,6 @@ struct Executor {
 
     /// Forgets workers that have ended, and kills those that a plugin has stopped, and what one left that was killed.
     private mutating func removeDead() {
-        // What a plugin left may die, and make others, faster than this ends; so it has a turn, as all else.
         for _ in 0..<Self.maximumDeadPerTurn {
             var status: Int32 = 0
             let changed = waitpid(-1, &status, WNOHANG | WUNTRACED)
@@ -84,9 +89,19 @@ struct Executor {
             if !isStopped { workers.remove(changed) } else if workers.contains(changed) { kill(changed, SIGKILL) }
         }
         Descendants.kill(except: workers)
+        checkOrphans()
     }
 
-    private static let maximumDeadPerTurn = 256
+    /// Ends this process if what killed workers left makes others faster than it can be killed: then the service manager kills all of the
+    /// service at once, and starts it again.
+    private mutating func checkOrphans() {
+        guard Descendants.children().contains(where: { !workers.contains($0) }) else { return orphansSince = nil }
+        let since = orphansSince ?? .now
+        orphansSince = since
+        if since.duration(to: .now) < Self.patience { return }
+        Self.fail("cannot end the processes that a plugin left; starting again")
+        exit(1)
+    }
 
     private static func fail(_ message: String) {
         let text = Array("statusd: \(message)\n".utf8)

@@ -144,15 +144,15 @@ def hydra():
 @test("a plugin that leaves chains of processes without end and kills its worker is ended all the same", limit=60)
 def comets():
     comet = pathlib.Path("/etc/statusd-comet")
-    comet.write_text("#!/bin/sh\nsetsid $0 &\n")
-    comet.chmod(0o755)
-    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
+    # Each makes another and exits, as fast as it can.
+    comet.write_text("import os, sys\nfor _ in range(20):\n  if os.fork() == 0: break\nelse: sys.exit()\n"
+                     "while os.fork() == 0: os.setsid()\nos._exit(0)\n")
+    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 20s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
-    evil.write_text(f"#!/bin/sh\nfor chain in $(seq 40); do setsid {comet} & done\nkill -9 $PPID\n")
+    # The system's python, which every user can run.
+    evil.write_text(f"#!/bin/sh\n/usr/bin/python3 {comet} && kill -9 $PPID\n")
     evil.chmod(0o755)
     with service(configuration=configuration):
-        before = executor()
-        run("/usr/bin/statusctl", "refresh", "evil")
-        eventually(lambda: run("pgrep", "-f", str(comet)).status == 1, "no process of the plugin", patience=8)
-        contains(statusctl("refresh", "probe"), "probe: well [ok]")
-        equal((executor(), show("NRestarts", "statusd-executor.service")), (before, "0"))
+        contains(run("/usr/bin/statusctl", "refresh", "evil").err, "the worker that runs it has ended")
+        eventually(lambda: run("pgrep", "-f", str(comet)).status == 1, "no process of the plugin", patience=15)
+        eventually(lambda: "probe: well [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, "a check after that")
