@@ -20,8 +20,12 @@ enum VerifyCommand {
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
         let terminal = Terminal(arguments)
         let files = arguments[files]
-        let locations = files.isEmpty ? [standardLocation] : files.map { ConfigurationLocation(path: $0) }
-        let problems = locations.flatMap { Self.problems(at: $0, terminal) }
+        let problems =
+            files.isEmpty
+            ? standardProblems(terminal)
+            : files.map { ConfigurationLocation(path: $0) }.flatMap { location in
+                Self.problems(of: ConfigurationLoader(location: location).loadAll(), at: location, terminal)
+            }
         if terminal.isJSON { terminal.json { $0.member("problems", problems.map(ProblemText.init)) } }
         for problem in problems { terminal.remark("\(problem.severity.rawValue): \(problem)") }
         return problems.contains { $0.severity == .error } ? .configurationWrong : .done
@@ -35,8 +39,16 @@ enum VerifyCommand {
         return isThere ? own : .standard(environment: environment, isRoot: true)
     }
 
-    private static func problems(at location: ConfigurationLocation, _ terminal: Terminal) -> [Problem] {
-        let loaded = ConfigurationLoader(location: location).loadAll()
+    /// What is wrong with the configuration that the daemon would read, as the daemon would read it.
+    private static func standardProblems(_ terminal: Terminal) -> [Problem] {
+        let location = standardLocation
+        let loaded = ServiceUser.daemon.perform { ConfigurationLoader(location: location).loadAll() }
+        return problems(of: loaded, at: location, terminal)
+    }
+
+    private static func problems(
+        of loaded: LoadedConfiguration, at location: ConfigurationLocation, _ terminal: Terminal
+    ) -> [Problem] {
         if loaded.isEmbedded, loaded.errors.isEmpty {
             terminal.remark("nothing to check: there is no configuration in \(location)")
         }
@@ -48,10 +60,9 @@ enum VerifyCommand {
     private static func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
         let reasons: [String] =
             switch server.source {
-            case .exec(let command): [unusable(command[0], X_OK, "run") ?? notAFile(command[0])].compactMap(\.self)
-            case .http(let http): [http.certificateAuthority.flatMap { unusable($0, R_OK, "read") }].compactMap(\.self)
-            case .notify(let users):
-                users.compactMap(unknown)
+            case .exec(let command): [unusable(plugin: command[0])].compactMap(\.self)
+            case .http(let http): [http.certificateAuthority.flatMap(unreadable)].compactMap(\.self)
+            case .notify(let users): users.compactMap(unknown)
             case .push, .unit, .tcp, .none: []
             }
         return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }
@@ -65,14 +76,18 @@ enum VerifyCommand {
         }
     }
 
-    private static func notAFile(_ path: String) -> String? {
-        var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return nil }
-        return "\(VisibleText.escape(path)) cannot be run: it is not a regular file"
+    private static func unusable(plugin path: String) -> String? {
+        let refusal = ServiceUser.executor.refusal(of: path, X_OK, "run")
+        let reason = refusal ?? (isFile(path) ? nil : "is not a regular file")
+        return reason.map { "\(VisibleText.escape(path)) \($0)" }
     }
 
-    private static func unusable(_ path: String, _ mode: Int32, _ verb: String) -> String? {
-        guard access(path, mode) != 0 else { return nil }
-        return "\(VisibleText.escape(path)) cannot be \(verb): \(String(cString: strerror(errno)))"
+    private static func unreadable(_ path: String) -> String? {
+        ServiceUser.daemon.refusal(of: path, R_OK, "read").map { "\(VisibleText.escape(path)) \($0)" }
+    }
+
+    private static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 }

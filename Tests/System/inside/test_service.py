@@ -241,3 +241,28 @@ def broken_with_clients():
             statusctl("post", "db", "mended")
             statusctl("select", "db")
             lines.until("mended")
+
+
+@test("verify, run by root, finds what the users that the services run as cannot read or run")
+def verified_as_the_services():
+    def verified(*files):
+        result = run("/usr/bin/statusctl", "verify", *files)
+        return result.status, result.err
+
+    plugin = pathlib.Path("/root/statusd-test-plugin")
+    plugin.write_text("#!/bin/sh\necho well\n")
+    plugin.chmod(0o755)
+    with service(start=(), configuration=f"servers: {{ plugin: {{ exec: [{plugin}] }} }}\n"):
+        CONFIGURATION.chmod(0o640)
+        status, message = verified()
+        equal(status, 78)
+        contains(message, f"error: {CONFIGURATION}: cannot be read: Permission denied; make it readable for the user that statusd runs as")
+        CONFIGURATION.chmod(0o644)
+        status, message = verified()
+        equal(status, 0)
+        contains(message, f"warning: {CONFIGURATION}:1: server plugin: {plugin} cannot be run by the user statusd-executor: Permission denied")
+        equal(verified(), verified(CONFIGURATION))
+        # A draft is nobody's but its author's.
+        CONFIGURATION.chmod(0o600)
+        equal(verified(CONFIGURATION)[0], 0)
+    plugin.unlink()

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// A user that one of the installed services runs as, so that `verify` sees files as that service does.
+enum ServiceUser: String {
+    /// The user of the daemon, which reads the configuration.
+    case daemon = "statusd"
+    /// The user of the executor, which runs plugins.
+    case executor = "statusd-executor"
+
+    /// Runs `body` with the rights of this user.
+    ///
+    /// Only root can do that, and only if the user exists; otherwise `body` runs with the rights of the caller.
+    func perform<Result>(_ body: () -> Result) -> Result {
+        guard let account else { return body() }
+        var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+        getgroups(Int32(groups.count), &groups)
+        defer {
+            seteuid(0)
+            setegid(0)
+            setgroups(groups.count, groups)
+        }
+        initgroups(rawValue, account.pw_gid)
+        setegid(account.pw_gid)
+        seteuid(account.pw_uid)
+        return body()
+    }
+
+    /// Why `path` cannot be used by this user; nil if it can.
+    ///
+    /// - Parameters:
+    ///   - mode: `R_OK` or `X_OK`.
+    ///   - verb: what is to be done with the file, as a participle.
+    func refusal(of path: String, _ mode: Int32, _ verb: String) -> String? {
+        let failure = perform { faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : errno }
+        guard let failure else { return nil }
+        let user = account == nil ? "" : " by the user \(rawValue)"
+        return "cannot be \(verb)\(user): \(String(cString: strerror(failure)))"
+    }
+
+    private var account: passwd? { geteuid() == 0 ? getpwnam(rawValue)?.pointee : nil }
+}
