@@ -22,7 +22,7 @@ struct Executor {
     /// Runs in this process until SIGTERM.
     static func run() -> Never {
         Descendants.adoptOrphans()
-        let listeners = ListeningSockets.take(named: socketName)
+        let listeners = ListeningSockets.inherited.take(named: socketName)
         guard !listeners.isEmpty, let signals = Signals.take() else {
             fail("“statusd executor” is started by the service manager; run “systemctl start statusd-executor.socket”")
             exit(64)

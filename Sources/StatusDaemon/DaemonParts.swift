@@ -36,7 +36,7 @@ final class DaemonParts {
         _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
     ) throws {
         self.logger = logger
-        let inherited = ListeningSockets.take(named: "varlink")
+        let inherited = ListeningSockets.inherited.take(named: "varlink")
         let live = MonitorAddress.live(directories.controlSocket)
         let ownSockets = inherited.isEmpty ? [directories.controlSocket, live] : [live]
         // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so

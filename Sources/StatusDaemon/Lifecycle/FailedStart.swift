@@ -16,7 +16,7 @@ enum FailedStart {
     private static let stay: Int32 = 200
 
     static func answerClients(_ reason: String) {
-        let listeners = ListeningSockets.take(named: "varlink")
+        let listeners = ListeningSockets.inherited.take(named: "varlink")
         let message = VarlinkError.startFailed(reason).reply
         // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
         var clients = answer(listeners, message)
