@@ -22,6 +22,7 @@ class Bystander:
     def __init__(self, daemon):
         self.daemon = daemon
         self.before = (daemon.resident(), daemon.descriptors())
+        self.processors = processor_time()
         self.process = subprocess.Popen([sys.executable, __file__, daemon.socket], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "asking\n", "the bystander got no answer"
@@ -34,11 +35,16 @@ class Bystander:
         assert times and not figures["frozen"], f"the daemon did not answer for {FROZEN} s during: {attack}"
         memory, descriptors = self.daemon.resident(), self.daemon.descriptors()
         p50, p99, worst = (1000 * times[min(len(times) - 1, int(share * len(times)))] for share in (0.5, 0.99, 1))
-        late = " LATE" if p99 > 10 or worst > 100 else ""
+        late = f" LATE{self.stolen()}" if p99 > 10 or worst > 100 else ""
         print(f"     {attack}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, worst {worst:.1f} ms of {len(times)} round trips;"
               f" {self.before[0] / 1024:.1f} -> {memory / 1024:.1f} MB,"
               f" {self.before[1]} -> {descriptors} descriptors{late}", flush=True)
         return figures
+
+    def stolen(self):
+        """What a virtual machine's host kept for itself meanwhile, which makes everything late."""
+        stolen, all_of_it = (after - before for before, after in zip(self.processors, processor_time()))
+        return f" ({100 * stolen / max(1, all_of_it):.0f} % of the processors' time was stolen)" if stolen else ""
 
     def __enter__(self):
         return self
@@ -49,6 +55,13 @@ class Bystander:
             self.process.wait()
         for each in (self.process.stdin, self.process.stdout):
             each.close()
+
+
+def processor_time():
+    """The time that the host of a virtual machine stole, and all time (proc_stat(5))."""
+    with open("/proc/stat") as file:
+        figures = [int(figure) for figure in file.readline().split()[1:9]]
+    return figures[7], sum(figures)
 
 
 def ask(connection):
