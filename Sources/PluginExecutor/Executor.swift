@@ -15,6 +15,7 @@ struct Executor {
 
     private let listeners: [OwnedDescriptor]
     private let signals: OwnedDescriptor
+    private let limits = ResourceLimits.current
     private var workers: Set<pid_t> = []
     /// Since when there have been processes that killed workers left.
     private var orphansSince: ContinuousClock.Instant?
@@ -46,6 +47,7 @@ struct Executor {
             sd_notify(0, "WATCHDOG=1")
             if Signals.takeEnd(from: signals) { return }
             removeDead()
+            checkLimits()
             for listener in listeners { startWorkers(for: listener) }
         }
     }
@@ -61,7 +63,6 @@ struct Executor {
             let descriptor = accept4(listener.rawValue, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
             if descriptor < 0 {
                 if [EAGAIN, EINTR, ECONNABORTED].contains(errno) { return }
-                // A plugin may have lowered this process's limits; the next one has its own.
                 Self.fail("cannot accept connections: \(String(cString: strerror(errno)))")
                 exit(1)
             }
@@ -90,6 +91,13 @@ struct Executor {
         }
         Descendants.kill(except: workers)
         checkOrphans()
+    }
+
+    /// Ends this process if a plugin has lowered its limits, which workers would inherit; the next one has its own.
+    private func checkLimits() {
+        if limits == .current { return }
+        Self.fail("a plugin has lowered the limits of this process; starting again")
+        exit(1)
     }
 
     /// Ends this process if what killed workers left makes others faster than it can be killed: then the service manager kills all of the

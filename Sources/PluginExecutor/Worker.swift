@@ -15,6 +15,7 @@ struct Worker {
 
     private let connection = STDIN_FILENO
     private let signals: OwnedDescriptor
+    private let limits = ResourceLimits.current
     private let environment = PluginEnvironment.inherited(from: ProcessEnvironment.current)
 
     /// Runs in this process until the end.
@@ -33,7 +34,8 @@ struct Worker {
 
     private func serve() {
         guard send(PluginMessage.greeting) else { return }
-        while let call = nextCall(), let outcome = run(call), send(PluginMessage.encode(outcome)),
+        // Without an answer, the daemon takes another worker.
+        while let call = nextCall(), limits == .current, let outcome = run(call), send(PluginMessage.encode(outcome)),
             !outcome.leavesProcesses
         {}
     }

@@ -102,12 +102,16 @@ import Testing
     @Test("past its time the whole process group is ended, however it resists")
     func timeLimit() async throws {
         let marker = "86400.\(getpid())1"
-        // So that there is a worker, which may take longer to begin than the plugin has.
-        _ = try await run("true")
         let result = try await run(
             "trap '' TERM; (trap '' TERM; sleep \(marker)) & sleep \(marker)", timeout: .milliseconds(100))
         #expect(result == CheckResult(.critical, "timed out after 100ms"))
         await ended(marker)
+    }
+
+    @Test("the time that a worker takes to start is not the plugin's")
+    func timeOfWorker() async throws {
+        let result = try await run("exec sleep 86400", timeout: .milliseconds(1))
+        #expect(result == CheckResult(.critical, "timed out after 1ms"))
     }
 
     @Test("what a plugin leaves running in its group ends with it, and holds nothing up")
@@ -128,7 +132,6 @@ import Testing
     func predecessor() async throws {
         let marker = "86400.\(getpid())5"
         let stubborn = "trap '' TERM; sleep \(marker); sleep \(marker)"
-        _ = try await run("true")
         #expect(try await run(stubborn, timeout: .milliseconds(100)).text == "timed out after 100ms")
         #expect(try await run("echo done").text == "done")
         #expect(!isRunning(marker))
@@ -140,6 +143,12 @@ import Testing
             try await run("kill -9 $PPID; sleep 30")
         }
         #expect(try await run("echo well").text == "well")
+    }
+
+    @Test("a worker whose limits a plugin has lowered is replaced before it fails another plugin")
+    func loweredLimits() async throws {
+        #expect(try await run("prlimit --pid $PPID --nofile=3:3 && echo lowered").text == "lowered")
+        #expect(try await run("ulimit -n").text != "3")
     }
 
     @Test("cancelling ends the process")

@@ -24,8 +24,11 @@ public final class PluginPool {
     private static let interval = Duration.seconds(10)
     /// More workers than these may not be on their way out at a time.
     private static let maximumEnding = OwnedDescriptor.limit / 16
-    /// How often a plugin is begun whose worker ends meanwhile, because its service is restarted; or because the plugin killed it.
+    /// How often a plugin is begun if its worker cannot start it or ends meanwhile: because the executor is restarted, or because of a
+    /// plugin.
     private static let maximumRuns = 2
+    /// How long a worker may take to start, which is not the plugin's fault; more if the plugin has more.
+    private static let startLimit = Duration.seconds(5)
     /// How many workers are begun for one run, of which each ends before it is ready.
     private static let maximumStarts = 3
 
@@ -47,33 +50,43 @@ public final class PluginPool {
     /// - Throws: ``CheckFailure`` if it cannot be run, ``StuckPlugin`` if the one before it does not end, `CancellationError`.
     func run(_ command: [String], of server: ServerName, within timeout: Duration) async throws -> PluginOutcome? {
         try await waitForPredecessor(of: server)
-        let deadline = ContinuousClock.now + timeout
+        var (idle, rest) = (takeIdleWorker(), timeout)
+        var notStarted: PluginOutcome?
         for _ in 0..<Self.maximumRuns {
-            let worker = try await takeWorker(until: deadline)
-            let answer: PluginOutcome?? = await TimedWait.run(within: deadline - .now) { end in
+            // The second run gets a new worker: another plugin may have spoiled all that are idle.
+            let worker = if let idle { idle } else { try await startWorker(within: max(timeout, Self.startLimit)) }
+            idle = nil
+            let began = ContinuousClock.now
+            let answer: PluginOutcome?? = await TimedWait.run(within: rest) { end in
                 worker.run(PluginCall(command: command), then: end)
             }
+            rest -= began.duration(to: .now)
             guard let answer else {
                 end(worker, of: server)
                 try Task.checkCancellation()
                 return nil
             }
-            if let outcome = answer {
-                if outcome.mayRunAnother { keep(worker) } else { end(worker, of: server) }
-                return outcome
-            }
+            notStarted = answer
+            guard let outcome = answer, outcome.isStarted else { continue }
+            if outcome.leavesProcesses { end(worker, of: server) } else { keep(worker) }
+            return outcome
         }
+        if let notStarted { return notStarted }
         throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
     }
 
     // MARK: Workers
 
-    /// Takes a worker that waits, or a new one.
-    private func takeWorker(until deadline: ContinuousClock.Instant) async throws -> PluginWorker {
+    private func takeIdleWorker() -> PluginWorker? {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
             if worker.isIdle { return worker }
         }
+        return nil
+    }
+
+    private func startWorker(within limit: Duration) async throws -> PluginWorker {
+        let deadline = ContinuousClock.now + limit
         for _ in 0..<Self.maximumStarts {
             let worker = try await newWorker(within: deadline - .now)
             switch await TimedWait.run(within: deadline - .now, { worker.whenStarted($0) }) {
@@ -167,11 +180,7 @@ public final class PluginPool {
 }
 
 extension PluginOutcome {
-    /// Whether the worker may: one that could start nothing may lack something that a new one has.
-    fileprivate var mayRunAnother: Bool {
-        if case .notStarted = ending { return false }
-        return !leavesProcesses
-    }
+    fileprivate var isStarted: Bool { if case .notStarted = ending { false } else { true } }
 }
 
 /// A plugin's processes do not end, so that no other is run for its server.

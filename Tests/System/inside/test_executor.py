@@ -129,9 +129,10 @@ def many_restarts():
 
 @test("a plugin that kills the executor, stops it, or takes its descriptors away disables no other check for long", limit=120)
 def hostile_to_the_executor():
-    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
+    configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
     for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "prlimit --pid $executor --nproc=1:1; pkill -9 -f 'statusd worker'",
+                   "prlimit --pid $executor --fsize=0:0; pkill -9 -f 'statusd worker'",
                    "for w in $(pgrep -f 'statusd worker'); do prlimit --pid $w --nproc=1:1; done", "pkill -STOP -f 'statusd worker'",
                    "kill -STOP $PPID; sleep 60"):
         evil.write_text(f"#!/bin/sh\nexecutor=$(cat /etc/statusd-test-executor)\n{attack}\necho did it\n")
@@ -141,16 +142,30 @@ def hostile_to_the_executor():
             pathlib.Path("/etc/statusd-test-executor").write_text(str(executor()))
             run("/usr/bin/statusctl", "refresh", "evil")
             # The watchdog needs its ten seconds for one that was stopped.
-            eventually(lambda: "probe: well [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)
+            eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)
             eventually(lambda: run("pgrep", "-f", "sleep 60").status == 1, f"no plugin left of “{attack}”", patience=25)
 
 
 @test("a plugin that forks without end is ended, with all of its processes", limit=60)
 def hydra():
-    with service(configuration=plugin("h() { while :; do setsid sh -c 'while :; do sleep 0.01 & done' & sleep 0.01; done; }\n"
-                                      "ulimit -u 150\n(h) 2>/dev/null &\nsleep 0.5\necho done\n")):
+    script = pathlib.Path("/etc/statusd-hydra")
+    script.write_text("""
+import os, resource, sys, time
+resource.setrlimit(resource.RLIMIT_NPROC, (400, 400))
+if os.fork():
+    time.sleep(0.5)
+    print("done")
+    sys.exit()
+while True:
+    try:
+        os.fork()
+        os.setsid()
+    except OSError:
+        time.sleep(0.01)
+""")
+    with service(configuration=plugin(f"exec /usr/bin/python3 {script}\n")):
         found("done")
-        eventually(settled, "no process of the plugin", patience=20)
+        eventually(settled, "no process of the plugin", patience=8)
 
 
 @test("a plugin that leaves chains of processes without end and kills its worker is ended all the same", limit=60)
@@ -172,7 +187,7 @@ while True:
     except OSError:
         pass
 """)
-    configuration = plugin("echo well\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 20s }\n"
+    configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 20s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
     # The system's python, which every user can run.
     evil.write_text(f"#!/bin/sh\n/usr/bin/python3 {comet} && kill -9 $PPID\n")
@@ -180,4 +195,4 @@ while True:
     with service(configuration=configuration):
         contains(run("/usr/bin/statusctl", "refresh", "evil").err, "the worker that runs it has ended")
         eventually(settled, "no process of the plugin", patience=15)
-        eventually(lambda: "probe: well [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, "a check after that")
+        eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, "a check after that")
