@@ -209,6 +209,17 @@ def stays_stopped():
             equal(waiting.wait(), 0, "exit status of wait")
 
 
+@test("restarting the socket's unit restarts the daemon, which can be reached; stopping it stops the daemon")
+def socket_unit():
+    with service():
+        before = main_process()
+        systemctl("restart", "statusd.socket")
+        restarted(before)
+        statusctl("list")
+        systemctl("stop", "statusd.socket")
+        equal(show("ActiveState"), "inactive")
+
+
 @test("a daemon that was started by the watch itself, through the socket, stays stopped, too")
 def stays_stopped_for_its_starter():
     with service(start=("statusd.socket",), configuration=TWO):
