@@ -102,6 +102,14 @@ def no_socket():
         contains(statusctl("refresh", "probe"), "probe: well")
 
 
+@test("when the executor's socket unit is restarted, the next check runs, too")
+def socket_unit():
+    with service(configuration=plugin("echo well\n")):
+        found("well")
+        systemctl("restart", "statusd-executor.socket")
+        contains(statusctl("refresh", "probe"), "probe: well")
+
+
 def executor():
     """The process id of the executor, which runs."""
     return int(eventually(lambda: (pid := show("MainPID", "statusd-executor.service")) != "0" and pid, "an executor"))
