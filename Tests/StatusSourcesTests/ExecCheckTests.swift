@@ -45,7 +45,8 @@ import Testing
             ("echo 'DISK OK - free space | /=1MB;2;3'; echo more", "DISK OK - free space"), ("echo '  x  '", "x"),
             ("true", "no output"), ("echo '|a=1'", "no output"), (#"printf '\n\nlate\n'"#, "late"),
             ("echo why >&2", "why"), ("echo out; echo why >&2", "out"),
-            ("printf 'no newline'", "no newline"), (#"printf 'a\033[1mb\n'"#, #"a\u{1b}[1mb"#),
+            ("printf 'no newline'", "no newline"), (#"printf 'one\r\ntwo\r\n'"#, "one"),
+            (#"printf 'fine|\314\201time=1'"#, "fine"), (#"printf 'a\033[1mb\n'"#, #"a\u{1b}[1mb"#),
         ])
     func text(_ script: String, _ text: String) async throws {
         #expect(try await run(script).text == text)

@@ -23,8 +23,9 @@ extension PluginOutcome {
     /// The first line with something before `|`, behind which performance data stands; of standard error where standard output has none.
     private var text: String {
         for stream in [output, errors] {
-            for line in stream.split(separator: "\n") {
-                let visible = line.prefix { $0 != "|" }
+            // Not characters, of which some are an end of line, or a bar, and more.
+            for line in stream.unicodeScalars.split(separator: "\n") {
+                let visible = Substring(line.prefix { $0 != "|" })
                 if let text = StatusText(fitting: String(visible)) { return text.rawValue }
             }
         }

@@ -72,8 +72,9 @@ struct Certificate: Equatable {
 extension String {
     /// The text without spaces and ends of lines around it.
     fileprivate var trimmed: String {
-        guard let first = firstIndex(where: { !$0.isWhitespace }), let last = lastIndex(where: { !$0.isWhitespace })
+        func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace }
+        guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)
         else { return "" }
-        return String(self[first...last])
+        return String(unicodeScalars[first...last])
     }
 }
