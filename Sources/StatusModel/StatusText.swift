@@ -14,20 +14,22 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Throws: ``InvalidStatus`` where nothing is left of it, or it is too long.
     public init(_ text: consuming String) throws(InvalidStatus) {
-        let visible = Self.normalize(text)
-        if visible.isEmpty { throw .empty }
-        let length = visible.utf8.count
-        if length > Self.maximumLength { throw .tooLong(length) }
-        rawValue = visible
+        if !Self.isPlain(&text) { text = try Self.visible(text) }
+        if text.isEmpty { throw .empty }
+        if text.utf8.count > Self.maximumLength { throw .tooLong(text.utf8.count) }
+        rawValue = text
     }
 
     /// Takes as much of `text` as fits, for a source that cannot be told: what is too long is cut at a character and ends in `…`.
     ///
     /// Returns nil where nothing is left of it.
     public init?(fitting text: String) {
-        let visible = Self.normalize(text)
-        if visible.isEmpty { return nil }
-        rawValue = visible.utf8.count <= Self.maximumLength ? visible : Self.cut(visible)
+        let text = Self.trim(text)
+        if text.isEmpty { return nil }
+        let beginning = Self.beginning(of: text)
+        let visible = VisibleText.escape(beginning)
+        let isWhole = visible.utf8.count <= Self.maximumLength && beginning.endIndex == text.endIndex
+        rawValue = isWhole ? visible : Self.cut(visible)
     }
 
     /// The level's word, for what has no text of its own.
@@ -35,13 +37,32 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { rawValue }
 
-    private static func normalize(_ text: consuming String) -> String {
-        if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
+    /// Whether nothing has to be done to the text.
+    private static func isPlain(_ text: inout String) -> Bool {
+        text.withUTF8 { VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }
+    }
+
+    private static func visible(_ text: String) throws(InvalidStatus) -> String {
+        let text = trim(text)
+        // Escaping makes it no shorter, but may take long.
+        if text.utf8.count > maximumLength { throw .tooLong(text.utf8.count) }
+        return VisibleText.escape(text)
+    }
+
+    /// The text without white space around it.
+    private static func trim(_ text: String) -> Substring {
         let scalars = text.unicodeScalars
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })
         else { return "" }
-        return VisibleText.escape(text[start...end])
+        return text[start...end]
+    }
+
+    /// As much of the text as matters: what follows would be cut off, however little of it is escaped.
+    private static func beginning(of text: Substring) -> Substring {
+        guard let limit = text.utf8.index(text.startIndex, offsetBy: maximumLength + 4, limitedBy: text.endIndex)
+        else { return text }
+        return Substring(text.unicodeScalars[..<limit])
     }
 
     private static func cut(_ text: String) -> String {

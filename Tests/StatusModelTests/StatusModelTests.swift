@@ -41,6 +41,7 @@ import Testing
         #expect(throws: Never.self) { try StatusText(String(repeating: "x", count: 1024)) }
         #expect(throws: InvalidStatus.tooLong(1025)) { try StatusText(String(repeating: "x", count: 1025)) }
         #expect(throws: InvalidStatus.tooLong(1026)) { try StatusText("x" + String(repeating: "\n", count: 512) + "x") }
+        #expect(throws: InvalidStatus.tooLong(1025)) { try StatusText(String(repeating: "\u{1}", count: 1025)) }
         #expect(throws: InvalidStatus.tooLong(2000)) { try StatusText(String(repeating: "ä", count: 1000)) }
     }
 
@@ -49,6 +50,11 @@ import Testing
         let text = StatusText(fitting: "x" + String(repeating: "👨‍👩‍👧‍👦", count: 100))?.rawValue ?? ""
         #expect(text.utf8.count <= 1024)
         #expect(text.hasSuffix("👨‍👩‍👧‍👦…"))
+        let escaped = StatusText(fitting: String(repeating: "\u{80}", count: 1000))?.rawValue ?? ""
+        #expect(escaped.hasPrefix(String(repeating: #"\u{80}"#, count: 170)) && escaped.hasSuffix("…"))
+        let long = String(repeating: "ä", count: 511)
+        #expect(StatusText(fitting: long + "€€")?.rawValue == long.dropLast() + "…")
+        #expect(StatusText(fitting: long + String(repeating: " ", count: 100))?.rawValue == long)
         #expect(StatusText(fitting: "short")?.rawValue == "short")
         #expect(StatusText(fitting: " \n") == nil)
     }

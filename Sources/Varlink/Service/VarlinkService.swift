@@ -188,7 +188,8 @@ public final class VarlinkService {
 
     /// The error for a method that nobody described.
     private func notFound(_ method: String) -> VarlinkError {
-        guard let dot = method.lastIndex(of: ".") else { return .interfaceNotFound(method) }
+        // By bytes: to look for a character backwards takes the square of the length, if a client sends nothing but flags.
+        guard let dot = method.utf8.lastIndex(of: UInt8(ascii: ".")) else { return .interfaceNotFound(method) }
         let interface = String(method[..<dot])
         return interfaceNames.contains(interface)
             ? .methodNotFound(method) : .interfaceNotFound(interface)

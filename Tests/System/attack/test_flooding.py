@@ -110,6 +110,20 @@ def read_answers():
     flood("clients that read everything again and again", attack, duration=0)
 
 
+@test("calls with long names, of which a character is hard to tell from the next, do not keep others waiting", limit=120)
+def flags():
+    def attack(daemon):
+        # Two of these are a flag, so that it depends on all of them where a character begins.
+        name = "\U0001F1E6".encode() * 16000
+        connections = [control_socket(daemon.socket) for _ in range(64)]
+        for _ in until_the_end():
+            for connection in connections:
+                send_what_fits(connection, b'{"method":"' + name + b'"}\0')
+                drain(connection)
+
+    flood("calls with long names", attack, duration=0, servers=40)
+
+
 @test("clients that pipeline calls with long answers, and read them, do not keep others waiting", limit=120)
 def pipelined_lists():
     def attack(daemon):
