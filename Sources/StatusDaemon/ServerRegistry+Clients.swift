@@ -35,14 +35,21 @@ extension ServerRegistry {
             throw RefusedPost.tooManyServers(configuration.limits.servers)
         }
         guests.insert(name)
-        // Whoever posts may also speak sd_notify; where there is no room for its socket, posting still works.
+        openNotifySocket(ofGuest: name)
+        monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
+        selectFirst()
+    }
+
+    /// Opens the notify socket of a server that was added by a post, whose program may also speak sd_notify.
+    ///
+    /// If there is no room for it, posting still works.
+    func openNotifySocket(ofGuest name: ServerName) {
+        sources.removeValue(forKey: name)?.close()
         do throws(SourceProblem) {
             sources[name] = try factory.openNotifySocket(of: name)
         } catch {
             logger.warning("no notify socket for \(name): \(error)", metadata: ["server": "\(name)"])
         }
-        monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
-        selectFirst()
     }
 
     /// Removes a server that nobody configured.

@@ -46,7 +46,7 @@ final class ServerRegistry {
 
     /// Follows a new configuration.
     ///
-    /// Servers whose configuration is the same are not touched.
+    /// Servers whose configuration is the same are not touched, unless somebody else may send to their notify sockets, or these are gone.
     func apply(_ read: ReadConfiguration) -> ReloadReply {
         let loaded = read.loaded
         var new = loaded.configuration
@@ -71,7 +71,7 @@ final class ServerRegistry {
         }
         for (name, server) in new.servers.sorted(by: { $0.key < $1.key }) {
             if let before = old[name] {
-                guard !before.isSame(as: server) || startFailures[name] != nil else { continue }
+                guard !before.isSame(as: server) || startFailures[name] != nil || needsNewSocket(name) else { continue }
                 let failure = startFailures[name]
                 change(name, from: before.source, to: server)
                 // What could not be started and still cannot is no change.
@@ -84,9 +84,15 @@ final class ServerRegistry {
                 reply.added.append(name.rawValue)
             }
         }
+        for name in guests where needsNewSocket(name) { openNotifySocket(ofGuest: name) }
         departed = departed.filter { $0.value.source != nil }
         selectFirst()
         return reply
+    }
+
+    private func needsNewSocket(_ name: ServerName) -> Bool {
+        guard let source = sources[name] as? NotifySource else { return false }
+        return !source.isReachable || factory.hasOtherSenders(configuration.servers[name]?.source ?? .push)
     }
 
     /// A drop-in that cannot be read any more disables its servers and nothing else: they stay, failed.

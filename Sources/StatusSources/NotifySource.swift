@@ -39,14 +39,17 @@ public final class NotifySource {
         Self.count += 1
     }
 
-    /// Closes the socket and removes its path.
+    /// Removes the socket's path, and closes it when all that was sent to it has been handled.
     public func close() {
-        guard socket != nil else { return }
+        guard let socket else { return }
+        self.socket = nil
         Self.count -= 1
-        socket?.cancel()
-        socket = nil
         unlink(path)
+        socket.cancel()
     }
+
+    /// Whether the socket's path is still there.
+    public var isReachable: Bool { access(path, F_OK) == 0 }
 
     private var path: String { "\(directory)/\(server)" }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Foundation
 import Logging
 import StatusConfiguration
@@ -18,6 +19,8 @@ final class DaemonFixture {
     let registry: ServerRegistry
     let factory: SourceFactory
     let directories: DaemonDirectories
+    /// The numbers of the users that there are.
+    var users: [String: UInt32] = ["alice": 1000]
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     init() throws {
@@ -40,9 +43,9 @@ final class DaemonFixture {
         let file = directories.runtime + "/statusd.yaml"
         try text.write(toFile: file, atomically: true, encoding: .utf8)
         let loaded = try ConfigurationLoader(location: .file(file)).load()
+        let users = users
         let accounts = Accounts(
-            of: loaded.configuration, before: Accounts(),
-            user: { name throws(SystemdError) in name == "alice" ? 1000 : nil },
+            of: loaded.configuration, before: Accounts(), user: { name throws(SystemdError) in users[name] },
             group: { _ throws(SystemdError) in nil })
         let reply = registry.apply(ReadConfiguration(loaded: loaded, accounts: accounts))
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }
@@ -53,6 +56,18 @@ final class DaemonFixture {
     func post(_ text: String, to server: String) throws {
         guard let name = ServerName(server) else { return }
         _ = try registry.post(try StatusText(text), level: .ok, to: name)
+    }
+
+    /// Who may send to a server's notify socket, as its access control list has it.
+    func senders(to server: String) -> Set<UInt32> {
+        var list = [UInt8](repeating: 0, count: 4096)
+        let count = getxattr("\(directories.notify)/\(server)", "system.posix_acl_access", &list, list.count)
+        var senders: Set<UInt32> = []
+        // A header of four bytes, and eight for each entry: its kind, the rights, and the number.
+        for start in stride(from: 4, to: count, by: 8) where list[start] == 2 {
+            senders.insert(list.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self) })
+        }
+        return senders
     }
 
     /// Whether a server's notify socket is there.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import StatusModel
 import StatusMonitor
 import Systemd
@@ -50,6 +51,34 @@ import Testing
         #expect(try fixture.apply(text) == [])
         #expect(try fixture.apply("servers: { a: { notify: { users: [alice] } } }") == ["~a"])
         #expect(fixture.hasNotifySocket("a"))
+    }
+
+    @Test("a reload looks up users again: who has another number, or is gone, may send no more")
+    func accounts() throws {
+        let text = "servers: { a: { notify: { users: [alice] } } }"
+        try fixture.apply(text)
+        try fixture.post("before", to: "a")
+        #expect(fixture.senders(to: "a").contains(1000))
+        fixture.users["alice"] = 2000
+        #expect(try fixture.apply(text) == [])
+        #expect(fixture.senders(to: "a").contains(2000))
+        #expect(!fixture.senders(to: "a").contains(1000))
+        #expect(fixture.state("a")?.headline == "before")
+        fixture.users = [:]
+        #expect(try fixture.apply(text) == ["~a"])
+        #expect(!fixture.hasNotifySocket("a"))
+        #expect(fixture.state("a")?.message == "there is no user “alice”")
+    }
+
+    @Test("a reload opens notify sockets again whose paths somebody has removed")
+    func removedPath() throws {
+        let text = "accept: any\nservers: { a: { notify: true } }"
+        try fixture.apply(text)
+        try fixture.post("here", to: "guest")
+        for server in ["a", "guest"] { unlink("\(fixture.directories.notify)/\(server)") }
+        #expect(try fixture.apply(text) == [])
+        #expect(fixture.hasNotifySocket("a"))
+        #expect(fixture.hasNotifySocket("guest"))
     }
 
     @Test(

@@ -47,6 +47,16 @@ import Testing
         #expect(await iterator.next() == "0 0")
     }
 
+    @Test("hand on what was sent before they are cancelled")
+    func cancelled() async throws {
+        defer { unlink(path) }
+        let (socket, stream) = try received()
+        for number in 1...8 { try send([UInt8(number)]) }
+        socket.cancel()
+        var iterator = stream.makeAsyncIterator()
+        for number in 1...8 { #expect(await iterator.next() == "1 \(number)") }
+    }
+
     @Test("cut what is longer than 64 KiB, and say so")
     func truncates() async throws {
         defer { unlink(path) }

@@ -23,6 +23,8 @@ final class SourceFactory {
     private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
     private var accounts = Accounts()
+    /// Those of the configuration before.
+    private var formerAccounts = Accounts()
 
     init(
         monitor: StatusMonitor, runner: SourceRunner, directories: DaemonDirectories, logger: Logger
@@ -37,7 +39,7 @@ final class SourceFactory {
 
     /// Takes over what a new configuration says of all sources.
     func prepare(_ limits: LimitsConfiguration, _ accounts: Accounts) {
-        self.accounts = accounts
+        (formerAccounts, self.accounts) = (self.accounts, accounts)
         budget.limits = CheckBudget.Limits(limits).fitting(descriptors: OwnedDescriptor.limit)
     }
 
@@ -95,6 +97,13 @@ final class SourceFactory {
         } catch {
             throw SourceProblem(error.message)
         }
+    }
+
+    /// Whether others may send to the notify socket of such a source than before this configuration.
+    func hasOtherSenders(_ source: SourceConfiguration) -> Bool {
+        let users = if case .notify(let users) = source { users } else { [String]() }
+        return accounts.access != formerAccounts.access
+            || users.contains { accounts.user($0) != formerAccounts.user($0) }
     }
 
     /// The client of all http servers, which there is from the first of them on: it is a good part of the daemon's memory.

@@ -20,6 +20,8 @@ public struct Datagram: ~Copyable {
 public final class DatagramSocket {
     /// So that one busy sender does not starve the others.
     private static let batchesPerWake = 4
+    /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen), unless it is sent more meanwhile.
+    private static let batchesAtEnd = 64
 
     private let descriptor: OwnedDescriptor
     private var source: IOSource?
@@ -32,23 +34,24 @@ public final class DatagramSocket {
         self.descriptor = descriptor
         self.handler = handler
         source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { [unowned self] _ in
-            receive()
+            receive(batches: Self.batchesPerWake)
         }
     }
 
     isolated deinit { source?.cancel() }
 
-    /// Stops reading and lets the handler go.
+    /// Reads what was sent before, then stops and lets the handler go.
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
+        receive(batches: Self.batchesAtEnd)
         source?.cancel()
         source = nil
         handler = nil
     }
 
-    private func receive() {
-        for _ in 0..<Self.batchesPerWake {
+    private func receive(batches: Int) {
+        for _ in 0..<batches {
             let count = DatagramBatch.shared.receive(from: descriptor.rawValue)
             for index in 0..<count { DatagramBatch.shared.withDatagram(index) { handler?($0) } }
             if count < DatagramBatch.capacity { return }
