@@ -74,6 +74,14 @@ static inline CURLcode statusd_curl_set_writer(
     return code ? code : curl->easy_setopt(easy, CURLOPT_WRITEDATA, context);
 }
 
+static inline CURLcode statusd_curl_set_header_reader(
+    const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, curl_write_callback _Nonnull reader,
+    void *_Nullable context
+) {
+    CURLcode code = curl->easy_setopt(easy, CURLOPT_HEADERFUNCTION, reader);
+    return code ? code : curl->easy_setopt(easy, CURLOPT_HEADERDATA, context);
+}
+
 static inline CURLcode statusd_curl_set_opener(
     const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, curl_opensocket_callback _Nonnull opener,
     void *_Nullable context

@@ -65,11 +65,12 @@ final class CurlHandle {
         check(statusd_curl_set_pointer(curl.functions, easy, option, list))
     }
 
-    /// Sets who opens the sockets and who takes the body; neither is kept alive.
+    /// Sets who opens the sockets and who takes header and body; the transfer is not kept alive.
     func setCallbacks(for transfer: HTTPTransfer) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         check(statusd_curl_set_opener(curl.functions, easy, openCallback, context))
         check(statusd_curl_set_writer(curl.functions, easy, writeCallback, context))
+        check(statusd_curl_set_header_reader(curl.functions, easy, headerCallback, context))
     }
 
     private func check(_ code: CURLcode) { if code != CURLE_OK { isComplete = false } }

@@ -16,6 +16,15 @@ func writeCallback(
     return EventLoop.assumeIsolated { transfer.receive(chunk) }
 }
 
+/// Takes a line of the header, or of the trailer behind a body; anything but its length ends the transfer.
+func headerCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+    guard let context else { return 0 }
+    let transfer = Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
+    return EventLoop.assumeIsolated { transfer.receiveHeader(of: size * count) }
+}
+
 /// Opens a socket, which libcurl itself would leave open in the programs that this process starts.
 func openCallback(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?

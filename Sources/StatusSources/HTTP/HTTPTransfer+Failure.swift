@@ -17,6 +17,9 @@ extension HTTPTransfer {
     /// A phrase for why there is no answer.
     func reason(_ code: CURLcode) -> String {
         switch code {
+        case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
+        // What libcurl says of a line of the header that is longer than it takes.
+        case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: "no answer within \(TimeSpan.text(request.timeout))"
         case CURLE_COULDNT_RESOLVE_HOST: "host not found: \(lastHost)"
         case CURLE_COULDNT_CONNECT: connectionReason
@@ -33,6 +36,8 @@ extension HTTPTransfer {
         default: handle.text(of: code).asPhrase
         }
     }
+
+    private static let largeHeader = "the answer's header is too large"
 
     /// Whether there were no descriptors, or no memory, for a socket.
     var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
@@ -64,7 +69,7 @@ extension HTTPTransfer {
     private func transferReason(_ code: CURLcode) -> String {
         let text = handle.text(of: code)
         // Its words have numbers that are others each time.
-        if text.hasPrefix("Too large response headers") { return "the answer's header is too large" }
+        if text.hasPrefix("Too large response headers") { return Self.largeHeader }
         return lastPart(of: code).asPhrase
     }
 

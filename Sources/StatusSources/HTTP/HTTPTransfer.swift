@@ -17,6 +17,12 @@ final class HTTPTransfer {
     var socketError: Int32 = 0
     private var body: [UInt8] = []
     private var isBodyCut = false
+    private var headerBytes = 0
+    /// Whether the answer's header, its trailer included, is larger than it may be.
+    var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
+
+    /// The largest header, in bytes, of all answers of a transfer and of trailers; libcurl itself has a limit only for those before a body.
+    private static let headerLimit = 512 * 1024
 
     /// A transfer for a request.
     init(_ request: HTTPRequest, userAgent: String, _ curl: CurlLibrary) throws(HTTPFailure) {
@@ -61,6 +67,9 @@ final class HTTPTransfer {
         let isSecure = request.url.lowercased().hasPrefix("https:")
         handle.set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
         handle.set(CURLOPT_PROXY, "")
+        // libcurl 7.88 reads HTTP/2 for as long as there is something to read, without a look at its time limit.
+        handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        limitKeyExchange()
         // 0 would be no limit at all.
         handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
         handle.set(CURLOPT_FRESH_CONNECT, 1)
@@ -68,6 +77,13 @@ final class HTTPTransfer {
         handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
         // A server that resumes a session does not show its certificate, which may have expired since.
         handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+    }
+
+    /// The server chooses the group of a key exchange by Diffie and Hellman: one of 10,000 bits takes a second of the loop's time.
+    private func limitKeyExchange() {
+        guard handle.curl.usesOpenSSL else { return }
+        handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
+        handle.set(CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
     }
 
     private func setTrust() {
@@ -101,6 +117,12 @@ final class HTTPTransfer {
         body.append(contentsOf: chunk.prefix(room))
         isBodyCut = chunk.count > room
         return isBodyCut ? 0 : chunk.count
+    }
+
+    /// Takes a line of the header; returns its length, or less if that is too much, which ends the transfer.
+    func receiveHeader(of count: Int) -> Int {
+        headerBytes += count
+        return isHeaderTooLarge ? 0 : count
     }
 
     /// The answer, where the transfer ended with one.

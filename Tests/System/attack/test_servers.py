@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariant 16 for what is checked: servers and plugins that mean ill, and many checks."""
 
+import contextlib
+import ssl
 import time
 
 from harness.bystander import Bystander
 from harness.daemon import Daemon
-from harness.expect import eventually
+from harness.expect import equal, eventually
 from harness.runner import test
-from harness.servers import listener
+from harness.servers import Certificates, listener
 
 from .test_freezing import DURATION, stop_and_time
 
@@ -31,6 +33,60 @@ def almost_contained():
                 bystander.finish("a body in which the wanted text almost is")
             eventually(lambda: "is not in" in daemon.text("web"))
             stop_and_time(daemon)
+
+
+def flood(answer):
+    """A listener's handler that reads a request, then sends `answer`, and its last part without end."""
+    def send(connection):
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(answer[0])
+            while True:
+                connection.sendall(answer[1])
+
+    return send
+
+
+@test("an answer whose trailer has no end is refused, and costs no memory", limit=60)
+def endless_trailer():
+    start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
+    with listener(flood((start, b"a: b\r\n" * 10_000))) as port:
+        with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', timeout: 5s, interval: 100ms }} }}\n") as daemon:
+            with Bystander(daemon) as bystander:
+                eventually(lambda: daemon.text("web") == "the answer's header is too large", "a refused answer")
+                time.sleep(DURATION)
+                grown = (daemon.resident() - bystander.before[0]) / 1024
+                bystander.finish("an answer whose trailer has no end")
+            assert grown < 64, f"the daemon grew by {grown:.0f} MB"
+            stop_and_time(daemon)
+
+
+@test("an https server that offers HTTP/2 and sends frames without end holds up nobody", limit=60)
+def endless_frames():
+    settings, unknown = b"\0\0\0\x04\0\0\0\0\0", b"\0\0\0\xfa\0\0\0\0\0"
+    with Certificates() as authority:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(authority.make("good"))
+        context.set_alpn_protocols(["h2"])
+
+        protocols = set()
+
+        def handle(connection):
+            with contextlib.suppress(OSError):
+                connection = context.wrap_socket(connection, server_side=True)
+                protocols.add(connection.selected_alpn_protocol())
+                flood((settings, unknown * 500_000))(connection)
+
+        with listener(handle) as port:
+            check = f"{{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }}, timeout: 2s, interval: 100ms }}"
+            with Daemon(f"servers: {{ web: {check} }}\n") as daemon:
+                with Bystander(daemon) as bystander:
+                    eventually(lambda: (daemon.describe("web").get("status") or {}).get("level") == "critical", "a critical server")
+                    time.sleep(DURATION)
+                    bystander.finish("an https server that sends frames without end")
+                stop_and_time(daemon)
+        # libcurl 7.88 would read them for as long as they come, past any time limit.
+        equal(protocols, {None}, "protocols agreed upon")
 
 
 @test("ten thousand checks that wait for a slot hold up nobody", limit=120)

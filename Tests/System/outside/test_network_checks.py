@@ -5,6 +5,8 @@ import contextlib
 import os
 import resource
 import socket
+import ssl
+import subprocess
 import sys
 import threading
 import time
@@ -139,6 +141,26 @@ def certificates():
             expect(daemon, "self", "critical", "certificate is self-signed")
             expect(daemon, "strange", "critical", "certificate is not trusted")
             expect(daemon, "missing", "critical", "cannot read certificates from /nonexistent.pem")
+
+
+@test("http: no key exchange is made whose size the server chooses, since it may take seconds")
+def key_exchange():
+    with Certificates() as authority:
+        parameters = authority.folder / "dh.pem"
+        subprocess.run(["openssl", "dhparam", "-dsaparam", "-out", parameters, "2048"], capture_output=True, check=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(authority.make("good"))
+        context.load_dh_params(str(parameters))
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers("DHE-RSA-AES128-GCM-SHA256:@SECLEVEL=0")
+
+        def shake_hands(connection):
+            with contextlib.suppress(OSError):
+                context.wrap_socket(connection, server_side=True)
+
+        with listener(shake_hands) as port:
+            with Daemon(once(f"web: {{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }} }}")) as daemon:
+                expect(daemon, "web", "critical", "no TLS connection")
 
 
 @test("http: nothing leads from https to http")
