@@ -22,29 +22,27 @@ enum TCPConnection {
     static func probe(_ addresses: [InternetAddress]) async throws -> Duration {
         try await withThrowingTaskGroup(of: Step.self) { group in
             defer { group.cancelAll() }
-            var rest = addresses[...]
-            var underway = 0
+            var attempts = ConnectionAttempts(addresses)
             var failure: SystemdError?
             func tryNext() {
-                guard let address = rest.popFirst() else { return }
-                underway += 1
+                guard let (address, needsTimer) = attempts.next() else { return }
                 group.addTask { try await attempt(address) }
-                guard !rest.isEmpty else { return }
+                guard needsTimer else { return }
                 group.addTask {
                     try await EventLoop.sleep(for: patience)
                     return .nextIsDue
                 }
             }
             tryNext()
-            while underway > 0, let step = try await group.next() {
+            while attempts.underway > 0, let step = try await group.next() {
                 switch step {
                 case .connected(let duration): return duration
                 case .failed(let error):
-                    underway -= 1
                     failure = failure ?? error
-                    tryNext()
-                case .nextIsDue: tryNext()
+                    attempts.oneFailed()
+                case .nextIsDue: attempts.timeIsUp()
                 }
+                tryNext()
             }
             throw failure ?? SystemdError(errno: EADDRNOTAVAIL, "cannot connect")
         }
