@@ -48,7 +48,8 @@ extension ServerRegistry {
         do throws(SourceProblem) {
             sources[name] = try factory.openNotifySocket(of: name)
         } catch {
-            logger.warning("no notify socket for \(name): \(error)", metadata: ["server": "\(name)"])
+            socketFailures.log(
+                "no notify socket for \(name): \(error)", about: "notify sockets", metadata: ["server": "\(name)"])
         }
     }
 

@@ -15,6 +15,8 @@ final class ServerRegistry {
     let monitor: StatusMonitor
     let factory: SourceFactory
     let logger: Logger
+    /// Clients can have notify sockets opened as often as they like.
+    let socketFailures: LogLimiter
     let push: PushSource
     private(set) var configuration = Configuration()
     /// Who may change things.
@@ -39,6 +41,7 @@ final class ServerRegistry {
         self.monitor = monitor
         self.factory = factory
         self.logger = logger
+        socketFailures = LogLimiter(logger, .warning)
         push = PushSource(monitor: monitor)
     }
 
@@ -139,7 +142,8 @@ final class ServerRegistry {
     func remove(_ name: ServerName) {
         let source = sources.removeValue(forKey: name)
         source?.close()
-        departed[name] = source.map { Departed(source: $0) }
+        // What only listens is gone when it is closed.
+        departed[name] = (source as? CheckSource).map { Departed(source: $0) }
         startFailures[name] = nil
         shownSources.removeValue(forKey: name)
         try? monitor.remove(name)

@@ -7,6 +7,9 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     /// The longest text, in bytes of UTF-8.
     public static let maximumLength = 1024
 
+    /// More bytes than these are not looked at: no white space around a text is that long.
+    private static let maximumRead = 8 * maximumLength
+
     /// The text itself.
     public let rawValue: String
 
@@ -24,9 +27,10 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     ///
     /// Returns nil where nothing is left of it.
     public init?(fitting text: String) {
-        let text = Self.trim(text)
+        let text = Self.trim(Self.beginning(of: text[...], Self.maximumRead))
         if text.isEmpty { return nil }
-        let beginning = Self.beginning(of: text)
+        // What follows would be cut off, however little of it is escaped.
+        let beginning = Self.beginning(of: text, Self.maximumLength + 4)
         let visible = VisibleText.escape(beginning)
         let isWhole = visible.utf8.count <= Self.maximumLength && beginning.endIndex == text.endIndex
         rawValue = isWhole ? visible : Self.cut(visible)
@@ -43,14 +47,15 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func visible(_ text: String) throws(InvalidStatus) -> String {
-        let text = trim(text)
+        if text.utf8.count > maximumRead { throw .tooLong(text.utf8.count) }
+        let text = trim(text[...])
         // Escaping makes it no shorter, but may take long.
         if text.utf8.count > maximumLength { throw .tooLong(text.utf8.count) }
         return VisibleText.escape(text)
     }
 
     /// The text without white space around it.
-    private static func trim(_ text: String) -> Substring {
+    private static func trim(_ text: Substring) -> Substring {
         let scalars = text.unicodeScalars
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })
@@ -58,10 +63,11 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         return text[start...end]
     }
 
-    /// As much of the text as matters: what follows would be cut off, however little of it is escaped.
-    private static func beginning(of text: Substring) -> Substring {
-        guard let limit = text.utf8.index(text.startIndex, offsetBy: maximumLength + 4, limitedBy: text.endIndex)
-        else { return text }
+    /// The text up to a character that begins after so many bytes.
+    private static func beginning(of text: Substring, _ count: Int) -> Substring {
+        guard let limit = text.utf8.index(text.startIndex, offsetBy: count, limitedBy: text.endIndex) else {
+            return text
+        }
         return Substring(text.unicodeScalars[..<limit])
     }
 

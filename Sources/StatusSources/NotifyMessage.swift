@@ -24,12 +24,18 @@ struct NotifyMessage: Equatable {
     /// What is longer is no promise, as systemd's own infinity is none; what is shorter would be stale before it is read.
     private static let watchdogTimes = Duration.milliseconds(100)...Duration.seconds(366 * 86_400)
 
-    /// Reads a datagram.
+    /// More lines than anything sends.
+    private static let maximumLines = 128
+    /// More of a value than becomes a status, in bytes: with white space around it, and before it is escaped.
+    private static let maximumValue = 4096
+
+    /// Reads a datagram; no more of it than makes sense, since somebody may send many that are long.
     ///
     /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
     init(_ bytes: UnsafeRawBufferPointer) {
         var start = 0
-        while let end = Self.endOfLine(in: bytes, from: start) {
+        for _ in 0..<Self.maximumLines {
+            guard let end = Self.endOfLine(in: bytes, from: start) else { return }
             take(Line(bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<end])))
             start = end + 1
         }
@@ -72,7 +78,8 @@ struct NotifyMessage: Equatable {
         /// Invalid UTF-8 is repaired, because the sender cannot be told.
         func value(of name: StaticString) -> String? {
             guard begins(with: name) else { return nil }
-            return String(decoding: bytes[name.utf8CodeUnitCount...], as: UTF8.self)
+            let value = bytes[name.utf8CodeUnitCount...].prefix(NotifyMessage.maximumValue)
+            return String(decoding: value, as: UTF8.self)
         }
 
         static func == (line: Line, text: StaticString) -> Bool {

@@ -32,6 +32,17 @@ import Testing
                 ])
     }
 
+    @Test("what is longer than it makes sense is not read to its end, whatever it is made of")
+    func long() {
+        for part in ["x", "ä", "\u{301}", "\u{1F1E6}", "\u{80}"] {
+            let text = reactions("STATUS=" + String(repeating: part, count: 20_000)).first ?? ""
+            #expect(text.utf8.count <= 1024 + " [ok]".utf8.count && text.hasSuffix("… [ok]"))
+        }
+        let lines = String(repeating: "\n", count: 127)
+        #expect(reactions(lines + "STATUS=last") == ["last [ok]"])
+        #expect(reactions(lines + "\nSTATUS=too late") == ["nothing"])
+    }
+
     @Test("failures are critical, and the error number says what it was where the program does not")
     func failures() {
         #expect(reactions("ERRNO=2") == ["No such file or directory [critical]"])

@@ -95,8 +95,9 @@ final class ControlInterface: VarlinkInterface {
     // MARK: Changing
 
     private func post(_ call: VarlinkCall) throws {
-        let parameters = try call.parameters(PostParameters.self)
+        // Before anything that takes its time.
         try checkAccess(of: call)
+        let parameters = try call.parameters(PostParameters.self)
         let text = try StatusText(parameters.text)
         let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server)
         call.reply { $0.member("revision", revision) }
@@ -106,8 +107,9 @@ final class ControlInterface: VarlinkInterface {
         let name = try call.parameters(ServerParameters.self).server
         try checkAccess(of: call)
         let server = try name.map { try known($0) }
+        let isChange = (try? monitor.selectedState().name) != server
         // What was said of the old server before this moment is written now; what there is no room for is never written.
-        for stream in streams.values { stream.pump() }
+        if isChange { for stream in streams.values { stream.pump() } }
         let change = try monitor.select(server)
         registry.didSelect()
         // Who hears no answer needs not wait until everybody else has been told.

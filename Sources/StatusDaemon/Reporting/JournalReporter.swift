@@ -50,6 +50,7 @@ final class JournalReporter {
     private var credit = burstOfAll
     /// The servers that have something left out, who has waited longest first.
     private var waiting: [ServerName] = []
+    private var waitingNames: Set<ServerName> = []
     /// How many selections may be written.
     private var selectionCredit = burst
     private var omissions = JournalOmissions()
@@ -177,7 +178,8 @@ final class JournalReporter {
             credit -= 1
             write(change: snapshot.state, account)
         } else {
-            if account.omitted == 0 { waiting.append(snapshot.state.name) }
+            // It may stand there from before it was removed, and added again.
+            if waitingNames.insert(snapshot.state.name).inserted { waiting.append(snapshot.state.name) }
             account.omitted += 1
             account.newest = snapshot.state.revision
         }
@@ -206,6 +208,7 @@ final class JournalReporter {
         for name in waiting {
             if written == most { break }
             looked += 1
+            waitingNames.remove(name)
             // It may have been removed, and even added again.
             guard let account = accounts[name], account.omitted > 0 else { continue }
             guard var server = try? monitor.state(of: name) else { continue }

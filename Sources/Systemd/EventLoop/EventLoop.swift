@@ -73,6 +73,9 @@ public actor EventLoop {
         executor.nextTurn.append { assumeIsolated(body) }
     }
 
+    /// The number of the loop's current turn.
+    @EventLoop public static var turn: UInt64 { executor.turnNumber }
+
     /// Says that the caller is on the loop's thread, as C callbacks of the loop are; stops the process where it is not.
     public nonisolated static func assumeIsolated<Result: Sendable>(
         _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line

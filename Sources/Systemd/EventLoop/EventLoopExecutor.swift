@@ -41,6 +41,9 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// What each of those that have something to do may take of this turn; on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
+    /// The number of this turn; on the thread only.
+    private(set) var turnNumber: UInt64 = 0
+
     /// How long a turn should last if there is much to do; a client may have to wait for several.
     private static let turn = Duration.milliseconds(1)
 
@@ -123,6 +126,7 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             }
             if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
             if mayWait { inbox.withLock { $0.isAsleep = false } }
+            turnNumber &+= 1
             share = Self.turn / max(1, pollSet.readyCount + nextTurn.count)
             pollSet.dispatch(wakeUp: wakeUp)
             runNextTurn()

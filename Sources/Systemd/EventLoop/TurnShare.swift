@@ -7,15 +7,20 @@ import Glibc
 ///
 /// A turn lasts a millisecond, if there is so much to do; the more have something to do, the smaller is the share of each.
 public struct TurnShare: Sendable {
+    private let begin: UInt64
     private let end: UInt64
 
     /// A share of this turn, from now on.
     @EventLoop public init() {
-        end = Self.now + EventLoop.executor.share.nanoseconds
+        begin = Self.now
+        end = begin + EventLoop.executor.share.nanoseconds
     }
 
     /// Whether it is time to leave the rest to the next turn (``EventLoop/atNextTurn(_:)``).
     public var isUsedUp: Bool { Self.now >= end }
+
+    /// How much of the turn has been taken, in nanoseconds.
+    public var nanosecondsTaken: UInt64 { Self.now - begin }
 
     private static var now: UInt64 {
         var time = timespec()

@@ -34,7 +34,7 @@ extension JSONReader {
         }
         var decoded = Array(run)
         while current != UInt8(ascii: "\"") {
-            try escape(into: &decoded)
+            repeat { try escape(into: &decoded) } while current == UInt8(ascii: "\\")
             run = try plainRun()
             decoded.append(contentsOf: run)
         }
@@ -69,7 +69,9 @@ extension JSONReader {
         case UInt8(ascii: "r"): decoded.append(0x0D)
         case UInt8(ascii: "t"): decoded.append(0x09)
         case UInt8(ascii: "u"):
-            decoded.append(contentsOf: UTF8.encode(try escapedScalar()) ?? UTF8.encodedReplacementCharacter)
+            let scalar = try escapedScalar()
+            if scalar.isASCII { return decoded.append(UInt8(truncatingIfNeeded: scalar.value)) }
+            decoded.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
         default: throw error(.syntax)
         }
     }

@@ -217,20 +217,23 @@ final class ServerConnection {
 
     // MARK: Handling
 
-    /// Handles whole messages as long as each is answered at once and the connection's share of the turn lasts.
-    private func handleMessages() {
+    /// Handles whole messages as long as each is answered at once, and the shares of the turn last that the connection and its user have.
+    private func handleMessages(hasWaited: Bool = false) {
         guard !isHandling, !isContinuing else { return }
+        if !isInternal, service.shares.mustWait(credentials.userID, in: EventLoop.turn, hasWaited: hasWaited) {
+            return handleMessagesNextTurn()
+        }
         isHandling = true
-        defer { isHandling = false }
         let limit = service.limits.maximumMessageBytes
         let share = TurnShare()
-        var handled = 0
+        defer {
+            isHandling = false
+            service.shares.note(share.nanosecondsTaken, by: credentials.userID)
+        }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
-            handled += 1
-            // Most calls take few microseconds, so the clock is not asked after each.
-            if handled % 4 == 0, share.isUsedUp { return continueNextTurn() }
+            if share.isUsedUp { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
@@ -242,9 +245,11 @@ final class ServerConnection {
     private func continueNextTurn() {
         guard !isContinuing else { return }
         isContinuing = true
+        service.shares.beginWait(of: credentials.userID)
         EventLoop.atNextTurn {
             self.isContinuing = false
-            self.handleMessages()
+            self.service.shares.endWait(of: self.credentials.userID)
+            self.handleMessages(hasWaited: true)
             self.updateInterest()
         }
     }

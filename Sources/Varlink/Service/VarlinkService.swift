@@ -71,6 +71,7 @@ public final class VarlinkService {
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var places: ConnectionPlaces
+    var shares = UserShares()
     private let refusals: LogLimiter
     private let failures: LogLimiter
     private var onAllClosed: CheckedContinuation<Void, Never>?
@@ -159,21 +160,25 @@ public final class VarlinkService {
 
     // MARK: Routing
 
+    /// The longest name that a client is told back, in bytes; what follows is left out.
+    private static let maximumNameBytes = 256
+
     /// The way to a method that is named in a message.
     func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
-        let name: String
         switch method {
         case .inPlace(let range):
             let bytes = UnsafeRawBufferPointer(rebasing: message[range]).assumingMemoryBound(to: UInt8.self)
-            if let route = routes[bytes] { return route }
-            name = String(decoding: bytes, as: UTF8.self)
-        case .decoded(let text):
-            if let route = Array(text.utf8).withUnsafeBufferPointer({ routes[$0] }) { return route }
-            name = text
-        case nil: name = ""
+            return route(bytes)
+        case .decoded(let text): return Array(text.utf8).withUnsafeBufferPointer(route)
+        case nil: return unknown("")
         }
-        return Route(fullName: name, method: name, interface: nil)
     }
+
+    private func route(_ name: UnsafeBufferPointer<UInt8>) -> Route {
+        routes[name] ?? unknown(String(decoding: name.prefix(Self.maximumNameBytes), as: UTF8.self))
+    }
+
+    private func unknown(_ name: String) -> Route { Route(fullName: name, method: name, interface: nil) }
 
     /// Has the implementer of a call's method answer it.
     func handle(_ call: VarlinkCall) {

@@ -110,18 +110,51 @@ def read_answers():
     flood("clients that read everything again and again", attack, duration=0)
 
 
-@test("calls with long names, of which a character is hard to tell from the next, do not keep others waiting", limit=120)
-def flags():
-    def attack(daemon):
-        # Two of these are a flag, so that it depends on all of them where a character begins.
-        name = "\U0001F1E6".encode() * 16000
-        connections = [control_socket(daemon.socket) for _ in range(64)]
-        for _ in until_the_end():
-            for connection in connections:
-                send_what_fits(connection, b'{"method":"' + name + b'"}\0')
-                drain(connection)
+COSTLY = {
+    # Two of these are a flag, so that it depends on all of them where a character begins.
+    "names of flags": ('{"method":"', "\U0001F1E6", '"}'),
+    "names of combining characters": ('{"method":"e', "\u0301", '"}'),
+    "names of escapes": ('{"method":"', r"\u0041", '"}'),
+    "texts of control characters": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', "\u0080", '"}}'),
+    "texts of white space": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', "\u0085", '"}}'),
+    "texts of escapes": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', r"\u0001", '"}}'),
+}
+"""What takes long to read, for its length: how a call begins, what is repeated in it, and how it ends."""
 
-    flood("calls with long names", attack, duration=0, servers=40)
+
+@test("calls that take long to read do not keep others waiting", limit=180)
+def costly_calls():
+    for kind, (start, part, end) in COSTLY.items():
+        call = (start + part * ((65000 - len(start)) // len(part.encode())) + end).encode() + b"\0"
+
+        def attack(daemon, call=call):
+            connections = [[control_socket(daemon.socket), call] for _ in range(64)]
+            for _ in until_the_end():
+                for connection in connections:
+                    sent = max(0, send_what_fits(*connection))
+                    connection[1] = connection[1][sent:] or call
+                    drain(connection[0])
+
+        flood(f"calls with {kind}", attack, duration=0, servers=40)
+
+
+@test("servers that are posted to and forgotten, again and again, leave nothing behind", limit=120)
+def coming_and_going():
+    with Daemon("accept: any\n") as daemon, daemon.connect() as connection:
+        def come_and_go(names):
+            for name in names:
+                for text in ("one", "two"):
+                    connection.call("Post", {"server": name, "text": text})
+                connection.call("Forget", {"server": name})
+
+        come_and_go(f"first{number}" for number in range(2000))
+        before = daemon.resident()
+        for _ in range(4):
+            come_and_go(f"same{number}" for number in range(2000))
+        come_and_go(f"other{number}" for number in range(8000))
+        grown = (daemon.resident() - before) / 1024
+        print(f"     16,000 servers that came and went: {grown:.1f} MB", flush=True)
+        assert grown < 2, f"the daemon grew by {grown:.1f} MB"
 
 
 @test("clients that pipeline calls with long answers, and read them, do not keep others waiting", limit=120)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Varlink
+
+@Suite("Shares of users of a turn") struct UserSharesTests {
+    @Test("a user whose connections have taken a millisecond together waits for the next turn; another one does not")
+    func share() {
+        var shares = UserShares()
+        func mustWait(_ user: UInt32, _ turn: UInt64) -> Bool {
+            shares.mustWait(user, in: turn, hasWaited: false)
+        }
+        for _ in 0..<4 {
+            #expect(!mustWait(1, 7))
+            shares.note(250_000, by: 1)
+        }
+        #expect(mustWait(1, 7))
+        #expect(!mustWait(2, 7))
+        #expect(!mustWait(1, 8))
+    }
+
+    @Test("connections that wait go before newer ones of the same user")
+    func order() {
+        var shares = UserShares()
+        func mustWait(_ user: UInt32, hasWaited: Bool) -> Bool {
+            shares.mustWait(user, in: 1, hasWaited: hasWaited)
+        }
+        shares.beginWait(of: 1)
+        shares.beginWait(of: 1)
+        #expect(mustWait(1, hasWaited: false))
+        #expect(!mustWait(2, hasWaited: false))
+        shares.endWait(of: 1)
+        #expect(!mustWait(1, hasWaited: true))
+        #expect(mustWait(1, hasWaited: false))
+        shares.endWait(of: 1)
+        #expect(!mustWait(1, hasWaited: false))
+    }
+}
