@@ -13,6 +13,9 @@ struct Executor {
     /// After so many dead processes there is a turn for all else: they may be as many as a plugin makes.
     private static let maximumDeadPerTurn = 256
 
+    /// For how long it may be stopped.
+    private static let stopLimit = Duration.seconds(3)
+
     private let listeners: [OwnedDescriptor]
     private let signals: OwnedDescriptor
     private let limits = ResourceLimits.current
@@ -43,12 +46,15 @@ struct Executor {
         sd_notify(0, "READY=1")
         while true {
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            poll(&polled, nfds_t(polled.count), orphansSince == nil ? Self.watchdogPause : 100)
-            sd_notify(0, "WATCHDOG=1")
+            let pause = orphansSince == nil ? Self.watchdogPause : 100
+            let began = SuspendingClock.now
+            poll(&polled, nfds_t(polled.count), pause)
             if Signals.takeEnd(from: signals) { return }
-            removeDead()
             checkLimits()
+            if pause >= 0 { checkPause(of: .milliseconds(Int(pause)), since: began) }
+            removeDead()
             for listener in listeners { startWorkers(for: listener) }
+            sd_notify(0, "WATCHDOG=1")
         }
     }
 
@@ -97,6 +103,13 @@ struct Executor {
     private func checkLimits() {
         if limits == .current { return }
         Self.fail("a plugin has lowered the limits of this process; starting again")
+        exit(1)
+    }
+
+    /// Ends this process if a pause took much longer than it should: a plugin may stop it, and let it go on for a moment in time for the watchdog.
+    private func checkPause(of length: Duration, since began: SuspendingClock.Instant) {
+        if began.duration(to: .now) < length + Self.stopLimit { return }
+        Self.fail("a plugin has stopped this process, or the system was too slow for it; starting again")
         exit(1)
     }
 

@@ -25,19 +25,31 @@ struct Worker {
         guard let signals = Signals.take() else { exit(1) }
         // That of a pair does not block.
         _ = fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) & ~O_NONBLOCK)
-        Worker(signals: signals).serve()
-        while !Descendants.end(within: .seconds(60)) {}
+        let worker = Worker(signals: signals)
+        worker.serve()
+        while !Descendants.end(within: .seconds(1)) { worker.checkLimits() }
         exit(0)
+    }
+
+    /// Ends this process at once if a plugin has lowered its limits: it could not see its descriptors any more, nor list its children.
+    ///
+    /// The executor ends what it leaves; without an answer, the daemon takes another worker.
+    private func checkLimits(of plugin: borrowing PluginProcess? = nil) {
+        if limits == .current { return }
+        plugin?.signal(SIGKILL)
+        exit(1)
     }
 
     private init(signals: OwnedDescriptor) { self.signals = signals }
 
     private func serve() {
         guard send(PluginMessage.greeting) else { return }
-        // Without an answer, the daemon takes another worker.
-        while let call = nextCall(), limits == .current, let outcome = run(call), send(PluginMessage.encode(outcome)),
-            !outcome.leavesProcesses
-        {}
+        while let call = nextCall() {
+            checkLimits()
+            guard let outcome = run(call) else { return }
+            checkLimits()
+            guard send(PluginMessage.encode(outcome)), !outcome.leavesProcesses else { return }
+        }
     }
 
     /// The next call; nil if there is none any more.
@@ -69,6 +81,7 @@ struct Worker {
         while !plugin.hasEnded {
             let streams = [plugin.output.descriptor, plugin.errors.descriptor].compactMap { $0?.rawValue }
             let ready = poll([connection, signals.rawValue] + streams)
+            checkLimits(of: plugin)
             // Nothing is sent while a plugin runs, so this is the end.
             if Signals.takeEnd(from: signals) || ready.contains(connection) {
                 end(plugin)

@@ -154,6 +154,35 @@ def hostile_to_the_executor():
             eventually(lambda: run("pgrep", "-f", "sleep 60").status == 1, f"no plugin left of “{attack}”", patience=25)
 
 
+BLINDING = """
+import os, resource, sys, time
+attack = sys.argv[1]
+if attack == "orphan" and os.fork() == 0:
+    os.setsid()
+    os.close(1)
+    os.close(2)
+    while True:
+        time.sleep(60)
+time.sleep(0.1)
+resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0))
+print("all is well", flush=True)
+if attack == "sleep":
+    while True:
+        time.sleep(60)
+"""
+"""A plugin that takes its worker's descriptors away, and would outlive its check."""
+
+
+@test("a plugin that takes its worker's descriptors away is ended in time all the same, and never well", limit=60)
+def blinding():
+    script = pathlib.Path("/etc/statusd-blinding")
+    script.write_text(BLINDING)
+    for attack in ("sleep", "orphan"):
+        with service(configuration=plugin(f"exec /usr/bin/python3 {script} {attack}\n").replace("timeout: 30s", "timeout: 3s")):
+            found("the worker that runs it has ended")
+            eventually(lambda: run("pgrep", "-f", str(script)).status == 1, f"no process of “{attack}”", patience=8)
+
+
 @test("a plugin that forks without end is ended, with all of its processes", limit=60)
 def hydra():
     script = pathlib.Path("/etc/statusd-hydra")
