@@ -83,6 +83,34 @@ import Testing
         #expect(settled.again == nil)
     }
 
+    @Test("a failure after which somebody else starts the unit at once is shown, until it has run for five seconds")
+    func startedBySomebodyElse() {
+        var judge = judge()
+        _ = judge.judge(unit("active", "running"), at: .seconds(1))
+        for second in 2...4 {
+            let failed = judge.judge(unit("failed", "failed", result: "exit-code"), at: .milliseconds(second * 1000))
+            #expect(failed.verdict == .wait)
+            _ = judge.judge(unit("failed", "failed", result: "success"), at: .milliseconds(second * 1000 + 5))
+            let started = judge.judge(unit("activating", "start"), at: .milliseconds(second * 1000 + 10))
+            #expect(started.verdict == .show(UnitStatus(.critical, "failed (exit-code)")))
+            let running = judge.judge(unit("active", "running"), at: .milliseconds(second * 1000 + 20))
+            #expect(running.verdict == .wait)
+            #expect(running.again == .milliseconds(second * 1000 + 5020))
+        }
+        let settled = judge.judge(unit("active", "running"), at: .milliseconds(9020))
+        #expect(settled.verdict == .show(UnitStatus(.ok, "active (running)")))
+    }
+
+    @Test("a failed unit that is started by hand is well at once")
+    func startedByHand() {
+        var judge = judge()
+        _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(1))
+        _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(2))
+        #expect(judge.judge(unit("failed", "failed", result: "success"), at: .seconds(9)).verdict == .wait)
+        let running = judge.judge(unit("active", "running"), at: .milliseconds(9010))
+        #expect(running.verdict == .show(UnitStatus(.ok, "active (running)")))
+    }
+
     @Test("a service that reloads again and again after a restart has held all the same")
     func reloads() {
         var judge = judge()

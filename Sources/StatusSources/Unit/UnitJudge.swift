@@ -33,6 +33,8 @@ struct UnitJudge {
     /// The number of restarts before the one that is going on or has just been.
     private var restartsBefore: Int?
     private var counted: Counted?
+    /// A failure of which nothing has been said yet, since it may be passing.
+    private var unsaid: UnitStatus?
 
     /// What was counted last, and when it is counted again if it is no other by then.
     private struct Counted {
@@ -61,15 +63,23 @@ struct UnitJudge {
     ///   - now: the time, by the clock that the unit's own times are by.
     /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
-        enter(unit, at: now)
+        let missed = enter(unit, at: now)
         var unit = unit
+        if let missed {
+            let (verdict, counts) = count(missed, at: now)
+            return (verdict, min(since + timeToSettle(unit), counts ?? .seconds(Int64.max)))
+        }
         if unit.isRestarted {
             // The number becomes greater before the state is another.
             unit.restarts = restartsBefore ?? unit.restarts
         } else {
             let settled = since + timeToSettle(unit)
-            if now < settled { return (.wait, settled) }
+            if now < settled {
+                if unit.activeState == "failed", unit.result != "success" { unsaid = UnitStatus(unit, of: name) }
+                return (.wait, settled)
+            }
             restartsBefore = nil
+            unsaid = nil
         }
         let limit = runtime.flatMap { unit.runsToItsEnd(within: $0) }
         let status = limit.map { $0 <= now } == true ? overdue(unit) : UnitStatus(unit, of: name)
@@ -78,7 +88,9 @@ struct UnitJudge {
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
-    private mutating func enter(_ unit: UnitProperties, at now: Duration) {
+    /// Takes note of the state; returns the failure before it, if that was not passing and nothing has been said of it: somebody else than
+    /// systemd's `Restart=` has started the unit again at once.
+    private mutating func enter(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         // A unit that has failed and is started is a failed one with a good result, in passing.
         // One that reloads goes on running.
         let state =
@@ -87,11 +99,19 @@ struct UnitJudge {
             case "failed": ["failed", unit.result ?? ""]
             default: [unit.activeState, unit.subState]
             }
-        guard state != self.state else { return }
+        guard state != self.state else { return nil }
+        // A failed unit that is started is one with a good result, in passing.
+        defer { if unit.activeState != "failed" { unsaid = nil } }
         // What it is when it is looked at first, it may have been for long.
         since = self.state.isEmpty ? now - Self.settlingTime : now
         self.state = state
-        if unit.isRestarted { restartsBefore = unit.restarts }
+        if unit.isRestarted {
+            restartsBefore = unit.restarts
+        } else if unsaid != nil, unit.activeState != "failed" {
+            restartsBefore = unit.restarts
+            return unsaid
+        }
+        return nil
     }
 
     private func timeToSettle(_ unit: UnitProperties) -> Duration {
