@@ -27,17 +27,5 @@ enum ServiceUser: String {
         return body()
     }
 
-    /// Why `path` cannot be used by this user; nil if it can.
-    ///
-    /// - Parameters:
-    ///   - mode: `R_OK` or `X_OK`.
-    ///   - verb: what is to be done with the file, as a participle.
-    func refusal(of path: String, _ mode: Int32, _ verb: String) -> String? {
-        let failure = perform { faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : errno }
-        guard let failure else { return nil }
-        let user = account == nil ? "" : " by the user \(rawValue)"
-        return "cannot be \(verb)\(user): \(String(cString: strerror(failure)))"
-    }
-
     private var account: passwd? { geteuid() == 0 ? getpwnam(rawValue)?.pointee : nil }
 }

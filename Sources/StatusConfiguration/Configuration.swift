@@ -77,6 +77,8 @@ public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
     public var server: ServerName?
     /// What is wrong and what to do about it.
     public var reason: String
+    /// Whether the caller may not read what it is about.
+    public var isPermissionDenied = false
 
     /// A problem with what belongs to it.
     public init(_ severity: Severity, at origin: Origin, server: ServerName? = nil, reason: String) {

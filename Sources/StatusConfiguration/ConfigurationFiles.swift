@@ -37,6 +37,15 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return slash == name.startIndex ? "/" : String(name[..<slash])
     }
 
+    /// Whether all of it is in directories of `other`.
+    public func isWithin(_ other: ConfigurationLocation) -> Bool {
+        guard case .directories(let parents) = other else { return false }
+        return switch self {
+        case .file(let path): parents.contains { path.hasPrefix($0 + "/") }
+        case .directories(let directories): directories.allSatisfy(parents.contains)
+        }
+    }
+
     /// The files and directories where it is looked for, for messages.
     public var description: String {
         switch self {
@@ -62,6 +71,7 @@ struct ConfigurationFiles: Equatable {
         case .file(let path): return ConfigurationFiles(main: path)
         case .directories(let directories):
             var files = ConfigurationFiles()
+            let directories = directories.filter { files.isSearchable($0) }
             files.main = directories.map { $0 + "/statusd.yaml" }.first(where: exists)
             for misnamed in directories.map({ $0 + "/statusd.yml" }) where exists(misnamed) {
                 files.warnOfName(misnamed)
@@ -79,18 +89,26 @@ struct ConfigurationFiles: Equatable {
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }
 
-    /// Whether there is something, even if this user may not look at it, or it is a link to what is gone: then reading it says so.
+    /// Whether there is something, even if it is a link to what is gone: then reading it says so.
     private static func exists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
+    /// Whether this user may look for files in a directory; if not, what is in there is not known, which becomes a problem.
+    private mutating func isSearchable(_ directory: String) -> Bool {
+        var status = stat()
+        guard lstat(directory + "/statusd.yaml", &status) != 0, errno == EACCES else { return true }
+        problems.append(Problem(unreadable: directory, errno: EACCES))
+        return false
+    }
+
     /// The drop-ins in a directory; what is wrong with it becomes a problem.
     private mutating func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else {
+            let failure = errno
             if Self.exists(directory) {
-                let reason = "cannot be read: \(String(cString: strerror(errno)))"
-                problems.append(Problem(.error, at: Origin(file: directory), reason: reason))
+                problems.append(Problem(unreadable: directory, errno: failure))
             }
             return []
         }

@@ -49,7 +49,8 @@ public struct ConfigurationLoader: Sendable {
     private func load(_ files: ConfigurationFiles) -> LoadedConfiguration {
         guard !files.isEmpty else {
             return LoadedConfiguration(
-                configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
+                configuration: .embedded, problems: files.problems, failedFiles: [],
+                isEmbedded: files.problems.isEmpty)
         }
         var merger = ConfigurationMerger()
         merger.add(files.problems)

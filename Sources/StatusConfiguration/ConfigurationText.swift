@@ -15,8 +15,7 @@ enum ConfigurationText {
         // Without O_NONBLOCK a named pipe without a writer would hold the daemon up for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            let advice = errno == EACCES ? "; make it readable for the user that statusd runs as" : ""
-            throw problem("cannot be read: \(String(cString: strerror(errno)))\(advice)")
+            throw Problem(unreadable: path, errno: errno)
         }
         defer { close(descriptor) }
         var status = stat()
@@ -37,5 +36,15 @@ enum ConfigurationText {
         }
         guard let text = String(validating: bytes, as: UTF8.self) else { throw problem("is not UTF-8") }
         return text
+    }
+}
+
+extension Problem {
+    /// A file or directory that cannot be read, with what helps.
+    init(unreadable path: String, errno number: Int32) {
+        let advice = number == EACCES ? "; make it readable for the user that statusd runs as" : ""
+        self.init(
+            .error, at: Origin(file: path), reason: "cannot be read: \(String(cString: strerror(number)))\(advice)")
+        isPermissionDenied = number == EACCES
     }
 }

@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import time
 
@@ -254,26 +255,37 @@ def broken_with_clients():
             lines.until("mended")
 
 
-@test("verify, run by root, finds what the users that the services run as cannot read or run")
+@test("verify finds what the users that the services run as cannot read or run, and tells others that it does not know")
 def verified_as_the_services():
-    def verified(*files):
-        result = run("/usr/bin/statusctl", "verify", *files)
+    def verified(*files, command=run):
+        result = command("/usr/bin/statusctl", "verify", *files)
         return result.status, result.err
 
-    plugin = pathlib.Path("/root/statusd-test-plugin")
+    def stranger(*command):
+        return as_user("env", "-u", "HOME", *command)
+
+    plugin, draft = pathlib.Path("/root/statusd-test-plugin"), pathlib.Path("/root/statusd-test-draft.yaml")
     plugin.write_text("#!/bin/sh\necho well\n")
     plugin.chmod(0o755)
+    draft.write_text("servers: { db: { push: true } }\n")
+    draft.chmod(0o600)
     with service(start=(), configuration=f"servers: {{ plugin: {{ exec: [{plugin}] }} }}\n"):
         CONFIGURATION.chmod(0o640)
-        status, message = verified()
-        equal(status, 78)
-        contains(message, f"error: {CONFIGURATION}: cannot be read: Permission denied; make it readable for the user that statusd runs as")
+        unreadable = f"error: {CONFIGURATION}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
+        for files in ((), (CONFIGURATION,), (CONFIGURATION.parent,)):
+            equal(verified(*files), (78, f"statusctl: {unreadable}\n"))
+        unknown = f"statusctl: error: {CONFIGURATION}: cannot be read by you; run “sudo statusctl verify”\n"
+        equal(verified(command=stranger), (77, unknown))
+        shutil.chown(CONFIGURATION, group="statusd")
+        not_run = f"server plugin: {plugin} cannot be run by the user statusd-executor: Permission denied"
+        equal(verified(), (0, f"statusctl: warning: {CONFIGURATION}:1: {not_run}\n"))
         CONFIGURATION.chmod(0o644)
-        status, message = verified()
-        equal(status, 0)
-        contains(message, f"warning: {CONFIGURATION}:1: server plugin: {plugin} cannot be run by the user statusd-executor: Permission denied")
-        equal(verified(), verified(CONFIGURATION))
-        # A draft is nobody's but its author's.
-        CONFIGURATION.chmod(0o600)
-        equal(verified(CONFIGURATION)[0], 0)
+        equal(verified(command=stranger), (0, ""))
+        equal(verified(draft), (0, ""))
+        CONFIGURATION.parent.chmod(0o700)
+        closed = f"{CONFIGURATION.parent}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
+        equal(verified(), (78, f"statusctl: error: {closed}\n"))
+        assert run("systemctl", "start", "statusd.service").status != 0
+        contains(log(), closed)
     plugin.unlink()
+    draft.unlink()

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusConfiguration
+import StatusModel
+import Systemd
+
+/// What is wrong with a configuration, as whoever is going to use it sees it.
+struct Verification {
+    /// By whose rights files are looked at.
+    private enum View {
+        /// As the system's services, for root.
+        case services
+        /// As the caller, whose own configuration or draft it is.
+        case caller
+        /// As a caller who may not see all that the system's services see.
+        case stranger
+    }
+
+    private let view: View
+    /// What was read.
+    private let loaded: LoadedConfiguration
+
+    /// Reads what is at `location`.
+    init(of location: ConfigurationLocation) {
+        let system = ConfigurationLocation.standard(environment: ProcessEnvironment.current, isRoot: true)
+        let view: View = !location.isWithin(system) ? .caller : geteuid() == 0 ? .services : .stranger
+        let loader = ConfigurationLoader(location: location)
+        loaded = view == .services ? ServiceUser.daemon.perform { loader.loadAll() } : loader.loadAll()
+        self.view = view
+    }
+
+    /// Whether there was nothing to read.
+    var isEmpty: Bool { loaded.isEmbedded && loaded.errors.isEmpty }
+
+    /// What was found.
+    var problems: [Problem] {
+        let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
+        return loaded.problems.map(explain) + servers.flatMap { missing(for: $0.key, $0.value) }
+    }
+
+    /// Says what helps a stranger, for whom the file need not be readable.
+    private func explain(_ problem: Problem) -> Problem {
+        guard view == .stranger, problem.isPermissionDenied else { return problem }
+        var problem = problem
+        problem.reason = "cannot be read by you; run “sudo statusctl verify”"
+        return problem
+    }
+
+    /// What a server needs and this machine does not have; a warning, since it may be there when the daemon needs it.
+    private func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
+        let reasons: [String] =
+            switch server.source {
+            case .exec(let command): [unusable(plugin: command[0])].compactMap(\.self)
+            case .http(let http): [http.certificateAuthority.flatMap(unreadable)].compactMap(\.self)
+            case .notify(let users): users.compactMap(unknown)
+            case .push, .unit, .tcp, .none: []
+            }
+        return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }
+    }
+
+    private func unknown(user: String) -> String? {
+        do throws(SystemdError) {
+            return try UserDatabase.user(user) == nil ? "there is no user “\(VisibleText.escape(user))”" : nil
+        } catch {
+            return VisibleText.escape(error.message)
+        }
+    }
+
+    private func unusable(plugin path: String) -> String? {
+        refusal(of: path, X_OK, "run", for: .executor)
+            ?? (isFile(path) ? nil : "\(VisibleText.escape(path)) is not a regular file")
+    }
+
+    private func unreadable(_ path: String) -> String? { refusal(of: path, R_OK, "read", for: .daemon) }
+
+    /// Why a user cannot do something with a file, for which `verb` is the participle; nil if it can, or nobody knows.
+    private func refusal(of path: String, _ mode: Int32, _ verb: String, for user: ServiceUser) -> String? {
+        func look() -> Int32? { faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : errno }
+        let failure = view == .services ? user.perform(look) : look()
+        guard let failure, view != .stranger || failure != EACCES else { return nil }
+        let who = view == .services ? " by the user \(user.rawValue)" : ""
+        return "\(VisibleText.escape(path)) cannot be \(verb)\(who): \(String(cString: strerror(failure)))"
+    }
+
+    private func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFREG : errno == EACCES
+    }
+}
