@@ -41,6 +41,7 @@ import Testing
         await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<100 { group.addTask { try await resolver.run { hanging.body() } } }
             await hanging.began(32)
+            #expect(await resolver.isFull)
             // As many tasks as there could ever be threads for: each has its turn while all lookups hang.
             await withTaskGroup(of: Int.self) { tasks in
                 for number in 0..<1000 { tasks.addTask { number } }

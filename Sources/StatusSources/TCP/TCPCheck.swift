@@ -41,6 +41,10 @@ public struct TCPCheck: Check {
         do {
             return try await withTimeLimit(timeout) { try await addresses.load() }
         } catch is TimeLimitExceeded {
+            // It may not have been asked at all, so that nothing is known of the host.
+            if await InternetAddress.hasManyLookUps {
+                throw CheckFailure("cannot look up \(host): too many look-ups are not answered; see “resolvectl status”")
+            }
             throw HostNotFound(host: host, reason: "no answer within \(TimeSpan.text(timeout))")
         }
     }

@@ -34,6 +34,9 @@ public struct InternetAddress: Sendable {
         return try await Resolver.shared.run { try resolve(host, port: port, flags: 0) }
     }
 
+    /// Whether so many names are being looked up that the next one has to wait.
+    @EventLoop public static var hasManyLookUps: Bool { Resolver.shared.isFull }
+
     private static func resolve(_ host: String, port: UInt16, flags: Int32) throws -> [InternetAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC

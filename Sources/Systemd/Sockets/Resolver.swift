@@ -11,6 +11,9 @@ final class Resolver {
     private var running = 0
     private var line: [@Sendable () -> Void] = []
 
+    /// Whether all threads wait, so that others may not even have begun.
+    var isFull: Bool { running >= Self.threads }
+
     /// Runs `body` on a thread of its own and returns its result.
     func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
