@@ -39,10 +39,12 @@ final class DaemonParts {
         let inherited = ListeningSockets.inherited.take(named: "varlink")
         let live = MonitorAddress.live(directories.controlSocket)
         let ownSockets = inherited.isEmpty ? [directories.controlSocket, live] : [live]
+        // Whoever may not reach the service manager's socket may not reach the one beside it.
+        let mode = inherited.isEmpty ? 0o666 : try UnixSocket.mode(of: directories.controlSocket)
         // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
         // do not start it again.
         passingSockets = inherited.isEmpty ? ownSockets : []
-        let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: 0o666) })
+        let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
         reporter = try ServiceManagerReporter()
@@ -95,6 +97,8 @@ final class DaemonParts {
         journal.close()
         registry.close()
         for path in passingSockets { unlink(path) }
+        // Else the manager would go on showing the last one.
+        ServiceManager.notify(.status(""))
     }
 
     private func announceStart() {

@@ -148,7 +148,7 @@ import Testing
         var properties = UnitProperties()
         let values = [
             "ActiveState": "activating", "SubState": "start", "Result": "", "StatusText": "Loading", "Type": "oneshot",
-            "RemainAfterExit": "yes", "NRestarts": "3", "InactiveExitTimestampMonotonic": "1500000",
+            "RemainAfterExit": "yes", "NRestarts": "3", "MainPID": "17", "InactiveExitTimestampMonotonic": "1500000",
         ]
         properties.apply(values, isService: false)
         #expect(properties.activeState == "activating")
@@ -159,6 +159,7 @@ import Testing
         #expect((properties.statusText, properties.serviceType) == ("Loading", "oneshot"))
         #expect(properties.remainsAfterExit)
         #expect(properties.restarts == 3)
+        #expect(properties.mainProcess == 17)
         properties.apply(["StatusText": "", "InactiveExitTimestampMonotonic": "0"], isService: true)
         #expect(properties.statusText == nil)
         #expect(properties.startedAt == nil)

@@ -73,7 +73,9 @@ public final class UnitSource {
             timer?.stop()
             // A server that was removed meanwhile has nobody to tell, here and below.
             try? monitor.fail(server, VisibleText.escape(reason))
-        case .properties(let properties):
+        case .properties(var properties):
+            // What this process says of itself is what it shows: shown once more, it would grow with each turn.
+            if properties.mainProcess == getpid() { properties.statusText = nil }
             self.properties = properties
             judgeProperties()
         }

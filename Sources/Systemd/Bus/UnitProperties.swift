@@ -18,6 +18,8 @@ public struct UnitProperties: Sendable, Equatable {
     public var remainsAfterExit = false
     /// How often systemd has restarted a service since somebody started it.
     public var restarts = 0
+    /// The process id of a service's main process; nil if there is none.
+    public var mainProcess: Int32?
     /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did.
     public var startedAt: Duration?
 
@@ -37,7 +39,7 @@ extension UnitProperties {
     /// The properties' names on the bus; `Id` is the unit's own name where it was asked for by another one.
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
-        "NRestarts", "InactiveExitTimestampMonotonic",
+        "NRestarts", "MainPID", "InactiveExitTimestampMonotonic",
     ]
 
     /// Takes over what came with a reply or a signal.
@@ -50,6 +52,7 @@ extension UnitProperties {
             startedAt = value == 0 ? nil : .microseconds(value)
         }
         guard isService else { return }
+        if let value = values["MainPID"].flatMap({ Int32($0) }) { mainProcess = value == 0 ? nil : value }
         if let value = values["NRestarts"].flatMap({ Int($0) }) { restarts = value }
         if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
         // A mount has a property of this name as well, the file system's.

@@ -30,6 +30,15 @@ public enum UnixSocket {
         return socket
     }
 
+    /// Who may connect to the socket at `path`, as file permissions that mean the same for a file of this process's user and group.
+    public static func mode(of path: String) throws(SystemdError) -> UInt32 {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw SystemdError(errno: errno, "cannot look at \(path)") }
+        let others = status.st_mode & 0o006
+        let group = status.st_gid == getegid() ? status.st_mode & 0o060 : others << 3
+        return 0o600 | group | others
+    }
+
     /// A datagram socket bound to `path`, to which only these processes may send; the rules are those of ``listen(at:mode:backlog:)``.
     public static func bindDatagram(at path: String, for access: AccessPolicy) throws(SystemdError) -> OwnedDescriptor {
         try removeDead(path, type: datagram)

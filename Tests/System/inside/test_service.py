@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The running service and its service manager: status text, journal, reload, watchdog, restart and stop."""
 
+import grp
 import os
 import pathlib
 import re
@@ -12,7 +13,7 @@ from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .unit import (CONFIGURATION, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
+from .unit import (CONFIGURATION, DROP_INS, SOCKET, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
 
 TWO = "servers: { db: { push: true }, web: { push: true } }\n"
@@ -156,6 +157,34 @@ def stop():
         systemctl("stop", "statusd.service")
         equal((show("ActiveState"), show("Result"), show("ExecMainStatus")), ("inactive", "success", "0"))
         assert not os.path.exists("/run/statusd/notify/web")
+        equal(show("StatusText"), "")
+
+
+@test("who may not reach the control socket may not reach the daemon by another one either")
+def socket_mode():
+    def listed(address, groups=()):
+        return as_user("/usr/bin/statusctl", "list", "--address", f"unix:{address}", groups=groups).status
+
+    group = grp.getgrnam("statusd").gr_gid
+    with service(start=(), configuration=TWO):
+        drop_in = DROP_INS["statusd.socket"]
+        drop_in.mkdir(exist_ok=True)
+        (drop_in / "test.conf").write_text("[Socket]\nSocketMode=0660\nSocketGroup=statusd\n")
+        systemctl("daemon-reload")
+        systemctl("start", "statusd.socket", "statusd.service")
+        for address in (SOCKET, SOCKET + ".live"):
+            equal(listed(address), 77, address)
+            equal(listed(address, [group]), 0, address)
+        statusctl("list")
+
+
+@test("a server that follows the daemon's own unit does not show what the daemon says of that server")
+def own_unit():
+    with service(configuration="select: me\nservers: { me: { unit: statusd.service } }\n"):
+        statusctl("wait", "me", "--level", "ok", "--timeout", "10s")
+        eventually(lambda: show("StatusText") == "me: active (running)", "its own status, once")
+        settled = [entry["MESSAGE"] for entry in journal("SERVER=me")]
+        assert len(settled) < 6, settled
 
 
 def plugins_run(count):
