@@ -18,7 +18,8 @@ final class SourceFactory {
     private let runner: SourceRunner
     private let units: UnitBus
     private let plugins: PluginPool
-    private var client: HTTPClient?
+    /// The clients of http servers, by the file of authorities that they trust.
+    private var clients: [String?: HTTPClient] = [:]
     /// How many notify sockets there may be: the other descriptors are for clients, checks and what the daemon itself needs.
     private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
@@ -73,7 +74,8 @@ final class SourceFactory {
         case .tcp(let host, let port):
             return start(TCPCheck(host: host, port: port, timeout: timeout))
         case .http(let http):
-            return start(HTTPCheck(HTTPCheck.Expectation(http), timeout: timeout, client: try httpClient()))
+            let client = try httpClient(http.certificateAuthority)
+            return start(HTTPCheck(HTTPCheck.Expectation(http), timeout: timeout, client: client))
         }
     }
 
@@ -106,12 +108,14 @@ final class SourceFactory {
             || users.contains { accounts.user($0) != formerAccounts.user($0) }
     }
 
-    /// The client of all http servers, which there is from the first of them on: it is a good part of the daemon's memory.
-    private func httpClient() throws(SourceProblem) -> HTTPClient {
-        if let client { return client }
+    /// The client of all http servers that trust the same authorities, which libcurl keeps for one file at a time.
+    ///
+    /// There is none before the first server: libcurl is a good part of the daemon's memory.
+    private func httpClient(_ authorities: String?) throws(SourceProblem) -> HTTPClient {
+        if let client = clients[authorities] { return client }
         do throws(HTTPUnavailable) {
             let client = try HTTPClient(userAgent: "statusd/\(MonitorVersion.current)")
-            self.client = client
+            clients[authorities] = client
             return client
         } catch {
             throw SourceProblem(error.description)

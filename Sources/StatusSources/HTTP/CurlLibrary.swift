@@ -27,8 +27,8 @@ final class CurlLibrary {
     let functions: UnsafePointer<statusd_curl>
     /// Whether certificates are verified by OpenSSL, which decides what the number of a result means.
     let usesOpenSSL: Bool
-    /// Whether the authorities that the system trusts are in one file.
-    let hasAuthoritiesFile: Bool
+    /// The file of the authorities that the system trusts; nil if they are not in one.
+    let authoritiesFile: String?
 
     /// The library, which is loaded by the first call that succeeds.
     static func load() throws(HTTPUnavailable) -> CurlLibrary {
@@ -62,7 +62,7 @@ final class CurlLibrary {
             throw HTTPUnavailable(description: "http servers need libcurl 7.87 or later; this is \(version)")
         }
         usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
-        hasAuthoritiesFile = information.cainfo.map { access($0, R_OK) == 0 } ?? false
+        authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
         let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
         guard result == CURLE_OK else {
             throw HTTPUnavailable(description: "libcurl does not start: \(text(of: result))")

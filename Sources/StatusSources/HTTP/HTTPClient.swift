@@ -5,7 +5,7 @@ public import Systemd
 
 /// Makes HTTP requests, any number side by side, on the loop.
 ///
-/// One multi handle of libcurl's for all; it says which sockets to watch and when it wants to be called
+/// One multi handle of libcurl's for all, with the authorities of one file, which libcurl keeps for the next request; it says which sockets to watch and when it wants to be called
 /// (`curl_multi_socket_action(3)`), and nothing runs while there is no request.
 @EventLoop
 public final class HTTPClient {
@@ -63,9 +63,9 @@ public final class HTTPClient {
     ///
     /// - Throws: ``HTTPFailure`` where there is no answer, `CancellationError`.
     func perform(_ request: HTTPRequest) async throws -> HTTPResponse {
-        if let file = request.caFile { try await authorities.read(file, within: request.timeout) }
+        let lifetime = try await authoritiesLifetime(for: request)
         try Task.checkCancellation()
-        let transfer = try HTTPTransfer(request, userAgent: userAgent, curl)
+        let transfer = try HTTPTransfer(request, userAgent: userAgent, authoritiesLifetime: lifetime, curl)
         let code = try await finish(transfer)
         if let response = transfer.response(code) { return response }
         guard let problem = transfer.certificateProblem(code) else {
@@ -73,6 +73,13 @@ public final class HTTPClient {
         }
         let certificates = problem.isInCertificate ? try await inspect(transfer) : []
         throw HTTPFailure(reason: problem.reason(for: transfer.lastHost, certificates))
+    }
+
+    /// For how many seconds libcurl may use the authorities that it has read for a request.
+    private func authoritiesLifetime(for request: HTTPRequest) async throws(HTTPFailure) -> Int {
+        // Those of a request that is redirected to https are not worth a look at the file each time.
+        guard request.isSecure, let file = request.caFile ?? curl.authoritiesFile else { return 60 }
+        return try await authorities.read(file, within: request.timeout)
     }
 
     /// Looks at the certificates that a transfer was refused for, in the time that it has left; none where there is too little.

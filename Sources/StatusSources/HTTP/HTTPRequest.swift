@@ -18,6 +18,9 @@ struct HTTPRequest: Sendable {
     var timeout: Duration
     /// How many bytes of the body are kept; once there are more the connection is closed.
     var bodyLimit = 1 << 20
+
+    /// Whether the address is `https`.
+    var isSecure: Bool { url.lowercased().hasPrefix("https:") }
 }
 
 /// What an HTTP server answered.

@@ -6,11 +6,6 @@ import Systemd
 /// One request on its way: how libcurl is to make it, and what comes in for it.
 @EventLoop
 final class HTTPTransfer {
-    /// How long libcurl may use a file of authorities that it has read, in seconds.
-    ///
-    /// To read the system's takes some 20 ms of the loop's time; a file that was replaced should not be missed for long.
-    private static let authoritiesLifetime = 60
-
     let request: HTTPRequest
     let handle: CurlHandle
     /// Why no socket could be opened, which libcurl does not keep; 0 where one could.
@@ -25,11 +20,16 @@ final class HTTPTransfer {
     private static let headerLimit = 512 * 1024
 
     /// A transfer for a request.
-    init(_ request: HTTPRequest, userAgent: String, _ curl: CurlLibrary) throws(HTTPFailure) {
+    ///
+    /// - Parameter authoritiesLifetime: how many seconds old a file of authorities may be that libcurl has read: to read the system's takes
+    ///   some 20 ms of the loop's time.
+    init(
+        _ request: HTTPRequest, userAgent: String, authoritiesLifetime: Int, _ curl: CurlLibrary
+    ) throws(HTTPFailure) {
         self.request = request
         handle = try CurlHandle(curl)
         setConnection()
-        setTrust()
+        setTrust(authoritiesLifetime)
         setRequest(userAgent: userAgent)
         guard handle.isComplete else { throw HTTPFailure(reason: "the request cannot be made") }
     }
@@ -64,8 +64,7 @@ final class HTTPTransfer {
         handle.set(CURLOPT_QUICK_EXIT, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
         // What was to be kept from others' eyes is not sent in the open because the server says so.
-        let isSecure = request.url.lowercased().hasPrefix("https:")
-        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, isSecure ? "https" : "http,https")
+        handle.set(CURLOPT_REDIR_PROTOCOLS_STR, request.isSecure ? "https" : "http,https")
         handle.set(CURLOPT_PROXY, "")
         // libcurl 7.88 reads HTTP/2 for as long as there is something to read, without a look at its time limit.
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
@@ -86,14 +85,14 @@ final class HTTPTransfer {
         handle.set(CURLOPT_SSL_EC_CURVES, "X25519:P-256:P-384:P-521")
     }
 
-    private func setTrust() {
+    private func setTrust(_ authoritiesLifetime: Int) {
         handle.set(CURLOPT_SSL_VERIFYPEER, 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, 2)
         if let file = request.caFile { handle.set(CURLOPT_CAINFO, file) }
         // Beside a file that the request names, the system's directory would still count; beside the system's file it holds the
         // same, but keeps libcurl from reading that only once for many transfers.
-        if request.caFile != nil || handle.curl.hasAuthoritiesFile { handle.set(CURLOPT_CAPATH, nil as String?) }
-        handle.setWherePossible(CURLOPT_CA_CACHE_TIMEOUT, Self.authoritiesLifetime)
+        if request.caFile != nil || handle.curl.authoritiesFile != nil { handle.set(CURLOPT_CAPATH, nil as String?) }
+        handle.setWherePossible(CURLOPT_CA_CACHE_TIMEOUT, authoritiesLifetime)
     }
 
     private func setRequest(userAgent: String) {

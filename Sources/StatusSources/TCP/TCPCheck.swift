@@ -43,7 +43,8 @@ public struct TCPCheck: Check {
         } catch is TimeLimitExceeded {
             // It may not have been asked at all, so that nothing is known of the host.
             if await InternetAddress.hasManyLookUps {
-                throw CheckFailure("cannot look up \(host): too many look-ups are not answered; see “resolvectl status”")
+                throw CheckFailure(
+                    "cannot look up \(host): too many look-ups are not answered; see “resolvectl status”")
             }
             throw HostNotFound(host: host, reason: "no answer within \(TimeSpan.text(timeout))")
         }

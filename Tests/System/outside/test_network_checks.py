@@ -4,6 +4,7 @@
 import contextlib
 import os
 import resource
+import shutil
 import socket
 import ssl
 import subprocess
@@ -161,6 +162,27 @@ def key_exchange():
         with listener(shake_hands) as port:
             with Daemon(once(f"web: {{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }} }}")) as daemon:
                 expect(daemon, "web", "critical", "no TLS connection")
+
+
+@test("http: a file of authorities that is replaced counts at the next refresh")
+def replaced_authorities():
+    with Certificates() as authority, Certificates() as other, web(authority.make("good")) as server:
+        trusted = authority.folder / "trusted.pem"
+
+        def trust(path):
+            new = authority.folder / "new.pem"
+            shutil.copy(path, new)
+            new.rename(trusted)
+
+        trust(other.ca)
+        url = f"https://localhost:{server.port}/"
+        with Daemon(once(f"web: {{ http: {{ url: '{url}', ca: {trusted} }} }}", f"strange: {{ http: '{url}' }}")) as daemon:
+            expect(daemon, "web", "critical", "certificate is")
+            for _ in range(3):
+                trust(authority.ca)
+                contains(daemon.done("refresh", "web"), "HTTP 200")
+                trust(other.ca)
+                contains(daemon.ctl("refresh", "web").out, "certificate is", "[critical]")
 
 
 @test("http: nothing leads from https to http")
