@@ -45,7 +45,7 @@ struct CommandFailure: Error {
         case .noService:
             self.init(
                 .noDaemon, "Unavailable",
-                "no daemon listens at \(place); run “systemctl restart statusd”, or say where it is with --address"
+                "no daemon listens at \(place); run “systemctl restart statusd.socket statusd”, or say where it is with --address"
             )
         case .closed:
             self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
