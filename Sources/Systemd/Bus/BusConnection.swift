@@ -79,6 +79,13 @@ final class BusConnection {
         }
     }
 
+    /// Calls `handler` with each message that comes, before anybody else.
+    func addFilter(handler: @escaping @EventLoop (BusMessage) -> Void) throws(SystemdError) {
+        guard let bus else { return }
+        matches.append(
+            try BusSlot(handler: handler) { slot, context in sd_bus_add_filter(bus, slot, busCallback, context) })
+    }
+
     /// Calls a method that takes strings; `reply` is called with the reply, or with the error that takes its place.
     func call(_ method: Method, _ arguments: [String] = [], reply: @escaping @EventLoop (BusMessage) -> Void) {
         guard let bus else { return }

@@ -13,6 +13,9 @@ final class ManagerConnection {
         case loaded(unit: String)
         /// Each unit may have become another one, and signals may have been missed.
         case reloaded
+        /// Somebody else has sent something that nobody asked for; of so much of it that the bus's queue for this process is full, the
+        /// manager's signals are dropped.
+        case disturbed
         /// There will be no other signal and no reply: why, one phrase.
         case lost(String)
     }
@@ -65,6 +68,7 @@ final class ManagerConnection {
         let connection = try BusConnection { reason in handler(.lost(reason)) }
         self.connection = connection
         timer = try TimerSource { [weak self] in self?.giveUp() }
+        try connection.addFilter { [weak self] message in self?.look(at: message) }
         connection.addMatch(
             "type='signal',sender='\(Names.bus)',interface='\(Names.bus)',member='NameOwnerChanged'"
                 + ",arg0='\(Names.manager)'"
@@ -129,6 +133,11 @@ final class ManagerConnection {
             }
             reply(failure.map { .refusal($0.message) } ?? .answer(message))
         }
+    }
+
+    private func look(at message: BusMessage) {
+        guard let owner, let sender = message.sender, sender != owner, sender != Names.bus else { return }
+        handler(.disturbed)
     }
 
     private func ownerChanged(_ message: BusMessage) {

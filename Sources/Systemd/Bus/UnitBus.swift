@@ -12,6 +12,8 @@ public final class UnitBus {
     private static let longestPause = Duration.seconds(30)
     /// How often all units are read again: the bus drops signals if its queue for this process is full.
     private static let readInterval = Duration.seconds(300)
+    /// The same while others send what nobody asked for, which may be why it is full.
+    private static let disturbedInterval = Duration.seconds(5)
 
     private let logger: Logger
     private var units: [String: FollowedUnit] = [:]
@@ -21,6 +23,8 @@ public final class UnitBus {
     private var failure: String?
     private var isFailureLogged = false
     private var pause = firstPause
+    /// Whether all units are read again soon.
+    private var isReadDue = false
     private var timer: TimerSource?
 
     /// Connects to nothing before the first unit is followed.
@@ -83,8 +87,16 @@ public final class UnitBus {
         case .loaded(let name):
             for unit in units.values where unit.isCalled(name) { reader?.ask(.look, about: unit) }
         case .reloaded: readAll()
+        case .disturbed: readSoon()
         case .lost(let reason): lose(reason)
         }
+    }
+
+    /// Reads all units in a moment, if that is not due anyway.
+    private func readSoon() {
+        if isReadDue { return }
+        isReadDue = true
+        schedule(after: Self.disturbedInterval)
     }
 
     private func readAll() {
@@ -137,6 +149,7 @@ public final class UnitBus {
     }
 
     private func timeIsUp() {
+        isReadDue = false
         guard manager != nil else { return connect() }
         readAll()
         schedule(after: Self.readInterval)

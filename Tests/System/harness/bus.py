@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A raw client of the system bus that sends descriptors to whomever it likes."""
+"""A raw client of the system bus that sends what it likes to whomever it likes."""
 
+import contextlib
 import os
 import socket
 import struct
@@ -29,22 +30,45 @@ def _message(kind, serial, fields, body=b""):
     return _padded(start + header, 8) + body
 
 
-def send_descriptor(destination, descriptor):
-    """Sends a descriptor in a signal to a connection of the bus; returns the bytes of the refusal."""
+@contextlib.contextmanager
+def _client(takes_descriptors=False):
+    """A connection that has said hello."""
     with socket.socket(socket.AF_UNIX) as bus:
         bus.settimeout(10)
         bus.connect(BUS)
         bus.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
         bus.recv(4096)
-        bus.sendall(b"NEGOTIATE_UNIX_FD\r\n")
-        assert bus.recv(4096).startswith(b"AGREE"), "the bus takes no descriptors"
+        if takes_descriptors:
+            bus.sendall(b"NEGOTIATE_UNIX_FD\r\n")
+            assert bus.recv(4096).startswith(b"AGREE"), "the bus takes no descriptors"
         bus.sendall(b"BEGIN\r\n")
         name = "org.freedesktop.DBus"
         bus.sendall(_message(CALL, 1, {PATH: "/org/freedesktop/DBus", DESTINATION: name, INTERFACE: name, MEMBER: "Hello"}))
         bus.recv(4096)
+        yield bus
+
+
+def send_descriptor(destination, descriptor):
+    """Sends a descriptor in a signal to a connection of the bus; returns the bytes of the refusal."""
+    with _client(takes_descriptors=True) as bus:
         fields = {PATH: "/x", INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination, SIGNATURE: "h", DESCRIPTORS: 1}
         socket.send_fds(bus, [_message(SIGNAL, 2, fields, struct.pack("<I", 0))], [descriptor])
         reply = b""
         while b"org.freedesktop.DBus.Error" not in reply:
             reply += bus.recv(4096)
         return reply
+
+
+def fill_queue(destination, megabytes):
+    """Sends signals of so many megabytes together to a connection of the bus that does not read, from several connections: the bus drops
+    one that has much under way."""
+    size = 30 << 20
+    fields = {PATH: "/x", INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination, SIGNATURE: "ay"}
+    message = _message(SIGNAL, 2, fields, struct.pack("<I", size) + bytes(size))
+    for _ in range(megabytes // 30):
+        with _client() as bus:
+            bus.sendall(message)
+            # The bus answers when it has taken the signal.
+            bus.sendall(_message(CALL, 3, {PATH: "/org/freedesktop/DBus", DESTINATION: "org.freedesktop.DBus",
+                                           INTERFACE: "org.freedesktop.DBus.Peer", MEMBER: "Ping"}))
+            bus.recv(4096)

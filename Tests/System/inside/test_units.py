@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 
-from harness.bus import send_descriptor
+from harness.bus import fill_queue, send_descriptor
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
@@ -222,10 +222,30 @@ def slow_bus():
 def bus_descriptors():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
-        names = [line.split()[0] for line in done("busctl", "list", "--unique", "--no-legend").splitlines()
-                 if line.split()[1] == str(main_process())]
-        equal(len(names), 1, "connections of the daemon to the bus")
-        contains(send_descriptor(names[0], 0).decode(errors="replace"), "org.freedesktop.DBus.Error.NotSupported")
+        contains(send_descriptor(bus_name(), 0).decode(errors="replace"), "org.freedesktop.DBus.Error.NotSupported")
+
+
+def bus_name():
+    """The daemon's name on the bus."""
+    names = [line.split()[0] for line in done("busctl", "list", "--unique", "--no-legend").splitlines()
+             if line.split()[1] == str(main_process())]
+    equal(len(names), 1, "connections of the daemon to the bus")
+    return names[0]
+
+
+@test("signals that the bus drops, because somebody has filled the daemon's queue, are missed for seconds only", limit=60)
+def dropped_signals():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        name, daemon = bus_name(), main_process()
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            fill_queue(name, 180)
+            systemctl("stop", "sleeper")
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        becomes("sleeper", "warning", "inactive (dead)")
 
 
 @test("statusctl refresh reads a unit again")
