@@ -60,7 +60,8 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })
         else { return "" }
-        return text[start...end]
+        // Not of the text itself, where an index after another one is looked for by characters.
+        return Substring(scalars[start...end])
     }
 
     /// The text up to a character that begins after so many bytes.
@@ -75,6 +76,9 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         let ellipsis = "…"
         var room = maximumLength - ellipsis.utf8.count
         var kept = ""
+        if text.utf8.allSatisfy({ $0 < 0x80 }) {
+            return String(decoding: text.utf8.prefix(room), as: UTF8.self) + ellipsis
+        }
         for character in text {
             room -= character.utf8.count
             if room < 0 { break }

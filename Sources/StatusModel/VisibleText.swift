@@ -50,7 +50,14 @@ public enum VisibleText {
         }
     }
 
+    /// The escapes of the first controls, which are made once: a text may be full of them.
+    private static let firstEscapes = (0..<0xa0).map { spelled(Unicode.Scalar(UInt8($0))) }
+
     private static func escaped(_ scalar: Unicode.Scalar) -> String {
+        scalar.value < firstEscapes.count ? firstEscapes[Int(scalar.value)] : spelled(scalar)
+    }
+
+    private static func spelled(_ scalar: Unicode.Scalar) -> String {
         switch scalar {
         case "\0": "\\0"
         case "\t": "\\t"

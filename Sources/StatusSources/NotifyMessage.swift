@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import StatusModel
 
 /// What one datagram of sd_notify(3) says, as far as it is about a status.
 struct NotifyMessage: Equatable {
@@ -27,7 +28,7 @@ struct NotifyMessage: Equatable {
     /// More lines than anything sends.
     private static let maximumLines = 128
     /// More of a value than becomes a status, in bytes: with white space around it, and before it is escaped.
-    private static let maximumValue = 4096
+    private static let maximumValue = StatusText.maximumLength + 512
 
     /// Reads a datagram; no more of it than makes sense, since somebody may send many that are long.
     ///

@@ -22,9 +22,9 @@ final class DatagramBatch {
 
     private init() { statusd_batch_prepare(batch, buffer, Self.datagramSize) }
 
-    /// Receives what there is, without waiting; returns how many datagrams.
-    func receive(from descriptor: Int32) -> Int {
-        max(0, Int(statusd_batch_receive(descriptor, batch, Int32(Self.capacity))))
+    /// Receives what there is, but no more than `most` datagrams, without waiting; returns how many.
+    func receive(_ most: Int, from descriptor: Int32) -> Int {
+        max(0, Int(statusd_batch_receive(descriptor, batch, Int32(most))))
     }
 
     /// Calls `body` with a datagram of the last batch; once for each, since its descriptors are closed behind it.

@@ -18,12 +18,12 @@ public struct Datagram: ~Copyable {
 /// A datagram socket that is read on the loop.
 @EventLoop
 public final class DatagramSocket {
-    /// So that one busy sender does not starve the others.
-    private static let batchesPerWake = 4
     /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen), unless it is sent more meanwhile.
     private static let batchesAtEnd = 64
 
     private let descriptor: OwnedDescriptor
+    /// How many datagrams are received at once: fewer if they take more than their share of a turn.
+    private var batchSize = DatagramBatch.capacity
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
 
@@ -34,7 +34,7 @@ public final class DatagramSocket {
         self.descriptor = descriptor
         self.handler = handler
         source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { [unowned self] _ in
-            receive(batches: Self.batchesPerWake)
+            receive()
         }
     }
 
@@ -44,17 +44,28 @@ public final class DatagramSocket {
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
-        receive(batches: Self.batchesAtEnd)
+        for _ in 0..<Self.batchesAtEnd { if !receiveBatch() { break } }
         source?.cancel()
         source = nil
         handler = nil
     }
 
-    private func receive(batches: Int) {
-        for _ in 0..<batches {
-            let count = DatagramBatch.shared.receive(from: descriptor.rawValue)
-            for index in 0..<count { DatagramBatch.shared.withDatagram(index) { handler?($0) } }
-            if count < DatagramBatch.capacity { return }
+    /// Receives what there is, as long as this socket's share of the turn lasts.
+    private func receive() {
+        let share = TurnShare()
+        while receiveBatch() {
+            guard share.isUsedUp else { continue }
+            batchSize = max(1, batchSize / 4)
+            return
         }
+        batchSize = min(batchSize * 2, DatagramBatch.capacity)
+    }
+
+    /// Receives some datagrams; returns whether there may be more.
+    private func receiveBatch() -> Bool {
+        let size = batchSize
+        let count = DatagramBatch.shared.receive(size, from: descriptor.rawValue)
+        for index in 0..<count { DatagramBatch.shared.withDatagram(index) { handler?($0) } }
+        return count == size
     }
 }

@@ -8,7 +8,7 @@ import time
 
 from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
-from harness.daemon import Daemon
+from harness.daemon import NOBODY, Daemon
 from harness.runner import test
 from harness.varlink import Connection
 
@@ -136,6 +136,35 @@ def costly_calls():
                     drain(connection[0])
 
         flood(f"calls with {kind}", attack, duration=0, servers=40)
+
+
+LONG_STATUSES = {"invalid UTF-8": b"\xff", "combining characters": "\u0301".encode(), "flags": "\U0001F1E6".encode(),
+                 "control characters": "\u0080".encode(), "white space": "\u0085".encode(), "empty lines": b"\n"}
+"""What takes long to read in a notification, for its length."""
+
+
+@test("notifications that take long to read do not keep others waiting", limit=180)
+def long_notifications():
+    names = [f"server{number}" for number in range(20)]
+    servers = "".join(f"  {name}: {{ notify: {{ users: ['{NOBODY}'] }} }}\n" for name in names)
+    for kind, part in LONG_STATUSES.items():
+        datagram = b"STATUS=" + part * (65000 // len(part))
+
+        def attack(daemon, datagram=datagram):
+            senders = []
+            for name in names * 5:
+                sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                sender.connect(daemon.notify_path(name))
+                senders.append(sender)
+            for _ in until_the_end():
+                for sender in senders:
+                    send_what_fits(sender, datagram)
+
+        with Daemon("servers:\n" + servers) as daemon:
+            with Bystander(daemon) as bystander, Attacker(attack, daemon) as attacker:
+                attacker.wait()
+                bystander.finish(f"notifications of {kind}")
+                stop_and_time(daemon)
 
 
 @test("servers that are posted to and forgotten, again and again, leave nothing behind", limit=120)
