@@ -17,10 +17,11 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Throws: ``InvalidStatus`` where nothing is left of it, or it is too long.
     public init(_ text: consuming String) throws(InvalidStatus) {
-        if !Self.isPlain(&text) { text = try Self.visible(text) }
-        if text.isEmpty { throw .empty }
-        if text.utf8.count > Self.maximumLength { throw .tooLong(text.utf8.count) }
-        rawValue = text
+        let visible = try Self.visible(text)
+        if visible.isEmpty { throw .empty }
+        let length = visible.utf8.count
+        if length > Self.maximumLength { throw .tooLong(length) }
+        rawValue = visible
     }
 
     /// Takes as much of `text` as fits, for a source that cannot be told: what is too long is cut at a character and ends in `…`.
@@ -41,12 +42,8 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { rawValue }
 
-    /// Whether nothing has to be done to the text.
-    private static func isPlain(_ text: inout String) -> Bool {
-        text.withUTF8 { VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }
-    }
-
-    private static func visible(_ text: String) throws(InvalidStatus) -> String {
+    private static func visible(_ text: consuming String) throws(InvalidStatus) -> String {
+        if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
         if text.utf8.count > maximumRead { throw .tooLong(text.utf8.count) }
         let text = trim(text[...])
         // Escaping makes it no shorter, but may take long.

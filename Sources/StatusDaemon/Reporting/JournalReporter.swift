@@ -178,11 +178,16 @@ final class JournalReporter {
             credit -= 1
             write(change: snapshot.state, account)
         } else {
-            // It may stand there from before it was removed, and added again.
-            if waitingNames.insert(snapshot.state.name).inserted { waiting.append(snapshot.state.name) }
+            if account.omitted == 0 { enqueue(snapshot.state.name) }
             account.omitted += 1
             account.newest = snapshot.state.revision
         }
+    }
+
+    /// Has an entry written of a server when there is credit again.
+    @inline(never) private func enqueue(_ name: ServerName) {
+        // It may stand there from before it was removed, and added again.
+        if waitingNames.insert(name).inserted { waiting.append(name) }
     }
 
     private func write(change server: ServerState, _ account: Account) {

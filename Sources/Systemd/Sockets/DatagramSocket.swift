@@ -21,7 +21,13 @@ public final class DatagramSocket {
     /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen), unless it is sent more meanwhile.
     private static let batchesAtEnd = 64
 
+    /// All sockets are of one owner: who sends is not known before a datagram is received.
+    private static var shares = TurnShares()
+    private static let owner: UInt32 = 0
+
     private let descriptor: OwnedDescriptor
+    /// Whether this socket has to wait for the next turn.
+    private var isWaiting = false
     /// How many datagrams are received at once: fewer if they take more than their share of a turn.
     private var batchSize = DatagramBatch.capacity
     private var source: IOSource?
@@ -50,15 +56,28 @@ public final class DatagramSocket {
         handler = nil
     }
 
-    /// Receives what there is, as long as this socket's share of the turn lasts.
-    private func receive() {
+    /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
+    private func receive(hasWaited: Bool = false) {
+        guard handler != nil, !isWaiting else { return }
+        if Self.shares.mustWait(Self.owner, in: EventLoop.turn, hasWaited: hasWaited) { return wait() }
         let share = TurnShare()
+        defer { Self.shares.note(share.nanosecondsTaken, by: Self.owner) }
         while receiveBatch() {
             guard share.isUsedUp else { continue }
             batchSize = max(1, batchSize / 4)
             return
         }
         batchSize = min(batchSize * 2, DatagramBatch.capacity)
+    }
+
+    private func wait() {
+        isWaiting = true
+        Self.shares.beginWait(of: Self.owner)
+        EventLoop.atNextTurn { [weak self] in
+            Self.shares.endWait(of: Self.owner)
+            self?.isWaiting = false
+            self?.receive(hasWaited: true)
+        }
     }
 
     /// Receives some datagrams; returns whether there may be more.

@@ -71,7 +71,8 @@ public final class VarlinkService {
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var places: ConnectionPlaces
-    var shares = UserShares()
+    /// What users take of turns.
+    var shares = TurnShares()
     private let refusals: LogLimiter
     private let failures: LogLimiter
     private var onAllClosed: CheckedContinuation<Void, Never>?

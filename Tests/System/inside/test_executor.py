@@ -143,11 +143,11 @@ def hostile_to_the_executor():
                    "prlimit --pid $executor --fsize=0:0; pkill -9 -f 'statusd worker'",
                    "for w in $(pgrep -f 'statusd worker'); do prlimit --pid $w --nproc=1:1; done", "pkill -STOP -f 'statusd worker'",
                    "kill -STOP $PPID; sleep 60"):
-        evil.write_text(f"#!/bin/sh\nexecutor=$(cat /etc/statusd-test-executor)\n{attack}\necho did it\n")
+        evil.write_text("#!/bin/sh\necho not yet\n")
         evil.chmod(0o755)
         with service(configuration=configuration):
             found("well")
-            pathlib.Path("/etc/statusd-test-executor").write_text(str(executor()))
+            evil.write_text(f"#!/bin/sh\nexecutor={executor()}\n{attack}\necho did it\n")
             run("/usr/bin/statusctl", "refresh", "evil")
             # The watchdog needs its ten seconds for one that was stopped.
             eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Systemd
 import Testing
 
-@testable import Varlink
-
-@Suite("Shares of users of a turn") struct UserSharesTests {
-    @Test("a user whose connections have taken a millisecond together waits for the next turn; another one does not")
+@Suite("Shares of a turn") struct TurnSharesTests {
+    @Test("an owner whose connections have taken a millisecond together waits for the next turn; another one does not")
     func share() {
-        var shares = UserShares()
-        func mustWait(_ user: UInt32, _ turn: UInt64) -> Bool {
-            shares.mustWait(user, in: turn, hasWaited: false)
+        var shares = TurnShares()
+        func mustWait(_ owner: UInt32, _ turn: UInt64) -> Bool {
+            shares.mustWait(owner, in: turn, hasWaited: false)
         }
         for _ in 0..<4 {
             #expect(!mustWait(1, 7))
@@ -20,11 +19,11 @@ import Testing
         #expect(!mustWait(1, 8))
     }
 
-    @Test("connections that wait go before newer ones of the same user")
+    @Test("connections that wait go before newer ones of the same owner")
     func order() {
-        var shares = UserShares()
-        func mustWait(_ user: UInt32, hasWaited: Bool) -> Bool {
-            shares.mustWait(user, in: 1, hasWaited: hasWaited)
+        var shares = TurnShares()
+        func mustWait(_ owner: UInt32, hasWaited: Bool) -> Bool {
+            shares.mustWait(owner, in: 1, hasWaited: hasWaited)
         }
         shares.beginWait(of: 1)
         shares.beginWait(of: 1)
