@@ -50,6 +50,7 @@ public final class DatagramSocket {
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
+        batchSize = DatagramBatch.capacity
         for _ in 0..<Self.batchesAtEnd { if !receiveBatch() { break } }
         source?.cancel()
         source = nil
