@@ -49,8 +49,7 @@ public struct ConfigurationLoader: Sendable {
     private func load(_ files: ConfigurationFiles) -> LoadedConfiguration {
         guard !files.isEmpty else {
             return LoadedConfiguration(
-                configuration: .embedded, problems: files.problems, failedFiles: [],
-                isEmbedded: files.problems.isEmpty)
+                configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
         var merger = ConfigurationMerger()
         merger.add(files.problems)

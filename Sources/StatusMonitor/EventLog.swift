@@ -99,6 +99,7 @@ struct EventLog {
             let index = index(of: oldest)
             if case .event(let kind) = slots[index].kind {
                 dropped.ofAll.note(oldest, kind)
+                // Not isForSelected, for which the whole entry would be copied.
                 if kind == .selected || slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
             }
             oldest += 1

@@ -5,8 +5,8 @@ public import Systemd
 
 /// Makes HTTP requests, any number side by side, on the loop.
 ///
-/// One multi handle of libcurl's for all, with the authorities of one file, which libcurl keeps for the next request; it says which sockets to watch and when it wants to be called
-/// (`curl_multi_socket_action(3)`), and nothing runs while there is no request.
+/// One multi handle of libcurl's for all, with the authorities of one file, which libcurl keeps for the next request. It says which
+/// sockets to watch and when it wants to be called (`curl_multi_socket_action(3)`), and nothing runs while there is no request.
 @EventLoop
 public final class HTTPClient {
     private struct Waiting {
