@@ -157,6 +157,7 @@ public final class UnitBus {
 
     private func disconnect() {
         timer?.stop()
+        isReadDue = false
         manager?.close()
         manager = nil
         reader = nil
