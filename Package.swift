@@ -48,13 +48,16 @@ let package = Package(
         .target(
             name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, logging], swiftSettings: settings),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
-        .target(name: "PluginExecutor", dependencies: ["CSystemd", "Systemd", "Varlink"], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
+        .target(name: "StatusWorkers", dependencies: ["CSystemd", "Systemd", "Varlink"], swiftSettings: settings),
+        .target(
+            name: "CurlRequests", dependencies: ["CCurl", "CSystemd", "Varlink", "StatusModel", "StatusWorkers"],
+            swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(
             name: "StatusSources",
             dependencies: [
-                "CCurl", "NotificationStreams", "Systemd", "PluginExecutor", "StatusModel", "StatusMonitor", deque,
+                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusWorkers", "StatusMonitor", deque,
                 logging,
             ], swiftSettings: settings),
         .target(
@@ -65,7 +68,8 @@ let package = Package(
         .target(
             name: "StatusDaemon",
             dependencies: [
-                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusSources",
+                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusWorkers", "StatusMonitor",
+                "StatusSources",
                 "StatusInterface", "StatusConfiguration", logging, lifecycle,
             ], swiftSettings: settings),
         .target(
@@ -77,7 +81,9 @@ let package = Package(
         .executableTarget(
             name: "statusd",
             dependencies: [
-                "Arguments", "Systemd", "PluginExecutor", "StatusModel", "StatusInterface", "StatusDaemon", logging,
+                "Arguments", "Systemd", "StatusWorkers", "CurlRequests", "StatusModel", "StatusInterface",
+                "StatusDaemon",
+                logging,
             ],
             swiftSettings: settings),
         .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
@@ -97,6 +103,10 @@ let package = Package(
             name: "SystemdTests", dependencies: ["Systemd", "StatusTestSupport", logging], swiftSettings: settings),
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
+        .testTarget(
+            name: "CurlRequestsTests", dependencies: ["CurlRequests"], swiftSettings: settings),
+        .testTarget(
+            name: "StatusWorkersTests", dependencies: ["StatusWorkers", "Varlink"], swiftSettings: settings),
         .testTarget(
             name: "StatusMonitorTests",
             dependencies: [

@@ -32,7 +32,8 @@ extern void *_Nullable memmem(
     EACH(multi_setopt) \
     EACH(multi_add_handle) \
     EACH(multi_remove_handle) \
-    EACH(multi_socket_action) \
+    EACH(multi_perform) \
+    EACH(multi_poll) \
     EACH(multi_info_read)
 
 struct statusd_curl {
@@ -88,16 +89,6 @@ static inline CURLcode statusd_curl_set_opener(
 ) {
     CURLcode code = curl->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, opener);
     return code ? code : curl->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
-}
-
-static inline CURLMcode statusd_curl_set_watchers(
-    const struct statusd_curl *_Nonnull curl, CURLM *_Nonnull multi, curl_socket_callback _Nonnull socket,
-    curl_multi_timer_callback _Nonnull timer, void *_Nullable context
-) {
-    CURLMcode code = curl->multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
-    if (!code) code = curl->multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
-    if (!code) code = curl->multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
-    return code ? code : curl->multi_setopt(multi, CURLMOPT_TIMERDATA, context);
 }
 
 static inline CURLMcode statusd_curl_set_multi_long(

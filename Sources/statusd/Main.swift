@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import CurlRequests
 import Glibc
 import Logging
-import PluginExecutor
 import StatusDaemon
 import StatusInterface
 import StatusModel
+import StatusWorkers
 import Systemd
 
 /// The command line of the daemon.
@@ -37,7 +38,7 @@ enum Main {
         parameters: [config, logLevel])
 
     static func main() {
-        ExecutorRole(commandLine: CommandLine.arguments)?.run()
+        WorkerRole(commandLine: CommandLine.arguments)?.run()
         Daemon.prepare()
         let parser = CommandParser(program, version: MonitorVersion.current)
         do throws(UsageError) {
@@ -58,6 +59,18 @@ enum Main {
             let message = Array("statusd: \(VisibleText.escape(error.reason))\n\(error.usage)\n".utf8)
             _ = write(STDERR_FILENO, message, message.count)
             exit(64)
+        }
+    }
+}
+
+extension WorkerRole {
+    /// Plays it until the end.
+    fileprivate func run() -> Never {
+        prepare()
+        switch self {
+        case .executor: Executor.run()
+        case .pluginWorker: PluginWorker.run()
+        case .httpWorker: HTTPWorker.run()
         }
     }
 }

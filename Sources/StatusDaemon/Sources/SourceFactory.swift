@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import PluginExecutor
 import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
+import StatusWorkers
 import Systemd
 
 /// Makes what runs for a server out of what its configuration says.
@@ -18,8 +18,7 @@ final class SourceFactory {
     private let runner: SourceRunner
     private let units: UnitBus
     private let plugins: PluginPool
-    /// The clients of http servers, by the file of authorities that they trust.
-    private var clients: [String?: HTTPClient] = [:]
+    private let requests = HTTPPool(.ownProgram)
     /// How many notify sockets there may be: the other descriptors are for clients, checks and what the daemon itself needs.
     private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
@@ -35,7 +34,7 @@ final class SourceFactory {
         self.directories = directories
         self.logger = logger
         units = UnitBus(logger: logger)
-        plugins = PluginPool(directories.executor.map { .executor($0) } ?? .program(WorkerStart.ownProgram))
+        plugins = PluginPool(directories.executor.map { .executor($0) } ?? .ownProgram)
     }
 
     /// Takes over what a new configuration says of all sources.
@@ -74,8 +73,7 @@ final class SourceFactory {
         case .tcp(let host, let port):
             return start(TCPCheck(host: host, port: port, timeout: timeout))
         case .http(let http):
-            let client = try httpClient(http.certificateAuthority)
-            return start(HTTPCheck(HTTPCheck.Expectation(http), timeout: timeout, client: client))
+            return start(HTTPCheck(HTTPRequest(http, timeout: timeout), of: name, pool: requests))
         }
     }
 
@@ -107,20 +105,6 @@ final class SourceFactory {
         return accounts.access != formerAccounts.access
             || users.contains { accounts.user($0) != formerAccounts.user($0) }
     }
-
-    /// The client of all http servers that trust the same authorities, which libcurl keeps for one file at a time.
-    ///
-    /// There is none before the first server: libcurl is a good part of the daemon's memory.
-    private func httpClient(_ authorities: String?) throws(SourceProblem) -> HTTPClient {
-        if let client = clients[authorities] { return client }
-        do throws(HTTPUnavailable) {
-            let client = try HTTPClient(userAgent: "statusd/\(MonitorVersion.current)")
-            clients[authorities] = client
-            return client
-        } catch {
-            throw SourceProblem(error.description)
-        }
-    }
 }
 
 /// Why a source cannot be started.
@@ -137,9 +121,9 @@ extension CheckSchedule {
     }
 }
 
-extension HTTPCheck.Expectation {
-    fileprivate init(_ configuration: HTTPConfiguration) {
-        self.init(url: configuration.url)
+extension HTTPRequest {
+    fileprivate init(_ configuration: HTTPConfiguration, timeout: Duration) {
+        self.init(url: configuration.url, userAgent: "statusd/\(MonitorVersion.current)", timeout: timeout)
         method = configuration.method
         headers = configuration.headers
         certificateAuthority = configuration.certificateAuthority

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PluginExecutor
 public import StatusModel
+import StatusWorkers
 import Systemd
 
 /// `exec: [/path, argument]`: runs a plugin by the Nagios plugin interface.

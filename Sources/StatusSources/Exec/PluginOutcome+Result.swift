@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import PluginExecutor
 import StatusModel
+import StatusWorkers
 
 extension PluginOutcome {
     /// What it means by the Nagios plugin interface; a ``CheckFailure`` if the plugin did not run.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import PluginExecutor
 import StatusModel
+import StatusWorkers
 public import Systemd
 
 /// Runs plugins by way of workers, processes apart, of which as many are kept as were needed lately.
@@ -10,14 +10,6 @@ public import Systemd
 /// same server.
 @EventLoop
 public final class PluginPool {
-    /// Where workers come from.
-    public enum Place: Sendable {
-        /// From the executor that listens at this address.
-        case executor(UnixAddress)
-        /// From statusd at this path, as children of this process.
-        case program(String)
-    }
-
     /// How long a plugin whose time is over may take to end before it is said to be stuck.
     private static let patience = Duration.seconds(1)
     /// How often workers that nobody needed are ended.
@@ -29,21 +21,21 @@ public final class PluginPool {
     private static let maximumRuns = 2
     /// How long a worker may take to start, which is not the plugin's fault; more if the plugin has more.
     private static let startLimit = Duration.seconds(5)
-    /// How many workers are begun for one run, of which each ends before it is ready.
-    private static let maximumStarts = 3
 
-    private let place: Place
+    private let starter: WorkerStarter
     /// The workers that wait; the last one is used first.
-    private var idle: [PluginWorker] = []
+    private var idle: [PluginRunner] = []
     /// How many of them nobody has needed since the timer began to run.
     private var unneeded = 0
-    private var ending: [ServerName: PluginWorker] = [:]
+    private var ending: [ServerName: PluginRunner] = [:]
     /// Those that were found not to end.
     private var stuck: Set<ServerName> = []
     private var timer: TimerSource?
 
     /// A pool without workers.
-    public init(_ place: Place) { self.place = place }
+    public init(_ place: WorkerPlace) {
+        starter = WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins")
+    }
 
     /// Runs a plugin for a server; returns nil if it takes longer than `timeout`.
     ///
@@ -77,7 +69,7 @@ public final class PluginPool {
 
     // MARK: Workers
 
-    private func takeIdleWorker() -> PluginWorker? {
+    private func takeIdleWorker() -> PluginRunner? {
         while let worker = idle.popLast() {
             unneeded = min(unneeded, idle.count)
             if worker.isIdle { return worker }
@@ -85,53 +77,11 @@ public final class PluginPool {
         return nil
     }
 
-    private func startWorker(within limit: Duration) async throws -> PluginWorker {
-        let deadline = ContinuousClock.now + limit
-        for _ in 0..<Self.maximumStarts {
-            let worker = try await newWorker(within: deadline - .now)
-            switch await TimedWait.run(within: deadline - .now, { worker.whenStarted($0) }) {
-            case .ready: return worker
-            case .refused(let reason): throw CheckFailure("cannot run plugins: \(reason)")
-            case .ended: continue
-            case nil:
-                try Task.checkCancellation()
-                throw Self.silence("does not answer")
-            }
-        }
-        throw Self.silence("ends again and again")
+    private func startWorker(within limit: Duration) async throws -> PluginRunner {
+        PluginRunner(try await starter.start(within: limit))
     }
 
-    private static func silence(_ what: String) -> CheckFailure {
-        CheckFailure("cannot run plugins: their executor \(what); see “systemctl status statusd-executor”")
-    }
-
-    private func newWorker(within limit: Duration) async throws -> PluginWorker {
-        do throws(SystemdError) {
-            return try PluginWorker(try await connect(within: limit))
-        } catch {
-            try Task.checkCancellation()
-            throw CheckFailure("cannot run plugins: \(error.message)")
-        }
-    }
-
-    private func connect(within limit: Duration) async throws(SystemdError) -> OwnedDescriptor {
-        switch place {
-        case .executor(let address):
-            do throws(SystemdError) {
-                return try await UnixSocket.connect(to: address, timeout: limit)
-            } catch {
-                throw SystemdError(error.code, "\(error.message); see “systemctl status statusd-executor.socket”")
-            }
-        case .program(let program):
-            let worker = await BlockingThread.run(within: limit) {
-                Result { () throws(SystemdError) in try WorkerStart.connect(program: program) }
-            }
-            guard let worker else { throw SystemdError(.timedOut, "\(program) does not start") }
-            return try worker.get()
-        }
-    }
-
-    private func keep(_ worker: PluginWorker) {
+    private func keep(_ worker: PluginRunner) {
         idle.append(worker)
         guard timer == nil else { return }
         unneeded = idle.count
@@ -148,13 +98,15 @@ public final class PluginPool {
 
     // MARK: Plugins that do not end
 
-    private func end(_ worker: PluginWorker, of server: ServerName) {
+    private func end(_ worker: PluginRunner, of server: ServerName) {
         worker.stop()
         ending[server] = worker
-        worker.whenEnded { [weak self] in EventLoop.perform { self?.forget(worker, of: server) } }
+        worker.whenEnded { [weak self, weak worker] in
+            if let worker { self?.forget(worker, of: server) }
+        }
     }
 
-    private func forget(_ worker: PluginWorker, of server: ServerName) {
+    private func forget(_ worker: PluginRunner, of server: ServerName) {
         guard ending[server] === worker else { return }
         ending[server] = nil
         stuck.remove(server)

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// They are taken where they were read, without a copy. No byte is looked at twice for its NUL, so that a message that comes byte
 /// by byte costs no more than its length.
-struct MessageInput: ~Copyable {
+package struct MessageInput: ~Copyable {
     /// How much is read at a time, unless a message is longer.
     ///
     /// A hundred posts. What is written to a stream because of them fits several times into its socket, so that a reader who has fallen
@@ -22,27 +22,29 @@ struct MessageInput: ~Copyable {
     /// Up to here there is no NUL; where one was found, it stands here.
     private var scanned = 0
 
+    package init() {}
+
     /// How many bytes were read and not taken.
-    var count: Int { end - start }
+    package var count: Int { end - start }
 
     deinit { base?.deallocate() }
 
     /// Memory to read into.
     ///
     /// It ends the validity of the messages taken before.
-    mutating func room() -> UnsafeMutableRawBufferPointer {
+    package mutating func room() -> UnsafeMutableRawBufferPointer {
         if capacity - end < Self.leastRoom { makeRoom() }
         return UnsafeMutableRawBufferPointer(start: base.map { $0 + end }, count: capacity - end)
     }
 
     /// Says how many bytes were read into the room.
-    mutating func add(_ count: Int) { end += count }
+    package mutating func add(_ count: Int) { end += count }
 
     /// Whether a whole message is there.
     mutating func hasMessage() -> Bool { endOfMessage() != nil }
 
     /// Takes the next whole message, without its NUL; valid until ``room()`` or ``takeMessage()`` is called again.
-    mutating func takeMessage() -> UnsafeRawBufferPointer? {
+    package mutating func takeMessage() -> UnsafeRawBufferPointer? {
         guard let base, let nul = endOfMessage() else {
             if count == 0 { reset() }
             return nil

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Systemd
+package import Systemd
 
 /// A connected socket on the loop: what was read and not taken yet, and what is written and not sent yet.
 @EventLoop
-final class Transport {
+package final class Transport {
     /// What reading found.
-    enum ReadResult {
+    package enum ReadResult {
         /// Bytes, or nothing for now.
         case open
         /// The peer will send no more.
@@ -17,7 +17,7 @@ final class Transport {
     }
 
     /// What was read and not taken yet.
-    var input = MessageInput()
+    package var input = MessageInput()
     /// What is to be sent, and was not yet.
     private(set) var output = ByteOutput()
 
@@ -33,18 +33,21 @@ final class Transport {
     private static let keptCapacity = 16 * 1024
 
     /// What the loop watches the socket for, beside room for the output.
-    struct Interest: OptionSet {
-        let rawValue: UInt8
+    package struct Interest: OptionSet {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
         /// There is something to read, or the peer has gone.
-        static let input = Interest(rawValue: 1)
+        package static let input = Interest(rawValue: 1)
         /// The peer has gone.
-        static let hangUp = Interest(rawValue: 2)
+        package static let hangUp = Interest(rawValue: 2)
         /// There is room to write, though there is nothing to be sent yet.
-        static let room = Interest(rawValue: 4)
+        package static let room = Interest(rawValue: 4)
     }
 
     /// What `onReady` is called for.
-    var interest: Interest = [] {
+    package var interest: Interest = [] {
         didSet { if interest != oldValue { watch() } }
     }
 
@@ -52,7 +55,7 @@ final class Transport {
     var isOpen: Bool { source != nil }
 
     /// Takes over a connected, non-blocking socket.
-    init(_ descriptor: OwnedDescriptor) {
+    package init(_ descriptor: OwnedDescriptor) {
         self.descriptor = descriptor
     }
 
@@ -60,7 +63,7 @@ final class Transport {
     ///
     /// `onReady` is called for what is of interest, for a peer that has gone or takes no more (`hangUp`), and, with
     /// no events, after output was sent.
-    func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
+    package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
         self.onReady = onReady
         source = try IOSource(descriptor: descriptor.rawValue, events: []) { [unowned self] in ready($0) }
         watch()
@@ -69,7 +72,7 @@ final class Transport {
     /// Stops everything; what was not sent is dropped.
     ///
     /// To be called before the transport is let go.
-    func close() {
+    package func close() {
         guard let source else { return }
         source.cancel()
         self.source = nil
@@ -78,7 +81,7 @@ final class Transport {
     }
 
     /// Reads once what is there, as much as there is room for.
-    func read() -> ReadResult {
+    package func read() -> ReadResult {
         let room = input.room()
         while true {
             let count = descriptor.receive(into: UnsafeMutableRawBufferPointer(room))
@@ -105,6 +108,13 @@ final class Transport {
             }
         }
         if isWritten == true { scheduleFlush() }
+    }
+
+    /// Appends bytes that are whole messages, each with its NUL; they are sent at the end of the loop's turn.
+    package func write(_ messages: [UInt8]) {
+        guard isOpen, !isDeaf else { return }
+        messages.withUnsafeBufferPointer { output.append($0) }
+        scheduleFlush()
     }
 
     /// Appends messages, whose members `body` writes, until it returns false, by which it says that it wrote nothing, or `limit` bytes wait.

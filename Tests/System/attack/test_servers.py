@@ -89,6 +89,29 @@ def endless_frames():
         equal(protocols, {None}, "protocols agreed upon")
 
 
+@test("an https server that sends session tickets without end holds up nobody", limit=60)
+def endless_tickets():
+    with Certificates() as authority:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(authority.make("good"))
+        # OpenSSL makes as many as it is told to before it sends anything else.
+        context.num_tickets = 1_000_000
+        connections = []
+
+        def handle(connection):
+            with contextlib.suppress(OSError):
+                connections.append(context.wrap_socket(connection, server_side=True))
+
+        with listener(handle) as port:
+            check = f"{{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }}, timeout: 2s, interval: 100ms }}"
+            with Daemon(f"servers: {{ web: {check} }}\n") as daemon:
+                with Bystander(daemon) as bystander:
+                    eventually(lambda: daemon.text("web") == "no answer within 2s", "a critical server")
+                    time.sleep(DURATION)
+                    bystander.finish("an https server that sends session tickets without end")
+                stop_and_time(daemon)
+
+
 @test("ten thousand checks that wait for a slot hold up nobody", limit=120)
 def many_checks():
     with listener() as port:

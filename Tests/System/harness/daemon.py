@@ -2,6 +2,7 @@
 """The real statusd in a temporary directory, and the real statusctl that talks to it."""
 
 import dataclasses
+import contextlib
 import os
 import pathlib
 import queue
@@ -207,6 +208,17 @@ class Daemon:
     def descriptors(self):
         """How many descriptors the daemon has open."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def children(self, name):
+        """The daemon's child processes of this name (proc(5), comm)."""
+        def each():
+            for tasks in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/children"):
+                for child in tasks.read_text().split():
+                    with contextlib.suppress(OSError):
+                        if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == name:
+                            yield int(child)
+
+        return list(each())
 
     def assert_no_leak(self, before):
         """Waits until no more descriptors are open than before, but for the few that an event loop makes once, when it first

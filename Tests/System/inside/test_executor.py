@@ -139,9 +139,9 @@ def many_restarts():
 def hostile_to_the_executor():
     configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
-    for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "prlimit --pid $executor --nproc=1:1; pkill -9 -f 'statusd worker'",
-                   "prlimit --pid $executor --fsize=0:0; pkill -9 -f 'statusd worker'",
-                   "for w in $(pgrep -f 'statusd worker'); do prlimit --pid $w --nproc=1:1; done", "pkill -STOP -f 'statusd worker'",
+    for attack in ("kill -9 $executor", "kill -STOP $executor", "prlimit --pid $executor --nofile=3:3", "prlimit --pid $executor --nproc=1:1; pkill -9 -f 'statusd plugin-worker'",
+                   "prlimit --pid $executor --fsize=0:0; pkill -9 -f 'statusd plugin-worker'",
+                   "for w in $(pgrep -f 'statusd plugin-worker'); do prlimit --pid $w --nproc=1:1; done", "pkill -STOP -f 'statusd plugin-worker'",
                    "kill -STOP $PPID; sleep 60"):
         evil.write_text("#!/bin/sh\necho not yet\n")
         evil.chmod(0o755)

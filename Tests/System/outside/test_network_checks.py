@@ -3,12 +3,15 @@
 
 import contextlib
 import os
+import pathlib
 import resource
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -262,19 +265,93 @@ def bounded():
     assert 2 <= counts["most"] <= 8, counts
 
 
-@test("a host without http servers does not load libcurl; one that gets them by a reload does")
-def curl_on_demand():
-    def is_loaded(daemon):
-        with open(f"/proc/{daemon.process.pid}/maps", encoding="utf-8") as file:
-            return "libcurl" in file.read()
+def workers(daemon):
+    """The processes that make HTTP requests for a daemon."""
+    return daemon.children("statusd-http")
 
+
+@test("http: requests are made by a process of their own, which only a daemon with such servers has, and which ends with it")
+def own_process():
     with web() as server:
         with Daemon(once("a: { push: true }")) as daemon:
-            assert not is_loaded(daemon)
+            equal(workers(daemon), [])
             daemon.file.write_text(once(f"a: {{ http: 'http://127.0.0.1:{server.port}/' }}"))
             daemon.done("reload")
             expect(daemon, "a", "ok", "HTTP 200")
-            assert is_loaded(daemon)
+            worker, = workers(daemon)
+            for process, is_loaded in ((daemon.process.pid, False), (worker, True)):
+                with open(f"/proc/{process}/maps", encoding="utf-8") as file:
+                    equal("libcurl" in file.read(), is_loaded, f"whether {process} has loaded libcurl")
+            os.kill(daemon.process.pid, signal.SIGKILL)
+            eventually(lambda: not pathlib.Path(f"/proc/{worker}/maps").exists(), "the end of the worker")
+
+
+@test("http: if the process for all requests ends or hangs, each of them is made again, and only its own answer counts")
+def lost_worker():
+    asked = {"count": 0, "most": 0}
+
+    def answer(connection):
+        with connection:
+            asked["count"] += 1
+            connection.recv(4096)
+            if asked["count"] > 3:
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            else:
+                connection.recv(4096)
+
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        asked["count"] = 0
+        with listener(answer) as port:
+            names = [f"s{number}" for number in range(3)]
+            with Daemon(once(*(f"{name}: {{ http: 'http://127.0.0.1:{port}/', timeout: 3s }}" for name in names))) as daemon:
+                eventually(lambda: asked["count"] == 3, "three requests")
+                worker, = workers(daemon)
+                os.kill(worker, number)
+                for name in names:
+                    expect(daemon, name, "ok", "HTTP 200 in ")
+                # For a while they are made apart; then by the process for all again.
+                for _ in range(12):
+                    daemon.done("refresh", "s0")
+                equal(len([each for each in workers(daemon) if each != worker]), 1, "workers")
+                os.kill(worker, signal.SIGKILL) if number == signal.SIGSTOP else None
+
+
+@test("http: a server whose answer ends the process that reads it is critical, and does no harm to others")
+def deadly_answer():
+    asked = []
+
+    def answer(connection):
+        with connection:
+            connection.recv(4096)
+            asked.append(1)
+            for each in workers(daemon):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGSEGV)
+            connection.recv(4096)
+
+    with web() as server, listener(answer) as port:
+        with Daemon(once(f"bad: {{ http: 'http://127.0.0.1:{port}/' }}"), start=False) as daemon:
+            daemon.start()
+            expect(daemon, "bad", "critical", "the answer is more than the process that reads it can take")
+            equal(len(asked), 2, "requests: one by the process for all, and one apart")
+            daemon.file.write_text(once(f"bad: {{ http: 'http://127.0.0.1:{port}/' }}", f"good: {{ http: 'http://127.0.0.1:{server.port}/' }}"))
+            daemon.done("reload")
+            expect(daemon, "good", "ok", "HTTP 200 in ")
+            daemon.done("refresh", "bad")
+            equal(len(asked), 3, "requests: the next one is made apart at once")
+
+
+@test("http: without libcurl a server fails, and says what to install")
+def no_libcurl():
+    folder = pathlib.Path(tempfile.mkdtemp())
+    try:
+        for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+            (folder / name).write_text("no library")
+        with Daemon(once("web: { http: 'http://127.0.0.1:9/' }"), prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:
+            server = eventually(lambda: (each := daemon.describe("web"))["phase"] == "failed" and each, "a failed server")
+            contains(server["message"], "cannot make HTTP requests: libcurl is not installed; install the package libcurl4")
+    finally:
+        shutil.rmtree(folder)
 
 
 @test("neither clients nor notify sockets can take the descriptors that checks need")

@@ -3,6 +3,7 @@
 import CCurl
 import Glibc
 import StatusModel
+import StatusWorkers
 
 extension HTTPTransfer {
     /// What was wrong with the server's certificate, where it was that which ended the transfer.
@@ -30,7 +31,7 @@ extension HTTPTransfer {
         case CURLE_GOT_NOTHING: "connection closed without an answer"
         case CURLE_PARTIAL_FILE: "connection closed within the answer"
         case CURLE_SSL_CACERT_BADFILE:
-            request.caFile.map { "cannot read certificates from \($0)" }
+            request.certificateAuthority.map { "cannot read certificates from \($0)" }
                 ?? "cannot read the system's certificates; install the package ca-certificates"
         case CURLE_SSL_CONNECT_ERROR: "no TLS connection: \(handshakeReason)"
         default: handle.text(of: code).asPhrase

@@ -5,16 +5,18 @@ public import Systemd
 
 /// Starts workers, which are this program again.
 public enum WorkerStart {
-    /// Starts a worker at the other end of the connection that it returns.
+    /// Starts a worker of some kind at the other end of the connection that it returns.
     ///
     /// Blocks until the worker's program has been executed.
     ///
     /// - Parameter program: the path of statusd; this process's own where nothing else is given.
     /// - Throws: ``SystemdError`` if there can be none.
-    public static func connect(program: String = ownProgram) throws(SystemdError) -> OwnedDescriptor {
+    public static func connect(
+        _ role: WorkerRole, program: String = ownProgram
+    ) throws(SystemdError) -> OwnedDescriptor {
         let (ours, theirs) = try UnixSocket.makePair()
         do throws(ProcessStart.Failure) {
-            _ = try start(on: theirs, program: program)
+            _ = try start(role, on: theirs, program: program)
         } catch {
             throw SystemdError(errno: error.number, "cannot start a worker for it")
         }
@@ -25,10 +27,10 @@ public enum WorkerStart {
     public static let ownProgram = "/proc/self/exe"
 
     static func start(
-        on connection: OwnedDescriptor, program: String = ownProgram
+        _ role: WorkerRole, on connection: OwnedDescriptor, program: String = ownProgram
     ) throws(ProcessStart.Failure) -> pid_t {
         let start = ProcessStart(
-            path: program, arguments: ["statusd", ExecutorRole.worker.rawValue], environment: nil,
+            path: program, arguments: ["statusd", role.rawValue], environment: nil,
             streams: [STDIN_FILENO: connection.rawValue])
         return try start()
     }

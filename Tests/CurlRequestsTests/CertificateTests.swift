@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import StatusSources
+@testable import CurlRequests
 
 @Suite("What is wrong with a certificate") struct CertificateTests {
     /// 2026-11-21 08:00:00 UTC.

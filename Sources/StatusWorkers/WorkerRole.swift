@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
+import Glibc
 
 /// What statusd is when it is not the daemon, by its first argument.
-public enum ExecutorRole: String, Sendable {
+public enum WorkerRole: String, Sendable {
     /// The service that starts workers.
     case executor
     /// A process that runs plugins.
-    case worker
+    case pluginWorker = "plugin-worker"
+    /// A process that makes HTTP requests.
+    case httpWorker = "http-worker"
 
     /// The role that a command line asks for; nil if it asks for the daemon.
     public init?(commandLine: [String]) {
@@ -15,13 +18,19 @@ public enum ExecutorRole: String, Sendable {
         self.init(rawValue: commandLine[1])
     }
 
-    /// Plays it until the end.
-    public func run() -> Never {
+    /// Does what every process of such a role begins with.
+    public func prepare() {
         // A plugin is another process of the same user, and has no business in this one's memory.
         _ = statusd_refuse_tracers()
+        pthread_setname_np(pthread_self(), "statusd-\(name)")
+    }
+
+    /// The name that ps(1) shows, for which there is little room.
+    private var name: String {
         switch self {
-        case .executor: Executor.run()
-        case .worker: Worker.run()
+        case .executor: "executor"
+        case .pluginWorker: "plugin"
+        case .httpWorker: "http"
         }
     }
 }

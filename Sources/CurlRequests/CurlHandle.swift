@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
-import Systemd
 
 /// An easy handle of libcurl's: the options of one transfer, and what libcurl knows of it.
 ///
 /// Whoever gives it to a multi handle has to take it back before this object goes.
-@EventLoop
 final class CurlHandle {
     let curl: CurlLibrary
     let easy: UnsafeMutableRawPointer
@@ -17,7 +15,9 @@ final class CurlHandle {
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
 
     init(_ curl: CurlLibrary) throws(HTTPFailure) {
-        guard let easy = curl.functions.pointee.easy_init() else { throw HTTPFailure(reason: "out of memory") }
+        guard let easy = curl.functions.pointee.easy_init() else {
+            throw HTTPFailure(reason: "out of memory", isLocal: true)
+        }
         self.curl = curl
         self.easy = easy
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -25,7 +25,7 @@ final class CurlHandle {
         check(statusd_curl_set_pointer(curl.functions, easy, CURLOPT_ERRORBUFFER, errorText))
     }
 
-    isolated deinit {
+    deinit {
         curl.functions.pointee.easy_cleanup(easy)
         for list in lists { curl.functions.pointee.slist_free_all(list) }
         errorText.deallocate()

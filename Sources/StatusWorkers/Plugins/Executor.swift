@@ -5,7 +5,7 @@ import Glibc
 import Systemd
 
 /// The service that runs plugins apart from the daemon, as another user and in a sandbox of its own: a worker for each connection.
-struct Executor {
+public struct Executor {
     /// The name of its socket, the `FileDescriptorName=` of the socket unit.
     private static let socketName = "executor"
     /// How long it may take to end what a killed worker left.
@@ -24,7 +24,7 @@ struct Executor {
     private var orphansSince: ContinuousClock.Instant?
 
     /// Runs in this process until SIGTERM.
-    static func run() -> Never {
+    public static func run() -> Never {
         Descendants.adoptOrphans()
         let listeners = ListeningSockets.inherited.take(named: socketName)
         guard !listeners.isEmpty, let signals = Signals.take() else {
@@ -75,10 +75,10 @@ struct Executor {
             // Closed here, it lives on in the worker.
             let connection = OwnedDescriptor(adopting: descriptor)
             do throws(ProcessStart.Failure) {
-                workers.insert(try WorkerStart.start(on: connection))
+                workers.insert(try WorkerStart.start(.pluginWorker, on: connection))
             } catch {
                 // Its caller is told, in the place of the greeting.
-                let answer = PluginMessage.encode(PluginOutcome(.notStarted("no process for it: \(error)")))
+                let answer = WorkerMessage.encode(WorkerGreeting(refusal: "no process for it: \(error)"))
                 send(connection.rawValue, answer, answer.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 Self.fail("cannot start a worker: \(error)")
                 exit(1)

@@ -2,26 +2,19 @@
 
 import CCurl
 import Glibc
-import Systemd
 
 /// Why there can be no HTTP requests on this host.
-public struct HTTPUnavailable: Error, CustomStringConvertible {
-    /// One sentence that says what is missing and what to do.
-    public let description: String
+struct HTTPUnavailable: Error {
+    /// What is missing, and what to do.
+    let reason: String
 }
 
-/// libcurl, loaded when the first request needs it.
-///
-/// With the TLS library and all else that it brings along it is the larger part of the daemon's memory: a host whose servers are
-/// not asked by HTTP does not pay for it.
-@EventLoop
+/// libcurl, loaded when it is needed, for the life of the process.
 final class CurlLibrary {
     /// Beside OpenSSL's libcurl there is Debian's with GnuTLS, which many hosts have for other programs.
     private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
     /// The first to have `CURLOPT_QUICK_EXIT`, without which ending a transfer may wait for the resolver.
     private static let oldestVersion: UInt32 = 0x07_57_00
-
-    private static var loaded: CurlLibrary?
 
     /// The functions, to be called through `pointee`; valid for ever, as the library stays loaded.
     let functions: UnsafePointer<statusd_curl>
@@ -30,12 +23,26 @@ final class CurlLibrary {
     /// The file of the authorities that the system trusts; nil if they are not in one.
     let authoritiesFile: String?
 
-    /// The library, which is loaded by the first call that succeeds.
-    static func load() throws(HTTPUnavailable) -> CurlLibrary {
-        if let loaded { return loaded }
-        let library = try CurlLibrary(open())
-        loaded = library
-        return library
+    /// Loads the library.
+    init() throws(HTTPUnavailable) {
+        let handle = try Self.open()
+        let functions = UnsafeMutablePointer<statusd_curl>.allocate(capacity: 1)
+        self.functions = UnsafePointer(functions)
+        if let missing = statusd_curl_find(handle, functions) {
+            throw HTTPUnavailable(
+                reason: "another libcurl is needed: this one has no \(String(cString: missing))")
+        }
+        let information = functions.pointee.version_info(CURLVERSION_SEVENTH)?.pointee
+        guard let information, information.version_num >= Self.oldestVersion else {
+            let version = information?.version.map { String(cString: $0) } ?? "older"
+            throw HTTPUnavailable(reason: "libcurl 7.87 or later is needed; this is \(version)")
+        }
+        usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
+        authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
+        let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
+        guard result == CURLE_OK else {
+            throw HTTPUnavailable(reason: "libcurl does not start: \(text(of: result))")
+        }
     }
 
     private static func open() throws(HTTPUnavailable) -> UnsafeMutableRawPointer {
@@ -46,27 +53,7 @@ final class CurlLibrary {
             if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
         }
         throw HTTPUnavailable(
-            description: "http servers need libcurl, which is not installed; install the package libcurl4 (\(reason))")
-    }
-
-    private init(_ handle: UnsafeMutableRawPointer) throws(HTTPUnavailable) {
-        let functions = UnsafeMutablePointer<statusd_curl>.allocate(capacity: 1)
-        self.functions = UnsafePointer(functions)
-        if let missing = statusd_curl_find(handle, functions) {
-            throw HTTPUnavailable(
-                description: "http servers need another libcurl: this one has no \(String(cString: missing))")
-        }
-        let information = functions.pointee.version_info(CURLVERSION_SEVENTH)?.pointee
-        guard let information, information.version_num >= Self.oldestVersion else {
-            let version = information?.version.map { String(cString: $0) } ?? "older"
-            throw HTTPUnavailable(description: "http servers need libcurl 7.87 or later; this is \(version)")
-        }
-        usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
-        authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
-        let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
-        guard result == CURLE_OK else {
-            throw HTTPUnavailable(description: "libcurl does not start: \(text(of: result))")
-        }
+            reason: "libcurl is not installed; install the package libcurl4 (\(reason))")
     }
 
     /// What libcurl itself says about a result.

@@ -9,7 +9,7 @@ import Varlink
 ///
 /// It does one thing at a time and may wait for whatever the system makes it wait for: the daemon sees that it does not answer, and leaves
 /// it behind. When the connection ends, or SIGTERM comes, it ends its plugin, and itself when nothing is left of that.
-struct Worker {
+public struct PluginWorker {
     /// How long a plugin whose time is over has to clean up, before it is killed.
     private static let grace = Duration.milliseconds(500)
 
@@ -19,13 +19,10 @@ struct Worker {
     private let environment = PluginEnvironment.inherited(from: ProcessEnvironment.current)
 
     /// Runs in this process until the end.
-    static func run() -> Never {
-        pthread_setname_np(pthread_self(), "statusd-worker")
+    public static func run() -> Never {
         Descendants.adoptOrphans()
         guard let signals = Signals.take() else { exit(1) }
-        // That of a pair does not block.
-        _ = fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) & ~O_NONBLOCK)
-        let worker = Worker(signals: signals)
+        let worker = PluginWorker(signals: signals)
         worker.serve()
         while !Descendants.end(within: .seconds(1)) { worker.checkLimits() }
         exit(0)
@@ -43,31 +40,28 @@ struct Worker {
     private init(signals: OwnedDescriptor) { self.signals = signals }
 
     private func serve() {
-        guard send(PluginMessage.greeting) else { return }
-        while let call = nextCall() {
+        var calls = WorkerCalls<PluginCall>()
+        guard calls.greet() else { return }
+        while let call = next(of: &calls) {
             checkLimits()
             guard let outcome = run(call) else { return }
             checkLimits()
-            guard send(PluginMessage.encode(outcome)), !outcome.leavesProcesses else { return }
+            guard calls.answer(outcome), !outcome.leavesProcesses else { return }
         }
     }
 
     /// The next call; nil if there is none any more.
-    private func nextCall() -> PluginCall? {
-        var buffer: [UInt8] = []
-        while buffer.count <= PluginMessage.maximumBytes {
+    private func next(of calls: inout WorkerCalls<PluginCall>) -> PluginCall? {
+        while true {
             do throws(JSONError) {
-                if let call = try PluginMessage.take(PluginCall.self, from: &buffer) { return call }
+                if let call = try calls.next() { return call }
             } catch {
                 return nil
             }
             _ = poll([connection, signals.rawValue])
             if Signals.takeEnd(from: signals) { return nil }
-            var chunk = [UInt8](repeating: 0, count: 4096)
-            let count = recv(connection, &chunk, chunk.count, Int32(MSG_DONTWAIT))
-            if count > 0 { buffer += chunk[..<count] } else if count == 0 || errno != EAGAIN { return nil }
+            guard calls.read() else { return nil }
         }
-        return nil
     }
 
     /// Runs a plugin; returns nil if the end came first, and the plugin had to end, too.
@@ -103,8 +97,6 @@ struct Worker {
         }
         plugin.signal(SIGKILL)
     }
-
-    private func send(_ bytes: [UInt8]) -> Bool { Glibc.write(connection, bytes, bytes.count) == bytes.count }
 
     /// Waits until one of the descriptors is ready; returns those that are.
     private func poll(_ descriptors: [Int32]) -> Set<Int32> {

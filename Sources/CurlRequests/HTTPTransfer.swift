@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
-import Systemd
+import StatusWorkers
 
 /// One request on its way: how libcurl is to make it, and what comes in for it.
-@EventLoop
 final class HTTPTransfer {
     let request: HTTPRequest
     let handle: CurlHandle
     /// Why no socket could be opened, which libcurl does not keep; 0 where one could.
     var socketError: Int32 = 0
-    private var body: [UInt8] = []
-    private var isBodyCut = false
+    private var bodyBytes = 0
+    private var isBodyCut: Bool { bodyBytes > Self.bodyLimit }
+    private var search: TextSearch?
     private var headerBytes = 0
     /// Whether the answer's header, its trailer included, is larger than it may be.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
+    /// How many bytes of the body are looked at; once there are more the connection is closed.
+    private static let bodyLimit = 1 << 20
     /// The largest header, in bytes, of all answers of a transfer and of trailers; libcurl itself has a limit only for those before a body.
     private static let headerLimit = 512 * 1024
 
     /// A transfer for a request.
     ///
-    /// - Parameter authoritiesLifetime: how many seconds old a file of authorities may be that libcurl has read: to read the system's takes
-    ///   some 20 ms of the loop's time.
-    init(
-        _ request: HTTPRequest, userAgent: String, authoritiesLifetime: Int, _ curl: CurlLibrary
-    ) throws(HTTPFailure) {
+    /// - Parameter authoritiesLifetime: how many seconds old the authorities may be that libcurl has read; 0: it must read them.
+    init(_ request: HTTPRequest, authoritiesLifetime: Int, _ curl: CurlLibrary) throws(HTTPFailure) {
         self.request = request
+        search = request.contains.map { TextSearch($0) }
         handle = try CurlHandle(curl)
         setConnection()
         setTrust(authoritiesLifetime)
-        setRequest(userAgent: userAgent)
-        guard handle.isComplete else { throw HTTPFailure(reason: "the request cannot be made") }
+        setRequest()
+        guard handle.isComplete else { throw HTTPFailure(reason: "the request cannot be made", isLocal: true) }
     }
 
     /// A transfer that does nothing but look at the certificates of the host that a failed one had reached.
@@ -60,7 +60,7 @@ final class HTTPTransfer {
         handle.setCallbacks(for: self)
         handle.set(CURLOPT_URL, request.url)
         handle.set(CURLOPT_NOSIGNAL, 1)
-        // Else a resolver that hangs holds up the loop when its transfer ends.
+        // Else a resolver that hangs holds up everything when its transfer ends.
         handle.set(CURLOPT_QUICK_EXIT, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
         // What was to be kept from others' eyes is not sent in the open because the server says so.
@@ -78,7 +78,7 @@ final class HTTPTransfer {
         handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
     }
 
-    /// The server chooses the group of a key exchange by Diffie and Hellman: one of 10,000 bits takes a second of the loop's time.
+    /// The server chooses the group of a key exchange by Diffie and Hellman: one of 10,000 bits takes a second.
     private func limitKeyExchange() {
         guard handle.curl.usesOpenSSL else { return }
         handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
@@ -88,15 +88,17 @@ final class HTTPTransfer {
     private func setTrust(_ authoritiesLifetime: Int) {
         handle.set(CURLOPT_SSL_VERIFYPEER, 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, 2)
-        if let file = request.caFile { handle.set(CURLOPT_CAINFO, file) }
+        if let file = request.certificateAuthority { handle.set(CURLOPT_CAINFO, file) }
         // Beside a file that the request names, the system's directory would still count; beside the system's file it holds the
         // same, but keeps libcurl from reading that only once for many transfers.
-        if request.caFile != nil || handle.curl.authoritiesFile != nil { handle.set(CURLOPT_CAPATH, nil as String?) }
+        if request.certificateAuthority != nil || handle.curl.authoritiesFile != nil {
+            handle.set(CURLOPT_CAPATH, nil as String?)
+        }
         handle.setWherePossible(CURLOPT_CA_CACHE_TIMEOUT, authoritiesLifetime)
     }
 
-    private func setRequest(userAgent: String) {
-        handle.set(CURLOPT_USERAGENT, userAgent)
+    private func setRequest() {
+        handle.set(CURLOPT_USERAGENT, request.userAgent)
         switch request.method {
         case "GET": handle.set(CURLOPT_HTTPGET, 1)
         case "HEAD": handle.set(CURLOPT_NOBODY, 1)
@@ -112,9 +114,9 @@ final class HTTPTransfer {
 
     /// Takes bytes of the body; returns how many, and fewer than there are where the limit is passed, which ends the transfer.
     func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
-        let room = max(0, request.bodyLimit - body.count)
-        body.append(contentsOf: chunk.prefix(room))
-        isBodyCut = chunk.count > room
+        let room = max(0, Self.bodyLimit - bodyBytes)
+        search?.look(at: UnsafeRawBufferPointer(rebasing: chunk.prefix(room)))
+        bodyBytes += chunk.count
         return isBodyCut ? 0 : chunk.count
     }
 
@@ -124,12 +126,25 @@ final class HTTPTransfer {
         return isHeaderTooLarge ? 0 : count
     }
 
-    /// The answer, where the transfer ended with one.
-    func response(_ code: CURLcode) -> HTTPResponse? {
-        guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else { return nil }
-        return HTTPResponse(
-            statusCode: handle.number(CURLINFO_RESPONSE_CODE), body: body, isBodyCut: isBodyCut,
-            duration: handle.duration)
+    /// What became of the request, where it was not the certificate that ended the transfer.
+    func outcome(_ code: CURLcode) -> HTTPOutcome {
+        guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
+            return HTTPFailure(reason: reason(code), isLocal: isOutOfResources).outcome
+        }
+        let statusCode = handle.number(CURLINFO_RESPONSE_CODE)
+        guard request.statusCodes.contains(where: { $0.contains(statusCode) }) else {
+            return .unexpected(reason: "expected \(expectedCodes), got \(statusCode)")
+        }
+        if let text = request.contains, search?.isFound == false {
+            let place = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the answer" : "the answer"
+            return .unexpected(reason: "expected “\(text)”, which is not in \(place)")
+        }
+        return .expected(statusCode: statusCode, duration: handle.duration)
+    }
+
+    private var expectedCodes: String {
+        request.statusCodes.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+            .joined(separator: ", ")
     }
 
     /// The address that was asked last, after redirections.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import CSystemd
+import Glibc
+import StatusWorkers
+
+/// The files of authorities: whether one can be read, and whether libcurl may go on with what it has read.
+struct Authorities {
+    /// What tells one version of a file from another.
+    private struct Version: Equatable {
+        var file: [UInt]
+        var changedAt: [Int]
+
+        init(_ status: stat) {
+            file = [UInt(status.st_dev), UInt(status.st_ino), UInt(status.st_size)]
+            changedAt = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+        }
+    }
+
+    /// The largest file, in bytes.
+    private static let maximumBytes = 1 << 20
+    /// How many seconds old the system's authorities may be that libcurl has read, as long as their file is the same.
+    private static let longestLifetime = 86_400
+
+    /// The system's file; nil if they are not in one.
+    private let systemFile: String?
+    /// The version of that file before libcurl has read it.
+    private let systemVersion: Version?
+
+    /// - Parameter systemFile: the file that libcurl reads if a request names none.
+    init(systemFile: String?) {
+        self.systemFile = systemFile
+        systemVersion = systemFile.flatMap { Self.status($0) }.map { Version($0) }
+    }
+
+    /// For how many seconds libcurl may keep the authorities that it reads for a request, or use those it has kept; 0 for neither.
+    ///
+    /// It keeps those of one file. The system's are the ones that are worth it: to read them takes some 20 ms.
+    ///
+    /// - Throws: ``HTTPFailure`` if the file cannot be read; that it is missing is left to libcurl to say.
+    func lifetime(for request: HTTPRequest) throws(HTTPFailure) -> Int {
+        if let file = request.certificateAuthority {
+            if request.isSecure { try Self.check(file) }
+            return 0
+        }
+        let isCurrent = systemFile.flatMap { Self.status($0) }.map { Version($0) } == systemVersion
+        return isCurrent ? Self.longestLifetime : 0
+    }
+
+    private static func check(_ path: String) throws(HTTPFailure) {
+        guard let status = status(path) else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "it is not a regular file") }
+        guard status.st_size <= maximumBytes else {
+            throw failure(path, "it is larger than \(maximumBytes / 1024) KiB")
+        }
+    }
+
+    private static func status(_ path: String) -> stat? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status : nil
+    }
+
+    private static func failure(_ path: String, _ reason: String) -> HTTPFailure {
+        HTTPFailure(reason: "cannot read certificates from \(path): \(reason)")
+    }
+}

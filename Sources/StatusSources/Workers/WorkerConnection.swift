@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusWorkers
+import Systemd
+import Varlink
+
+/// The daemon's end of a connection to a worker.
+@EventLoop
+final class WorkerConnection {
+    /// What came of a worker's start.
+    enum Start: Sendable {
+        case ready
+        case refused(reason: String)
+        case ended
+    }
+
+    private enum State {
+        /// Not heard of yet; somebody may wait for that.
+        case starting((@Sendable (Start) -> Void)?)
+        case ready
+        /// Asked to end; what it still says counts for nothing.
+        case stopping
+        /// Gone, and with it all that it had started.
+        case ended
+    }
+
+    private let descriptor: OwnedDescriptor
+    private let transport: Transport
+    private var state = State.starting(nil)
+    private var onEnd: [@EventLoop () -> Void] = []
+    /// Takes a message from a worker that is ready; returns whether it was one.
+    var onMessage: @EventLoop (UnsafeRawBufferPointer) -> Bool = { _ in false }
+
+    /// Takes over a connection to a worker that has been started.
+    init(_ descriptor: OwnedDescriptor) throws(SystemdError) {
+        self.descriptor = descriptor
+        transport = Transport(descriptor)
+        try transport.open { [weak self] events in self?.ready(events) }
+        transport.interest = [.input, .hangUp]
+    }
+
+    isolated deinit { transport.close() }
+
+    /// Whether the worker takes calls.
+    var isReady: Bool { if case .ready = state { true } else { false } }
+
+    /// Whether the worker has ended.
+    var hasEnded: Bool { if case .ended = state { true } else { false } }
+
+    /// Calls `body` when the worker is ready, or never will be.
+    func whenStarted(_ body: @escaping @Sendable (Start) -> Void) {
+        switch state {
+        case .starting: state = .starting(body)
+        case .ready, .stopping: body(.ready)
+        case .ended: body(.ended)
+        }
+    }
+
+    /// Sends a call.
+    func send(_ call: some JSONWritable) { transport.write(WorkerMessage.encode(call)) }
+
+    /// Has the worker end, and with it all that it has started.
+    func stop() {
+        if hasEnded { return }
+        state = .stopping
+        shutdown(descriptor.rawValue, Int32(SHUT_WR))
+    }
+
+    /// Calls `body` when the worker has ended.
+    func whenEnded(_ body: @escaping @EventLoop () -> Void) {
+        if hasEnded { body() } else { onEnd.append(body) }
+    }
+
+    private func ready(_ events: IOSource.Events) {
+        guard !events.isEmpty else { return }
+        let result = transport.read()
+        while let message = transport.input.takeMessage() {
+            guard take(message) else { return end() }
+        }
+        if case .open = result, transport.input.count <= WorkerMessage.maximumBytes { return }
+        end()
+    }
+
+    private func take(_ message: UnsafeRawBufferPointer) -> Bool {
+        switch state {
+        case .starting(let body): return begin(message, body)
+        case .ready: return onMessage(message)
+        case .stopping, .ended: return true
+        }
+    }
+
+    private func begin(_ message: UnsafeRawBufferPointer, _ body: ((Start) -> Void)?) -> Bool {
+        guard let greeting = try? WorkerMessage.decode(WorkerGreeting.self, from: message) else { return false }
+        state = greeting.refusal == nil ? .ready : .stopping
+        body?(greeting.refusal.map { .refused(reason: $0) } ?? .ready)
+        return true
+    }
+
+    private func end() {
+        let before = state
+        state = .ended
+        transport.close()
+        if case .starting(let body) = before { body?(.ended) }
+        for body in onEnd { body() }
+        onEnd = []
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusWorkers
+public import Systemd
+
+/// Where workers come from.
+public enum WorkerPlace: Sendable {
+    /// From the executor that listens at this address.
+    case executor(UnixAddress)
+    /// From statusd at this path, as children of this process.
+    case program(String)
+
+    /// From this program, as children of this process.
+    public static let ownProgram = WorkerPlace.program(WorkerStart.ownProgram)
+}
+
+/// Starts workers of one kind.
+@EventLoop
+struct WorkerStarter {
+    /// How many are begun for one that is wanted, of which each ends before it is ready.
+    private static let maximumStarts = 3
+
+    /// Where they come from.
+    let place: WorkerPlace
+    /// What they are.
+    let role: WorkerRole
+    /// What they are for, as a verb: `run plugins`.
+    let purpose: String
+
+    /// Starts a worker, and waits until it is ready.
+    ///
+    /// - Throws: ``CheckFailure`` if there can be none, `CancellationError`.
+    func start(within limit: Duration) async throws -> WorkerConnection {
+        let deadline = ContinuousClock.now + limit
+        for _ in 0..<Self.maximumStarts {
+            let worker = try await connect(until: deadline)
+            switch await TimedWait.run(within: deadline - .now, { worker.whenStarted($0) }) {
+            case .ready: return worker
+            case .refused(let reason): throw failure(reason)
+            case .ended: continue
+            case nil:
+                try Task.checkCancellation()
+                throw silence("does not answer")
+            }
+        }
+        throw silence("ends again and again")
+    }
+
+    private func connect(until deadline: ContinuousClock.Instant) async throws -> WorkerConnection {
+        do throws(SystemdError) {
+            return try WorkerConnection(try await makeConnection(within: deadline - .now))
+        } catch {
+            try Task.checkCancellation()
+            throw failure(error.message)
+        }
+    }
+
+    private func makeConnection(within limit: Duration) async throws(SystemdError) -> OwnedDescriptor {
+        switch place {
+        case .executor(let address):
+            do throws(SystemdError) {
+                return try await UnixSocket.connect(to: address, timeout: limit)
+            } catch {
+                throw SystemdError(error.code, "\(error.message); see “systemctl status statusd-executor.socket”")
+            }
+        case .program(let program):
+            let role = role
+            let worker = await BlockingThread.run(within: limit) {
+                Result { () throws(SystemdError) in try WorkerStart.connect(role, program: program) }
+            }
+            guard let worker else { throw SystemdError(.timedOut, "\(program) does not start") }
+            return try worker.get()
+        }
+    }
+
+    private func silence(_ what: String) -> CheckFailure {
+        switch place {
+        case .executor: failure("their executor \(what); see “systemctl status statusd-executor”")
+        case .program: failure("the process for it \(what)")
+        }
+    }
+
+    private func failure(_ reason: String) -> CheckFailure { CheckFailure("cannot \(purpose): \(reason)") }
+}

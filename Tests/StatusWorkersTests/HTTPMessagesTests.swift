@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import Varlink
+
+@testable import StatusWorkers
+
+@Suite("What the daemon and the worker for HTTP say to each other") struct HTTPMessagesTests {
+    private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {
+        try WorkerMessage.encode(value).dropLast().withUnsafeBytes { try WorkerMessage.decode(from: $0) }
+    }
+
+    @Test("a request arrives as it was sent")
+    func request() throws {
+        var request = HTTPRequest(url: "https://a/ü", userAgent: "statusd/1", timeout: .milliseconds(1500))
+        #expect(try received(HTTPCall(number: 1, request: request)).request == request)
+        request.method = "POST"
+        request.headers = ["A: b", "C: "]
+        request.certificateAuthority = "/ca.pem"
+        request.redirects = 0
+        request.statusCodes = [200...200, 400...499]
+        request.contains = "ready"
+        #expect(try received(HTTPCall(number: 2, request: request)).request == request)
+        #expect(try received(HTTPCall(number: 3)).request == nil)
+    }
+
+    @Test(
+        "so does an answer",
+        arguments: [
+            HTTPOutcome.expected(statusCode: 200, duration: .microseconds(1234)), .unexpected(reason: "gone"),
+            .notMade(reason: "no libcurl"),
+        ])
+    func answer(_ outcome: HTTPOutcome) throws {
+        let answer = try received(HTTPAnswer(number: 7, outcome: outcome))
+        #expect(answer.number == 7)
+        #expect(answer.outcome == outcome)
+    }
+}
