@@ -2,6 +2,7 @@
 // What Swift cannot call by itself: macros, and functions it does not import.
 #pragma once
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 final class ManagerConnection {
     /// What the manager says unasked.
     enum Signal {
-        /// Properties of one interface of a unit's object changed; the message goes on with them, an `a{sv}` and an `as`.
+        /// Properties of one interface of a unit's object changed, some of which the message may only name.
         case changed(path: String, interface: String, BusMessage)
         /// A unit was loaded or unloaded, perhaps by a call of this process.
         case loaded(unit: String)
@@ -30,7 +30,6 @@ final class ManagerConnection {
     }
 
     private enum Names {
-        static let bus = "org.freedesktop.DBus"
         static let properties = "org.freedesktop.DBus.Properties"
         static let manager = "org.freedesktop.systemd1"
         static let managerInterface = "org.freedesktop.systemd1.Manager"
@@ -54,8 +53,6 @@ final class ManagerConnection {
     var isAway: Bool { awayReason != nil }
 
     private var connection: BusConnection?
-    /// The manager's unique name, so that nobody else's signals are taken for its own; nil where it is not known yet.
-    private var owner: String?
     /// How often the name has changed hands.
     private var ownerCount = 0
     private var awayReason: String?
@@ -65,23 +62,21 @@ final class ManagerConnection {
     /// Begins to connect; the matches come before the subscription and that before any call, so that no change is missed.
     init(handler: @escaping @EventLoop (Signal) -> Void) throws(SystemdError) {
         self.handler = handler
-        let connection = try BusConnection { reason in handler(.lost(reason)) }
-        self.connection = connection
         timer = try TimerSource { [weak self] in self?.giveUp() }
-        try connection.addFilter { [weak self] message in self?.look(at: message) }
+        let connection = try BusConnection(to: Names.manager, wanted: UnitProperties.names) { [weak self] event in
+            self?.take(event)
+        }
+        self.connection = connection
         connection.addMatch(
-            "type='signal',sender='\(Names.bus)',interface='\(Names.bus)',member='NameOwnerChanged'"
-                + ",arg0='\(Names.manager)'"
-        ) { [weak self] message in self?.ownerChanged(message) }
+            "type='signal',sender='\(BusSession.busName)',interface='\(BusSession.busName)'"
+                + ",member='NameOwnerChanged',arg0='\(Names.manager)'")
         connection.addMatch(
             "type='signal',sender='\(Names.manager)',path_namespace='\(Names.unitPath)'"
-                + ",interface='\(Names.properties)',member='PropertiesChanged'"
-        ) { [weak self] message in self?.propertiesChanged(message) }
+                + ",interface='\(Names.properties)',member='PropertiesChanged'")
         for member in ["Reloading", "UnitFilesChanged", "UnitNew", "UnitRemoved"] {
             connection.addMatch(
                 "type='signal',sender='\(Names.manager)',path='\(Names.managerPath)'"
-                    + ",interface='\(Names.managerInterface)',member='\(member)'"
-            ) { [weak self] message in self?.managerSignalled(message) }
+                    + ",interface='\(Names.managerInterface)',member='\(member)'")
         }
         subscribe()
     }
@@ -115,10 +110,8 @@ final class ManagerConnection {
         _ path: String, _ interface: String, _ member: String, _ arguments: [String],
         reply: @escaping @EventLoop (Reply) -> Void
     ) {
-        let method = BusConnection.Method(
-            destination: Names.manager, path: path, interface: interface, member: member)
         let calledOwner = ownerCount
-        connection?.call(method, arguments) { [weak self] message in
+        connection?.call(path, interface, member, arguments) { [weak self] message in
             guard let self else { return }
             let failure = message.failure
             if let failure, Self.failuresToReach.contains(failure.name) {
@@ -127,25 +120,36 @@ final class ManagerConnection {
                 return reply(.nobody)
             }
             // The bus lets nobody reply but who was called, or itself: it has no unique name.
-            if calledOwner == ownerCount, let sender = message.sender, sender.first == ":" {
-                hasWorked = true
-                owner = sender
-            }
+            if calledOwner == ownerCount, message.sender?.first == ":" { hasWorked = true }
             reply(failure.map { .refusal($0.message) } ?? .answer(message))
         }
     }
 
-    private func look(at message: BusMessage) {
-        guard let owner, let sender = message.sender, sender != owner, sender != Names.bus else { return }
-        handler(.disturbed)
+    private func take(_ event: BusConnection.Event) {
+        switch event {
+        case .signal(let message): take(message)
+        case .disturbed: handler(.disturbed)
+        case .lost(let reason): handler(.lost(reason))
+        }
     }
 
-    private func ownerChanged(_ message: BusMessage) {
-        guard message.sender == Names.bus, message.string() == Names.manager, message.string() != nil,
-            let newOwner = message.string()
-        else { return }
-        guard !newOwner.isEmpty else { return leave("the service manager has left the system bus") }
-        owner = newOwner
+    private func take(_ message: BusMessage) {
+        switch message.member {
+        case "NameOwnerChanged": ownerChanged(message.strings)
+        case "PropertiesChanged":
+            guard let path = message.path, let interface = message.strings.first else { return }
+            handler(.changed(path: path, interface: interface, message))
+        case "Reloading": if message.truth == false { handler(.reloaded) }
+        case "UnitFilesChanged": handler(.reloaded)
+        case "UnitNew", "UnitRemoved": if let unit = message.strings.first { handler(.loaded(unit: unit)) }
+        default: return
+        }
+    }
+
+    /// - Parameter names: the name that has changed hands, who had it, and who has it now.
+    private func ownerChanged(_ names: [String]) {
+        guard names.count == 3, names[0] == Names.manager else { return }
+        guard !names[2].isEmpty else { return leave("the service manager has left the system bus") }
         ownerCount += 1
         awayReason = nil
         timer?.stop()
@@ -156,7 +160,6 @@ final class ManagerConnection {
     private func leave(_ reason: String) {
         guard awayReason == nil else { return }
         awayReason = reason
-        owner = nil
         timer?.schedule(after: Self.patience)
     }
 
@@ -164,21 +167,5 @@ final class ManagerConnection {
         guard let awayReason else { return }
         close()
         handler(.lost(awayReason))
-    }
-
-    private func propertiesChanged(_ message: BusMessage) {
-        guard let owner, message.sender == owner, let path = message.path, let interface = message.string() else {
-            return
-        }
-        handler(.changed(path: path, interface: interface, message))
-    }
-
-    private func managerSignalled(_ message: BusMessage) {
-        guard let owner, message.sender == owner else { return }
-        switch message.member {
-        case "Reloading": if message.boolean() == false { handler(.reloaded) }
-        case "UnitFilesChanged": handler(.reloaded)
-        default: if let unit = message.string() { handler(.loaded(unit: unit)) }
-        }
     }
 }

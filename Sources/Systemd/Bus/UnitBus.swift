@@ -79,9 +79,8 @@ public final class UnitBus {
         case .changed(let path, let interface, let message):
             let changed = units.values.filter { $0.isAt(path) }
             guard !changed.isEmpty else { return }
-            let values = message.strings(named: UnitProperties.names)
-            let invalidated = message.strings()
-            for unit in changed where unit.change(values, interface: interface, invalidated: invalidated) {
+            for unit in changed
+            where unit.change(message.properties, interface: interface, invalidated: message.list) {
                 reader?.ask(.read, about: unit)
             }
         case .loaded(let name):

@@ -56,7 +56,7 @@ final class UnitReader {
         manager.getProperties(path: unit.path) { [weak self] reply in
             switch reply {
             case .answer(let message):
-                unit.know(message.strings(named: UnitProperties.names), wasLoaded: isLoaded)
+                unit.know(message.properties, wasLoaded: isLoaded)
                 self?.end(unit)
             case .refusal(let reason):
                 unit.refuse(reason)

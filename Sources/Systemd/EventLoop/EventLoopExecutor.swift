@@ -49,8 +49,6 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     /// Whether sd-event must look at its sources before the loop waits; on the thread only.
     private var mustPrepare = true
-    /// The number of buses attached to sd-event, which change their sources at any time; on the thread only.
-    var attachedBuses = 0
 
     init() {
         var event: OpaquePointer?
@@ -119,7 +117,7 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
                 runEndOfTurn()
             } while !endOfTurn.isEmpty
             // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
-            let hasDispatched = (mustPrepare || attachedBuses > 0) && dispatchSDEvent()
+            let hasDispatched = mustPrepare && dispatchSDEvent()
             let mayWait = inbox.withLock { inbox in
                 inbox.isAsleep = inbox.jobs.isEmpty && !hasDispatched && nextTurn.isEmpty
                 return inbox.isAsleep

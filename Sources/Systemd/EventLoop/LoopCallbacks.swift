@@ -47,14 +47,3 @@ func signalCallback(
     EventLoop.assumeIsolated { source.fire(Int32(signal)) }
     return 0
 }
-
-func busCallback(
-    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
-) -> Int32 {
-    guard let context, let message else { return 0 }
-    let slot = Unmanaged<BusSlot>.fromOpaque(context).takeUnretainedValue()
-    // The caller's, who is on the loop's thread and keeps it until this returns.
-    nonisolated(unsafe) let received = BusMessage(message)
-    EventLoop.assumeIsolated { slot.fire(received) }
-    return 0
-}

@@ -59,16 +59,27 @@ def send_descriptor(destination, descriptor):
         return reply
 
 
-def fill_queue(destination, megabytes):
-    """Sends signals of so many megabytes together to a connection of the bus that does not read, from several connections: the bus drops
-    one that has much under way."""
-    size = 30 << 20
-    fields = {PATH: "/x", INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination, SIGNATURE: "ay"}
-    message = _message(SIGNAL, 2, fields, struct.pack("<I", size) + bytes(size))
-    for _ in range(megabytes // 30):
+def _send_all(message, count):
+    """Sends a message so many times, each on a connection of its own: the bus drops one that has much under way."""
+    for _ in range(count):
         with _client() as bus:
             bus.sendall(message)
             # The bus answers when it has taken the signal.
             bus.sendall(_message(CALL, 3, {PATH: "/org/freedesktop/DBus", DESTINATION: "org.freedesktop.DBus",
                                            INTERFACE: "org.freedesktop.DBus.Peer", MEMBER: "Ping"}))
             bus.recv(4096)
+
+
+SIZE = 30 << 20
+
+
+def fill_queue(destination, megabytes):
+    """Sends signals of so many megabytes together to a connection of the bus that does not read."""
+    fields = {PATH: "/x", INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination, SIGNATURE: "ay"}
+    _send_all(_message(SIGNAL, 2, fields, struct.pack("<I", SIZE) + bytes(SIZE)), megabytes * 1024 * 1024 // SIZE)
+
+
+def send_long_paths(destination, count):
+    """Sends signals of objects whose paths are as long as may be: a receiver has to look at each of their bytes."""
+    fields = {PATH: "/a" * (SIZE // 2), INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination}
+    _send_all(_message(SIGNAL, 2, fields), count)

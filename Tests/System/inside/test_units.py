@@ -8,13 +8,14 @@ import re
 import shutil
 import signal
 
-from harness.bus import fill_queue, send_descriptor
+from harness.bus import fill_queue, send_descriptor, send_long_paths
+from harness.bystander import Bystander
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import Certificates, listener, web
 
-from .unit import PROJECT, connect, done, journal, log, main_process, service, statusctl, systemctl
+from .unit import PROJECT, SOCKET, connect, done, journal, log, main_process, service, statusctl, systemctl
 
 UNITS = pathlib.Path("/etc/systemd/system")
 SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
@@ -246,6 +247,36 @@ def dropped_signals():
         finally:
             os.kill(daemon, signal.SIGCONT)
         becomes("sleeper", "warning", "inactive (dead)")
+
+
+class Service:
+    """The running service, as a bystander sees a daemon."""
+
+    socket = SOCKET
+
+    def __init__(self):
+        self.process = main_process()
+
+    def resident(self):
+        status = pathlib.Path(f"/proc/{self.process}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process}/fd"))
+
+
+@test("signals of 30 MB that any user may send hold up nobody, and their memory is given back", limit=60)
+def large_signals():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        becomes("sleeper", "warning", "inactive (dead)")
+        daemon, name = Service(), bus_name()
+        with Bystander(daemon) as bystander:
+            fill_queue(name, 300)
+            send_long_paths(name, 10)
+            bystander.finish("signals of 30 MB on the system bus")
+        eventually(lambda: daemon.resident() < bystander.before[0] + 8192, "the memory of the signals is given back")
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
 
 
 @test("statusctl refresh reads a unit again")

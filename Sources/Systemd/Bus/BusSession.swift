@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// A connection of sd-bus's to the system bus, on the thread that uses it.
+final class BusSession {
+    /// The name of the bus itself, which nobody else can have.
+    static let busName = "org.freedesktop.DBus"
+    private static let standardAddress = "unix:path=/run/dbus/system_bus_socket"
+    /// How often it is said that others send something.
+    private static let disturbedInterval = Duration.seconds(1)
+
+    private let bus: OpaquePointer
+    private let service: String
+    private let wanted: Set<String>
+    private let receive: @Sendable (BusThread.Event) -> Void
+    /// The numbers of calls that are not answered, by sd-bus's own (cookie), and to which owner of the service's name they went.
+    private var calls: [UInt64: (number: Int, owner: Int)] = [:]
+    /// The service's unique name, so that nobody else's signals are taken for its own; nil where it is not known yet.
+    private var owner: String?
+    /// How often the name has changed hands.
+    private var ownerCount = 0
+    private var disturbedAt: ContinuousClock.Instant?
+
+    /// Connects.
+    init(
+        service: String, wanted: Set<String>, receive: @escaping @Sendable (BusThread.Event) -> Void
+    ) throws(SystemdError) {
+        bus = try Self.open()
+        self.service = service
+        self.wanted = wanted
+        self.receive = receive
+        let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
+        guard result >= 0 else {
+            sd_bus_unref(bus)
+            throw SystemdError(errno: -result, "cannot reach the system bus")
+        }
+    }
+
+    deinit { sd_bus_close_unref(bus) }
+
+    /// The system bus as sd_bus_open_system(3) opens it, but without descriptors: those that any user may send would be closed here, which may wait for them.
+    private static func open() throws(SystemdError) -> OpaquePointer {
+        // Else the memory of a large message would be kept for the next one.
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        var bus: OpaquePointer?
+        guard sd_bus_new(&bus) >= 0, let bus else { throw SystemdError(errno: ENOMEM, "cannot reach the system bus") }
+        let address = ProcessEnvironment.current["DBUS_SYSTEM_BUS_ADDRESS"] ?? standardAddress
+        for result in [
+            sd_bus_set_address(bus, address), sd_bus_set_bus_client(bus, 1), sd_bus_negotiate_fds(bus, 0),
+            sd_bus_set_exit_on_disconnect(bus, 0), sd_bus_start(bus),
+        ] where result < 0 {
+            sd_bus_unref(bus)
+            throw SystemdError(errno: -result, "cannot reach the system bus")
+        }
+        return bus
+    }
+
+    /// Sends a call, or keeps it until there is a connection.
+    func send(_ call: BusCall) throws(SystemdError) {
+        var message: OpaquePointer?
+        defer { sd_bus_message_unref(message) }
+        var result = sd_bus_message_new_method_call(
+            bus, &message, call.destination, call.path, call.interface, call.member)
+        // Nobody starts the service manager.
+        if result >= 0 { result = sd_bus_message_set_auto_start(message, 0) }
+        for argument in call.arguments where result >= 0 {
+            result = sd_bus_message_append_basic(message, CChar(bitPattern: UInt8(ascii: "s")), argument)
+        }
+        if result >= 0 {
+            let context = Unmanaged.passUnretained(self).toOpaque()
+            result = sd_bus_call_async(bus, nil, message, busReply, context, 0)
+        }
+        var cookie: UInt64 = 0
+        if result >= 0 { result = sd_bus_message_get_cookie(message, &cookie) }
+        guard result >= 0 else { throw SystemdError(errno: -result, "cannot send to the system bus") }
+        calls[cookie] = (call.number, ownerCount)
+    }
+
+    /// Does one thing that is due; returns whether there was one.
+    func process() throws(SystemdError) -> Bool {
+        let result = sd_bus_process(bus, nil)
+        if result >= 0, sd_bus_is_open(bus) > 0 { return result > 0 }
+        throw SystemdError(.systemCall, "the system bus closed the connection")
+    }
+
+    /// Waits until something is due, or `other` is readable, which is reset.
+    func wait(or other: OwnedDescriptor) {
+        let events = sd_bus_get_events(bus)
+        var due = UInt64.max
+        guard events >= 0, sd_bus_get_timeout(bus, &due) >= 0 else { return }
+        var polled = [
+            pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: events), revents: 0),
+            pollfd(fd: other.rawValue, events: Int16(POLLIN), revents: 0),
+        ]
+        poll(&polled, 2, Self.milliseconds(until: due))
+        var count: UInt64 = 0
+        if polled[1].revents != 0 { eventfd_read(other.rawValue, &count) }
+    }
+
+    /// The time until a moment of the monotonic clock, in microseconds, as poll(2) wants it.
+    private static func milliseconds(until due: UInt64) -> Int32 {
+        if due == .max { return -1 }
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let elapsed = UInt64(now.tv_sec) * 1_000_000 + UInt64(now.tv_nsec) / 1000
+        return due <= elapsed ? 0 : Int32(clamping: (due - elapsed) / 1000 + 1)
+    }
+
+    // MARK: What comes
+
+    fileprivate func takeReply(_ message: OpaquePointer) {
+        var cookie: UInt64 = 0
+        guard sd_bus_message_get_reply_cookie(message, &cookie) >= 0,
+            let call = calls.removeValue(forKey: cookie)
+        else { return }
+        let reply = BusMessage(message, wanted: wanted)
+        // The bus lets nobody reply but who was called, or itself: it has no unique name.
+        if call.owner == ownerCount, let sender = reply.sender, sender.first == ":" { owner = sender }
+        receive(.reply(call.number, reply))
+    }
+
+    fileprivate func takeOther(_ message: OpaquePointer) {
+        let sender = sd_bus_message_get_sender(message).map { String(cString: $0) }
+        guard sender == Self.busName || sender == owner && owner != nil else { return beDisturbed() }
+        let signal = BusMessage(message, wanted: wanted)
+        if sender == Self.busName, signal.member == "NameOwnerChanged", signal.strings.first == service {
+            owner = signal.strings.last.flatMap { $0.isEmpty ? nil : $0 }
+            ownerCount += 1
+        }
+        receive(.signal(signal))
+    }
+
+    /// Before it is known who the service is, everything may be its.
+    private func beDisturbed() {
+        guard owner != nil, disturbedAt.map({ .now - $0 > Self.disturbedInterval }) ?? true else { return }
+        disturbedAt = .now
+        receive(.disturbed)
+    }
+}
+
+private func busReply(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let context, let message else { return 0 }
+    Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeReply(message)
+    return 0
+}
+
+private func busFilter(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let context, let message else { return 0 }
+    var type: UInt8 = 0
+    sd_bus_message_get_type(message, &type)
+    // What is called here, sd-bus refuses; replies that nobody waits for any more are nothing.
+    guard type == UInt8(SD_BUS_MESSAGE_SIGNAL) || type == UInt8(SD_BUS_MESSAGE_METHOD_CALL) else { return 0 }
+    Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeOther(message)
+    return 0
+}
