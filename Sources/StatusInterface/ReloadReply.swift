@@ -65,6 +65,8 @@ public struct ReloadReply: JSONReadable, JSONWritable, Sendable {
     public var removed: [String]
     /// What could not be used.
     public var failed: [Failure]
+    /// What is used, or has no meaning, and is probably not what was meant; empty from a daemon that does not tell.
+    public var warnings: [Failure] = []
 
     /// A reply with what belongs to it.
     public init(added: [String] = [], changed: [String] = [], removed: [String] = [], failed: [Failure] = []) {
@@ -82,6 +84,7 @@ public struct ReloadReply: JSONReadable, JSONWritable, Sendable {
             case "changed": reply.changed = try [String](from: &reader)
             case "removed": reply.removed = try [String](from: &reader)
             case "failed": reply.failed = try [Failure](from: &reader)
+            case "warnings": reply.warnings = try [Failure]?(from: &reader) ?? []
             default: try reader.skip()
             }
         }
@@ -96,5 +99,6 @@ public struct ReloadReply: JSONReadable, JSONWritable, Sendable {
         writer.member("changed", changed)
         writer.member("removed", removed)
         writer.member("failed", failed)
+        writer.member("warnings", warnings)
     }
 }

@@ -10,6 +10,7 @@ enum ReloadCommand {
     ) { context in
         let reply = try await context.client.reload()
         if context.terminal.isJSON { context.terminal.json(reply) }
+        for warning in reply.warnings { context.terminal.remark("warning: \(warning)") }
         for failure in reply.failed { context.terminal.remark("\(failure)") }
         return reply.failed.isEmpty ? .done : .configurationWrong
     }

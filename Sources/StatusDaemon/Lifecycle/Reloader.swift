@@ -45,7 +45,8 @@ final class Reloader {
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):
-            let reply = registry.apply(read)
+            var reply = registry.apply(read)
+            reply.warnings = read.problems.filter { $0.severity == .warning }.map(Failure.init)
             onReload(read.loaded.configuration)
             let isLogged = outcomes.log(
                 "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed",

@@ -183,6 +183,17 @@ def mended():
         contains(daemon.ctl("status", "db").out, "no status yet")
 
 
+@test("a reload tells of keys that have no meaning, and succeeds")
+def reload_warnings():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        equal(daemon.ctl("reload").err, "")
+        daemon.file.write_text("servers: { db: { push: true, colour: red } }\n")
+        result = daemon.ctl("reload")
+        equal((result.status, result.out), (0, ""))
+        contains(result.err, f"warning: {daemon.file}:1: server db: ", "“colour” is unknown")
+        contains(daemon.done("reload", "--json"), '"warnings":[{"file":')
+
+
 @test("SIGHUP reloads too, and a bad file does not end the daemon")
 def hang_up():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
