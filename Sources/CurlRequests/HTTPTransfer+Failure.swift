@@ -26,7 +26,7 @@ extension HTTPTransfer {
         case CURLE_COULDNT_CONNECT: connectionReason
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
-        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason(code)
         case CURLE_WEIRD_SERVER_REPLY: "the answer is not HTTP"
         case CURLE_GOT_NOTHING: "connection closed without an answer"
         case CURLE_PARTIAL_FILE: "connection closed within the answer"
@@ -59,11 +59,13 @@ extension HTTPTransfer {
     /// libcurl has one number for an address that it refuses and for an answer that is not HTTP.
     ///
     /// It was the answer where the last address got a connection: there is one for each address, since none is used again.
-    private var addressReason: String {
+    private func addressReason(_ code: CURLcode) -> String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
         if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the answer is not HTTP" }
-        return redirects == 0
-            ? "the URL is not valid" : "redirected to an address that is not valid, or from https to http"
+        if redirects == 0 { return "the URL is not valid" }
+        guard code == CURLE_UNSUPPORTED_PROTOCOL else { return "redirected to an address that is not valid" }
+        return request.isSecure && lastURL.lowercased().hasPrefix("http:")
+            ? "redirected from https to http" : "redirected to an address that is neither http nor https"
     }
 
     /// What went wrong while something was sent or received, for which there are words only.

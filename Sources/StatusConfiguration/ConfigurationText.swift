@@ -42,9 +42,19 @@ enum ConfigurationText {
 extension Problem {
     /// A file or directory that cannot be read, with what helps.
     init(unreadable path: String, errno number: Int32) {
-        let advice = number == EACCES ? "; make it readable for the user that statusd runs as" : ""
-        self.init(
-            .error, at: Origin(file: path), reason: "cannot be read: \(String(cString: strerror(number)))\(advice)")
+        let reason =
+            switch number {
+            case EACCES:
+                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as"
+            case ENOENT where Self.isLink(path): "it is a link to a file that does not exist"
+            default: String(cString: strerror(number))
+            }
+        self.init(.error, at: Origin(file: path), reason: "cannot be read: \(reason)")
         isPermissionDenied = number == EACCES
+    }
+
+    private static func isLink(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 }

@@ -192,8 +192,24 @@ def replaced_authorities():
 def downgrade():
     with Certificates() as authority, web(authority.make("good")) as server, web() as plain:
         with Daemon(once(f"site: {{ http: {{ url: 'https://localhost:{server.port}/http/{plain.port}', ca: {authority.ca} }} }}")) as daemon:
-            expect(daemon, "site", "critical", "redirected to an address that is not valid, or from https to http")
+            expect(daemon, "site", "critical", "redirected from https to http")
             equal(plain.requests, [])
+
+
+@test("http: a redirection to what is no address, or neither http nor https, is told as such")
+def strange_redirection():
+    def redirect(address):
+        def answer(connection):
+            with connection:
+                connection.recv(4096)
+                connection.sendall(f"HTTP/1.1 302 Found\r\nLocation: {address}\r\nContent-Length: 0\r\n\r\n".encode())
+
+        return listener(answer)
+
+    with redirect("ftp://127.0.0.1/") as other, redirect("http://[zz]/") as wrong:
+        with Daemon(once(f"other: {{ http: 'http://127.0.0.1:{other}/' }}", f"wrong: {{ http: 'http://127.0.0.1:{wrong}/' }}")) as daemon:
+            expect(daemon, "other", "critical", "redirected to an address that is neither http nor https")
+            expect(daemon, "wrong", "critical", "redirected to an address that is not valid")
 
 
 @test("http: a header without end is told as such, in the same words each time")

@@ -121,8 +121,8 @@ def dangling():
         daemon.file.symlink_to(target)
         daemon.done("reload")
         target.unlink()
-        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot be read: No such file")
-        contains(daemon.ctl("reload").err, "everything is as it was before", "No such file")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot be read: it is a link to a file that does not exist")
+        contains(daemon.ctl("reload").err, "everything is as it was before", "it is a link to a file that does not exist")
         equal(daemon.text("db"), "kept")
         equal(daemon.ctl("post", "anything", "goes").status, 4)
 
