@@ -9,6 +9,8 @@ struct HTTPReader {
     private let name: ServerName
     private(set) var warnings: [Problem] = []
 
+    /// How long URL, header fields and the text that is looked for may be together.
+    private static let maximumBytes = 64 * 1024
     private static let keys = ["url", "status", "contains", "ca", "method", "headers", "redirects"]
 
     init(_ reader: NodeReader, name: ServerName) {
@@ -23,6 +25,11 @@ struct HTTPReader {
         for (key, value) in mapping { try read(key, value, into: &configuration) }
         guard !configuration.url.isEmpty else {
             throw reader.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health")
+        }
+        let texts = [configuration.url, configuration.contains ?? ""] + configuration.headers
+        guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
+            throw reader.problem(
+                at: node, "the texts of “http” must have no more than \(Self.maximumBytes / 1024) KiB together")
         }
         if configuration.contains != nil, configuration.method == "HEAD" {
             throw reader.problem(

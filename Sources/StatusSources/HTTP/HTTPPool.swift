@@ -19,6 +19,8 @@ public final class HTTPPool {
     private static let maximumRequests = 10_000
     /// How many requests have a worker of their own at a time.
     private static let maximumAlone = 8
+    /// How long a worker that did not answer may take to end before it is said that it does not.
+    private static let patience = Duration.seconds(1)
     /// How many requests of a server are made apart after one that may have ended its worker.
     private static let probation = 10
 
@@ -78,13 +80,14 @@ public final class HTTPPool {
     // MARK: A worker for one
 
     private func performAlone(_ request: HTTPRequest, of server: ServerName) async throws -> HTTPOutcome {
-        guard ending[server] == nil else {
+        guard try await hasPredecessorEnded(of: server) else {
             return .unexpected(reason: "the process that makes its request does not end; no other is started")
         }
         let runner = HTTPRunner(try await starter.start(within: Self.startLimit))
-        defer { end(runner, of: server) }
+        defer { runner.finish() }
         guard let outcome = try await runner.perform(request) else {
             suspects[server] = Self.probation
+            keep(runner, of: server)
             return .unexpected(reason: Self.blame(request, runner))
         }
         let left = suspects[server, default: 1] - 1
@@ -92,8 +95,15 @@ public final class HTTPPool {
         return outcome
     }
 
-    private func end(_ runner: HTTPRunner, of server: ServerName) {
-        runner.finish()
+    private func hasPredecessorEnded(of server: ServerName) async throws -> Bool {
+        guard let runner = ending[server] else { return true }
+        let ended: Void? = await TimedWait.run(within: Self.patience) { end in runner.whenEnded { end(()) } }
+        try Task.checkCancellation()
+        return ended != nil
+    }
+
+    /// Keeps a worker that has not answered until it has ended.
+    private func keep(_ runner: HTTPRunner, of server: ServerName) {
         ending[server] = runner
         runner.whenEnded { [weak self, weak runner] in
             guard let self, let runner, ending[server] === runner else { return }

@@ -19,7 +19,7 @@ MISTAKES = {
     "http: 'http://:80/'": "http:// or https://", "http: 'http://[zz]/'": "http:// or https://", "http: 'http://a@/'": "http:// or https://", "http: { status: 200 }": "needs a “url”",
     "http: { url: http://a, status: 1000 }": "status of HTTP", "http: { url: http://a, method: get }": "method of HTTP",
     "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
-    "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be a text",
+    "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be a text", "http: { url: http://a, contains: " + 65 * 1024 * "a" + " }": "64 KiB together",
     "http: { url: http://a, method: HEAD, contains: x }": "the answer to HEAD", "notify: maybe": "true, false or a mapping",
     "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
