@@ -40,7 +40,7 @@ final class BusConnection {
 
     /// Has the bus send the signals that `rule` (sd_bus_add_match(3)) lets through.
     func addMatch(_ rule: String) {
-        let bus = BusSession.busName
+        let bus = BusTrust.busName
         send(to: bus, "/org/freedesktop/DBus", bus, "AddMatch", [rule]) { [weak self] reply in
             if let failure = reply.failure { self?.lose(failure.message) }
         }

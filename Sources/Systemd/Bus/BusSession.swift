@@ -5,30 +5,21 @@ import Glibc
 
 /// A connection of sd-bus's to the system bus, on the thread that uses it.
 final class BusSession {
-    /// The name of the bus itself, which nobody else can have.
-    static let busName = "org.freedesktop.DBus"
     private static let standardAddress = "unix:path=/run/dbus/system_bus_socket"
-    /// How often it is said that others send something.
-    private static let disturbedInterval = Duration.seconds(1)
 
     private let bus: OpaquePointer
-    private let service: String
     private let wanted: Set<String>
     private let receive: @Sendable (BusThread.Event) -> Void
-    /// The numbers of calls that are not answered, by sd-bus's own (cookie), and to which owner of the service's name they went.
-    private var calls: [UInt64: (number: Int, owner: Int)] = [:]
-    /// The service's unique name, so that nobody else's signals are taken for its own; nil where it is not known yet.
-    private var owner: String?
-    /// How often the name has changed hands.
-    private var ownerCount = 0
-    private var disturbedAt: ContinuousClock.Instant?
+    /// The numbers of calls that are not answered, by sd-bus's own (cookie), and how often the service's name had changed hands before.
+    private var calls: [UInt64: (number: Int, ownerCount: Int)] = [:]
+    private var trust: BusTrust
 
     /// Connects.
     init(
         service: String, wanted: Set<String>, receive: @escaping @Sendable (BusThread.Event) -> Void
     ) throws(SystemdError) {
         bus = try Self.open()
-        self.service = service
+        trust = BusTrust(service: service)
         self.wanted = wanted
         self.receive = receive
         let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
@@ -75,7 +66,7 @@ final class BusSession {
         var cookie: UInt64 = 0
         if result >= 0 { result = sd_bus_message_get_cookie(message, &cookie) }
         guard result >= 0 else { throw SystemdError(errno: -result, "cannot send to the system bus") }
-        calls[cookie] = (call.number, ownerCount)
+        calls[cookie] = (call.number, trust.ownerCount)
     }
 
     /// Does one thing that is due; returns whether there was one.
@@ -116,27 +107,20 @@ final class BusSession {
             let call = calls.removeValue(forKey: cookie)
         else { return }
         let reply = BusMessage(message, wanted: wanted)
-        // The bus lets nobody reply but who was called, or itself: it has no unique name.
-        if call.owner == ownerCount, let sender = reply.sender, sender.first == ":" { owner = sender }
+        trust.noteReply(from: reply.sender, toCallOf: call.ownerCount)
         receive(.reply(call.number, reply))
     }
 
     fileprivate func takeOther(_ message: OpaquePointer) {
         let sender = sd_bus_message_get_sender(message).map { String(cString: $0) }
-        guard sender == Self.busName || sender == owner && owner != nil else { return beDisturbed() }
-        let signal = BusMessage(message, wanted: wanted)
-        if sender == Self.busName, signal.member == "NameOwnerChanged", signal.strings.first == service {
-            owner = signal.strings.last.flatMap { $0.isEmpty ? nil : $0 }
-            ownerCount += 1
+        switch trust.judge(sender, now: .now) {
+        case .ignore: return
+        case .report: receive(.disturbed)
+        case .believe:
+            let signal = BusMessage(message, wanted: wanted)
+            if sender == BusTrust.busName, signal.member == "NameOwnerChanged" { trust.noteChange(signal.strings) }
+            receive(.signal(signal))
         }
-        receive(.signal(signal))
-    }
-
-    /// Before it is known who the service is, everything may be its.
-    private func beDisturbed() {
-        guard owner != nil, disturbedAt.map({ .now - $0 > Self.disturbedInterval }) ?? true else { return }
-        disturbedAt = .now
-        receive(.disturbed)
     }
 }
 

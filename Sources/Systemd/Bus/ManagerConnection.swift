@@ -68,7 +68,7 @@ final class ManagerConnection {
         }
         self.connection = connection
         connection.addMatch(
-            "type='signal',sender='\(BusSession.busName)',interface='\(BusSession.busName)'"
+            "type='signal',sender='\(BusTrust.busName)',interface='\(BusTrust.busName)'"
                 + ",member='NameOwnerChanged',arg0='\(Names.manager)'")
         connection.addMatch(
             "type='signal',sender='\(Names.manager)',path_namespace='\(Names.unitPath)'"
