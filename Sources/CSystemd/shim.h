@@ -15,8 +15,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -36,6 +38,12 @@ static inline char *_Nullable *_Nullable statusd_environment(void) { return envi
 /* prctl(2), which takes a variable number of arguments. */
 static inline int statusd_adopt_orphans(void) { return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 static inline int statusd_refuse_tracers(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+/* pidfd_open(2) and pidfd_send_signal(2), for which Debian 12 has no functions. */
+static inline int statusd_open_process(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+static inline int statusd_signal_process(int descriptor, int number) {
+    return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);
+}
 
 enum { STATUSD_F_GETPIPE_SZ = 1032 }; /* fcntl(2), F_GETPIPE_SZ, GNU's */
 

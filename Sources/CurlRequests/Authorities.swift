@@ -3,6 +3,7 @@
 import CCurl
 import CSystemd
 import Glibc
+import StatusModel
 import StatusWorkers
 
 /// The files of authorities: whether one can be read, and whether libcurl may go on with what it has read.
@@ -38,7 +39,7 @@ struct Authorities {
     ///
     /// It keeps those of one file. The system's are the ones that are worth it: to read them takes some 20 ms.
     ///
-    /// - Throws: ``HTTPFailure`` if the file cannot be read; that it is missing is left to libcurl to say.
+    /// - Throws: ``HTTPFailure`` if the file that a request names cannot be read; whether there are certificates in it is left to libcurl to say.
     func lifetime(for request: HTTPRequest) throws(HTTPFailure) -> Int {
         if let file = request.certificateAuthority {
             if request.isSecure { try Self.check(file) }
@@ -49,11 +50,14 @@ struct Authorities {
     }
 
     private static func check(_ path: String) throws(HTTPFailure) {
-        guard let status = status(path) else { return }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "it is not a regular file") }
-        guard status.st_size <= maximumBytes else {
-            throw failure(path, "it is larger than \(maximumBytes / 1024) KiB")
+        // A pipe would be waited for.
+        if let status = status(path) {
+            guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "it is not a regular file") }
+            guard status.st_size <= maximumBytes else {
+                throw failure(path, "it is larger than \(maximumBytes / 1024) KiB")
+            }
         }
+        guard access(path, R_OK) == 0 else { throw failure(path, String(cString: strerror(errno)).asPhrase) }
     }
 
     private static func status(_ path: String) -> stat? {
@@ -62,6 +66,6 @@ struct Authorities {
     }
 
     private static func failure(_ path: String, _ reason: String) -> HTTPFailure {
-        HTTPFailure(reason: "cannot read certificates from \(path): \(reason)")
+        HTTPFailure(reason: "cannot read certificates from \(path): \(reason)", isLocal: true)
     }
 }

@@ -22,7 +22,7 @@ extension HTTPTransfer {
         // What libcurl says of a line of the header that is longer than it takes.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: "no answer within \(TimeSpan.text(request.timeout))"
-        case CURLE_COULDNT_RESOLVE_HOST: "host not found: \(lastHost)"
+        case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
         case CURLE_COULDNT_CONNECT: connectionReason
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
@@ -31,8 +31,8 @@ extension HTTPTransfer {
         case CURLE_GOT_NOTHING: "connection closed without an answer"
         case CURLE_PARTIAL_FILE: "connection closed within the answer"
         case CURLE_SSL_CACERT_BADFILE:
-            request.certificateAuthority.map { "cannot read certificates from \($0)" }
-                ?? "cannot read the system's certificates; install the package ca-certificates"
+            request.certificateAuthority.map { "cannot read certificates from \($0): there is none in it" }
+                ?? "cannot read the system's certificates; install the package ca-certificates, or make them readable"
         case CURLE_SSL_CONNECT_ERROR: "no TLS connection: \(handshakeReason)"
         default: handle.text(of: code).asPhrase
         }

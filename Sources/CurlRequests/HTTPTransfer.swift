@@ -9,14 +9,13 @@ final class HTTPTransfer {
     let handle: CurlHandle
     /// Why no socket could be opened, which libcurl does not keep; 0 where one could.
     var socketError: Int32 = 0
-    private var bodyBytes = 0
-    private var isBodyCut: Bool { bodyBytes > Self.bodyLimit }
-    private var search: TextSearch?
+    private var body: [UInt8] = []
+    private var isBodyCut = false
     private var headerBytes = 0
     /// Whether the answer's header, its trailer included, is larger than it may be.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
-    /// How many bytes of the body are looked at; once there are more the connection is closed.
+    /// How many bytes of the body are kept; once there are more the connection is closed.
     private static let bodyLimit = 1 << 20
     /// The largest header, in bytes, of all answers of a transfer and of trailers; libcurl itself has a limit only for those before a body.
     private static let headerLimit = 512 * 1024
@@ -26,7 +25,6 @@ final class HTTPTransfer {
     /// - Parameter authoritiesLifetime: how many seconds old the authorities may be that libcurl has read; 0: it must read them.
     init(_ request: HTTPRequest, authoritiesLifetime: Int, _ curl: CurlLibrary) throws(HTTPFailure) {
         self.request = request
-        search = request.contains.map { TextSearch($0) }
         handle = try CurlHandle(curl)
         setConnection()
         setTrust(authoritiesLifetime)
@@ -114,9 +112,9 @@ final class HTTPTransfer {
 
     /// Takes bytes of the body; returns how many, and fewer than there are where the limit is passed, which ends the transfer.
     func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
-        let room = max(0, Self.bodyLimit - bodyBytes)
-        search?.look(at: UnsafeRawBufferPointer(rebasing: chunk.prefix(room)))
-        bodyBytes += chunk.count
+        let room = Self.bodyLimit - body.count
+        body += chunk.prefix(room)
+        isBodyCut = chunk.count > room
         return isBodyCut ? 0 : chunk.count
     }
 
@@ -129,17 +127,24 @@ final class HTTPTransfer {
     /// What became of the request, where it was not the certificate that ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            return HTTPFailure(reason: reason(code), isLocal: isOutOfResources).outcome
+            let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
+            return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
         }
         let statusCode = handle.number(CURLINFO_RESPONSE_CODE)
         guard request.statusCodes.contains(where: { $0.contains(statusCode) }) else {
             return .unexpected(reason: "expected \(expectedCodes), got \(statusCode)")
         }
-        if let text = request.contains, search?.isFound == false {
+        if let text = request.contains, !Self.contains(body, text) {
             let place = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the answer" : "the answer"
             return .unexpected(reason: "expected “\(text)”, which is not in \(place)")
         }
         return .expected(statusCode: statusCode, duration: handle.duration)
+    }
+
+    /// Whether a text is somewhere in the bytes; takes time in proportion to their number, whatever they are (memmem(3)).
+    static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+        let part = Array(text.utf8)
+        return memmem(bytes, bytes.count, part, part.count) != nil
     }
 
     private var expectedCodes: String {

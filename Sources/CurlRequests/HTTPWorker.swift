@@ -1,67 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Glibc
 import StatusWorkers
 import Varlink
 
-/// A process that makes HTTP requests for the daemon at the other end of its standard input, any number side by side.
+/// A process that makes HTTP requests for the daemon at the other end of its standard input, one after another.
 ///
-/// What a server can do to libcurl, or to the TLS library, it does to this process alone: it has a bound for its memory, and one for the time
-/// that it is at work without looking up. The daemon notices its end and makes the requests again, each in a process of its own. When the connection
-/// ends, it ends.
+/// What a server can do to libcurl, or to the TLS library, it does to this process and this request alone: for both memory and processor time there are
+/// bounds, and the daemon ends it if it takes too long. When the connection ends, it ends.
 public enum HTTPWorker {
     /// How many bytes of address space it may take beside what it begins with.
-    private static let memoryLimit: rlim_t = 1 << 30
-    /// For how many seconds it may be at work, or be kept waiting by a disk, before it looks for what is new.
-    private static let turnLimit: UInt32 = 5
+    private static let memoryLimit: rlim_t = 256 << 20
+    /// How many seconds of processor time a request may take.
+    private static let processorLimit = 5
 
     /// Runs in this process until the end.
     public static func run() -> Never {
-        // It ends with its connection, and not when a terminal or the service manager ends all processes of the daemon.
-        for number in [SIGTERM, SIGINT, SIGHUP, SIGPIPE] { signal(number, SIG_IGN) }
+        signal(SIGPIPE, SIG_IGN)
         limitMemory()
         serve()
-        // Threads that look up names may be left.
+        // A thread that looks up a name may be left.
         _exit(0)
     }
 
     private static func serve() {
-        var calls = WorkerCalls<HTTPCall>()
+        var calls = WorkerCalls<HTTPRequest>()
         do throws(HTTPUnavailable) {
-            let requests = try HTTPRequests()
-            if calls.greet() { serve(&calls, requests) }
+            let client = try HTTPClient()
+            guard calls.greet() else { return }
+            while let request = next(of: &calls) {
+                limitProcessorTime()
+                // A resolver that still has not answered keeps its thread, and this process would have ever more of them.
+                guard calls.answer(client.perform(request)), isSingleThreaded else { return }
+            }
         } catch {
             _ = calls.greet(WorkerGreeting(refusal: error.reason))
         }
     }
 
-    private static func serve(_ calls: inout WorkerCalls<HTTPCall>, _ requests: HTTPRequests) {
-        repeat {
-            // SIGALRM ends it.
-            alarm(turnLimit)
-            guard begin(&calls, requests) else { return }
-            for answer in requests.perform() where !calls.answer(answer) { return }
-            alarm(0)
-            requests.wait(for: STDIN_FILENO)
-        } while calls.read()
-    }
-
-    private static func begin(_ calls: inout WorkerCalls<HTTPCall>, _ requests: HTTPRequests) -> Bool {
-        do throws(JSONError) {
-            while let call = try calls.next() {
-                if let request = call.request {
-                    requests.start(request, number: call.number)
-                } else {
-                    requests.stop(number: call.number)
-                }
+    /// The next request; nil if there is none any more.
+    private static func next(of calls: inout WorkerCalls<HTTPRequest>) -> HTTPRequest? {
+        while true {
+            do throws(JSONError) {
+                if let request = try calls.next() { return request }
+            } catch {
+                return nil
             }
-            return true
-        } catch {
-            return false
+            var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+            poll(&polled, 1, -1)
+            guard calls.read() else { return nil }
         }
     }
 
+    /// A directory has as many links as directories in it, and two (proc(5)).
+    private static var isSingleThreaded: Bool {
+        var status = stat()
+        return stat("/proc/self/task", &status) == 0 && status.st_nlink == 3
+    }
+
+    /// SIGPROF ends the process when the time is used up.
+    private static func limitProcessorTime() {
+        var limit = itimerval()
+        limit.it_value.tv_sec = processorLimit
+        setitimer(__itimer_which_t(ITIMER_PROF.rawValue), &limit, nil)
+    }
+
     private static func limitMemory() {
+        // Each of a thread's own would take 64 MiB of address space.
+        mallopt(M_ARENA_MAX, 1)
         guard let file = fopen("/proc/self/statm", "re") else { return }
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 128)

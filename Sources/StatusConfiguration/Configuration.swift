@@ -37,7 +37,7 @@ public struct LimitsConfiguration: Equatable, Sendable {
     /// How many checks may run side by side.
     public var checks = 128
     /// How many of these may be processes.
-    public var processes = 16
+    public var processes = 32
 
     /// The limits that hold where no file says otherwise.
     public init() {}

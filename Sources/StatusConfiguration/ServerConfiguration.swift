@@ -67,6 +67,11 @@ public enum SourceConfiguration: Equatable, Sendable {
         }
     }
 
+    /// What it tells of, whoever may report it: a status of another subject says nothing of this one.
+    public var subject: SourceConfiguration {
+        if case .notify = self { .notify(users: []) } else { self }
+    }
+
     /// Whether it is loaded again and again, as the schedule says.
     public var isCheck: Bool {
         switch self {

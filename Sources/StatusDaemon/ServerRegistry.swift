@@ -129,7 +129,7 @@ final class ServerRegistry {
         let state = try? monitor.state(of: name)
         // While the first load of a source runs, what is shown is of the one before.
         let shownSource = shownSources.removeValue(forKey: name) ?? (state?.phase == .loading ? nil : source)
-        let isOther = shownSource != server.source
+        let isOther = shownSource?.subject != server.source.subject
         let predecessor = sources.removeValue(forKey: name)
         predecessor?.close()
         let failure = start(

@@ -67,11 +67,12 @@ public struct ServerState: Hashable, Sendable {
     public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
 
     /// The headline with what else there is to know at a glance: a level that is not ok, and whether it is of the past, because the status is
-    /// stale or the load after it failed.
+    /// stale, is being loaded anew after a reload, or the load after it failed.
     public var markedHeadline: String {
         var line = headline
         if let level = status?.level, level != .ok { line += " [\(level.rawValue)]" }
         if status != nil, phase == .failed { return "\(line) (failed: \(message ?? "unknown"))" }
+        if status != nil, phase == .loading { return "\(line) (loading)" }
         return isStale ? "\(line) (stale)" : line
     }
 

@@ -120,7 +120,8 @@ struct Ledger {
 
     /// Takes over a server's new definition; nil where nothing is another by it.
     ///
-    /// Its status is kept, but for one of another source that is not going to be loaded; until it is, it does not count as current.
+    /// Its status is kept, but for one of another source, which says nothing of this one; what is loaded again does not count as current before that has
+    /// ended.
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
     ) throws(MonitorError) -> Consequences? {
@@ -206,7 +207,7 @@ extension Ledger.Record {
     fileprivate mutating func redefine(_ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment) {
         // What a program asked for goes with the source that took it.
         if isOfNewSource { ownTimeToLive = nil }
-        if isOfNewSource, !definition.isRefreshable, definition.failure == nil { state.status = nil }
+        if isOfNewSource, definition.failure == nil { state.status = nil }
         // A new source has its time to say something.
         if isOfNewSource, state.status == nil { refreshedAt = now.boot }
         let old = self.definition
@@ -217,23 +218,18 @@ extension Ledger.Record {
         state.isRefreshable = definition.isRefreshable
         if !definition.isRefreshable { state.isRefreshing = false }
         if isOfNewSource || definition.failure != nil || old.failure != nil {
-            begin(isOfNewSource: isOfNewSource)
+            begin()
         } else if state.message == old.placeholder {
             state.message = definition.placeholder
         }
     }
 
     /// Takes the phase in which a server begins, or begins again after a wrong configuration.
-    private mutating func begin(isOfNewSource: Bool) {
-        // What is loaded is loaded again, and does not count as current before that has ended.
-        let keepsStatus = state.status != nil && !isOfNewSource && !definition.isRefreshable
-        if definition.failure == nil, keepsStatus {
-            state.phase = .loaded
-            state.message = nil
-        } else {
-            state.phase = definition.firstPhase
-            state.message = definition.failure ?? definition.placeholder
-        }
+    private mutating func begin() {
+        let hasStatus = state.status != nil
+        // What is loaded is loaded again.
+        state.phase = hasStatus && definition.firstPhase == .empty ? .loaded : definition.firstPhase
+        state.message = definition.failure ?? (hasStatus ? nil : definition.placeholder)
     }
 }
 

@@ -3,6 +3,20 @@
 import Glibc
 public import Systemd
 
+/// A worker that has been started, perhaps by another process.
+public struct StartedWorker: Sendable {
+    /// The connection to it.
+    public var connection: OwnedDescriptor
+    /// Its process, if that is a child of this one.
+    public var process: ChildProcess?
+
+    /// A worker with what belongs to it.
+    public init(connection: OwnedDescriptor, process: ChildProcess? = nil) {
+        self.connection = connection
+        self.process = process
+    }
+}
+
 /// Starts workers, which are this program again.
 public enum WorkerStart {
     /// Starts a worker of some kind at the other end of the connection that it returns.
@@ -13,14 +27,14 @@ public enum WorkerStart {
     /// - Throws: ``SystemdError`` if there can be none.
     public static func connect(
         _ role: WorkerRole, program: String = ownProgram
-    ) throws(SystemdError) -> OwnedDescriptor {
+    ) throws(SystemdError) -> StartedWorker {
         let (ours, theirs) = try UnixSocket.makePair()
         do throws(ProcessStart.Failure) {
-            _ = try start(role, on: theirs, program: program)
+            let process = try start(role, on: theirs, program: program)
+            return StartedWorker(connection: ours, process: ChildProcess(process))
         } catch {
             throw SystemdError(errno: error.number, "cannot start a worker for it")
         }
-        return ours
     }
 
     /// The program that this process runs, even if its file was replaced.

@@ -153,16 +153,28 @@ import Testing
         #expect(try monitor.state(of: login).headline == "the bus is gone")
     }
 
-    @Test("a status of another source is kept until the new one has loaded, but does not count as current")
+    @Test("a status of another source goes with it: nothing is known until the new one has loaded")
     func newSource() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.redefine(
             ServerDefinition(name: disk, source: "exec", isRefreshable: true), isOfNewSource: true)
         #expect(try state().phase == .loading)
-        #expect(try state().status?.text.rawValue == "DISK OK")
-        #expect(try !state().isHealthy)
+        #expect(try state().status == nil)
+        fixture.advance(by: 1000)
         try fixture.post("DISK OK", to: "disk")
         #expect(try state().isHealthy)
+        #expect(try state().status?.levelChangedAt == state().status?.updatedAt)
+    }
+
+    @Test("a status of the same source that is loaded anew does not count, and is marked, before that has ended")
+    func sameSource() throws {
+        try fixture.post("DISK OK", to: "disk")
+        try monitor.redefine(
+            ServerDefinition(name: disk, source: "exec", isRefreshable: true, failure: "no such option"))
+        try monitor.redefine(ServerDefinition(name: disk, source: "exec", isRefreshable: true))
+        #expect(try state().markedHeadline == "DISK OK (loading)")
+        #expect(try state().message == nil)
+        #expect(try !state().isHealthy)
     }
 
     @Test("where a stale status goes with its source, nothing is stale any more")

@@ -7,8 +7,9 @@ enum ServerText {
     /// The word for how serious it is: the level, or why that says nothing.
     static func levelWord(_ server: ServerState) -> String {
         if server.phase == .failed { return "failed" }
+        if server.phase == .loading { return "loading" }
         if server.isStale { return "stale" }
-        return server.status?.level.rawValue ?? (server.phase == .loading ? "loading" : "-")
+        return server.status?.level.rawValue ?? "-"
     }
 
     /// The table of `list`: a line a server, the selected one marked.

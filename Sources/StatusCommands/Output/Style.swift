@@ -18,6 +18,7 @@ struct Style: Sendable {
 
     func level(_ text: String, of server: ServerState) -> String {
         if server.phase == .failed { return paint(text, "31") }
+        if server.phase == .loading { return faint(text) }
         if server.isStale { return paint(text, "35") }
         switch server.status?.level {
         case .ok: return paint(text, "32")

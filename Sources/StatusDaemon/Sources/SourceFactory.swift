@@ -18,7 +18,7 @@ final class SourceFactory {
     private let runner: SourceRunner
     private let units: UnitBus
     private let plugins: PluginPool
-    private let requests = HTTPPool(.ownProgram)
+    private let requests: HTTPPool
     /// How many notify sockets there may be: the other descriptors are for clients, checks and what the daemon itself needs.
     private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
@@ -34,6 +34,7 @@ final class SourceFactory {
         self.directories = directories
         self.logger = logger
         units = UnitBus(logger: logger)
+        requests = HTTPPool(.ownProgram, logger: logger)
         plugins = PluginPool(directories.executor.map { .executor($0) } ?? .ownProgram)
     }
 

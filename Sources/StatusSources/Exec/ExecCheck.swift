@@ -31,14 +31,16 @@ public struct ExecCheck: Check {
 
     public func run() async throws -> CheckResult {
         do {
-            guard let outcome = try await pool.run(command, of: server, within: timeout) else {
+            let call = PluginCall(command: command)
+            guard let outcome = try await pool.run(call, of: server, within: timeout) else {
                 // As Nagios does by default (service_check_timeout_state), and as tcp and http do.
                 return CheckResult(.critical, "timed out after \(TimeSpan.text(timeout))")
             }
             return try outcome.result(of: command[0])
-        } catch let error as StuckPlugin {
-            let others = error.others == 0 ? "" : ", as with \(error.others) other\(error.others == 1 ? "" : "s")"
-            return CheckResult(.critical, "its last process does not end\(others); no new one is started")
+        } catch is WorkerLost {
+            throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
+        } catch let error as StuckCheck {
+            return CheckResult(.critical, "its last process does not end\(error.asWithOthers); no new one is started")
         }
     }
 }

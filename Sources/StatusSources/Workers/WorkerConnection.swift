@@ -25,17 +25,17 @@ final class WorkerConnection {
         case ended
     }
 
-    private let descriptor: OwnedDescriptor
+    private let started: StartedWorker
     private let transport: Transport
     private var state = State.starting(nil)
     private var onEnd: [@EventLoop () -> Void] = []
     /// Takes a message from a worker that is ready; returns whether it was one.
     var onMessage: @EventLoop (UnsafeRawBufferPointer) -> Bool = { _ in false }
 
-    /// Takes over a connection to a worker that has been started.
-    init(_ descriptor: OwnedDescriptor) throws(SystemdError) {
-        self.descriptor = descriptor
-        transport = Transport(descriptor)
+    /// Takes over the connection to a worker.
+    init(_ started: StartedWorker) throws(SystemdError) {
+        self.started = started
+        transport = Transport(started.connection)
         try transport.open { [weak self] events in self?.ready(events) }
         transport.interest = [.input, .hangUp]
     }
@@ -64,7 +64,13 @@ final class WorkerConnection {
     func stop() {
         if hasEnded { return }
         state = .stopping
-        shutdown(descriptor.rawValue, Int32(SHUT_WR))
+        shutdown(started.connection.rawValue, Int32(SHUT_WR))
+    }
+
+    /// Ends the worker at once, whatever it does; it should have started nothing.
+    func kill() {
+        stop()
+        started.process?.kill()
     }
 
     /// Calls `body` when the worker has ended.

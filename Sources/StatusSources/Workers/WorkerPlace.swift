@@ -49,18 +49,18 @@ struct WorkerStarter {
 
     private func connect(until deadline: ContinuousClock.Instant) async throws -> WorkerConnection {
         do throws(SystemdError) {
-            return try WorkerConnection(try await makeConnection(within: deadline - .now))
+            return try WorkerConnection(try await begin(within: deadline - .now))
         } catch {
             try Task.checkCancellation()
             throw failure(error.message)
         }
     }
 
-    private func makeConnection(within limit: Duration) async throws(SystemdError) -> OwnedDescriptor {
+    private func begin(within limit: Duration) async throws(SystemdError) -> StartedWorker {
         switch place {
         case .executor(let address):
             do throws(SystemdError) {
-                return try await UnixSocket.connect(to: address, timeout: limit)
+                return StartedWorker(connection: try await UnixSocket.connect(to: address, timeout: limit))
             } catch {
                 throw SystemdError(error.code, "\(error.message); see “systemctl status statusd-executor.socket”")
             }

@@ -2,6 +2,7 @@
 """tcp and http: against servers that are there, that are not, and that misbehave."""
 
 import contextlib
+import gzip
 import os
 import pathlib
 import resource
@@ -132,19 +133,22 @@ def certificates():
                  for name, server in servers.items()]
         lines.append(f"strange: {{ http: 'https://localhost:{servers['good'].port}/' }}")
         lines.append(f"missing: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: /nonexistent.pem }} }}")
+        lines.append(f"key: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {authority.ca.replace('.pem', '.key')} }} }}")
         # Whoever opened it would wait for somebody who writes.
         pipe = os.path.join(os.path.dirname(authority.ca), "pipe.pem")
         os.mkfifo(pipe)
         lines.append(f"pipe: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {pipe} }} }}")
         with Daemon(once(*lines)) as daemon:
-            expect(daemon, "pipe", "critical", f"cannot read certificates from {pipe}: it is not a regular file")
+            for name, file, reason in (("pipe", pipe, "it is not a regular file"), ("missing", "/nonexistent.pem", "no such file or directory"),
+                                       ("key", authority.ca.replace(".pem", ".key"), "there is none in it")):
+                server = eventually(lambda: (each := daemon.describe(name))["phase"] == "failed" and each, f"{name} has failed")
+                equal((server["message"], server.get("status")), (f"cannot read certificates from {file}: {reason}", None))
             expect(daemon, "good", "ok", "HTTP 200 in ")
             expect(daemon, "expired", "critical", "certificate expired 3 days ago")
             expect(daemon, "early", "critical", "certificate is not yet valid")
             expect(daemon, "wrong", "critical", "certificate is for other.example, not for localhost")
             expect(daemon, "self", "critical", "certificate is self-signed")
             expect(daemon, "strange", "critical", "certificate is not trusted")
-            expect(daemon, "missing", "critical", "cannot read certificates from /nonexistent.pem")
 
 
 @test("http: no key exchange is made whose size the server chooses, since it may take seconds")
@@ -302,59 +306,87 @@ def own_process():
             eventually(lambda: not pathlib.Path(f"/proc/{worker}/maps").exists(), "the end of the worker")
 
 
-@test("http: if the process for all requests ends or hangs, each of them is made again, and only its own answer counts")
-def lost_worker():
-    asked = {"count": 0, "most": 0}
-
-    def answer(connection):
-        with connection:
-            asked["count"] += 1
-            connection.recv(4096)
-            if asked["count"] > 3:
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            else:
-                connection.recv(4096)
-
-    for number in (signal.SIGKILL, signal.SIGSTOP):
-        asked["count"] = 0
-        with listener(answer) as port:
-            names = [f"s{number}" for number in range(3)]
-            with Daemon(once(*(f"{name}: {{ http: 'http://127.0.0.1:{port}/', timeout: 3s }}" for name in names))) as daemon:
-                eventually(lambda: asked["count"] == 3, "three requests")
-                worker, = workers(daemon)
-                os.kill(worker, number)
-                for name in names:
-                    expect(daemon, name, "ok", "HTTP 200 in ")
-                # For a while they are made apart; then by the process for all again.
-                for _ in range(12):
-                    daemon.done("refresh", "s0")
-                equal(len([each for each in workers(daemon) if each != worker]), 1, "workers")
-                os.kill(worker, signal.SIGKILL) if number == signal.SIGSTOP else None
-
-
-@test("http: a server whose answer ends the process that reads it is critical, and does no harm to others")
-def deadly_answer():
-    asked = []
+@contextlib.contextmanager
+def killing(number):
+    """A server that sends a signal to the processes of its requests as long as the list that it yields has something in it; and its port and requests."""
+    kill, asked = [], []
 
     def answer(connection):
         with connection:
             connection.recv(4096)
             asked.append(1)
-            for each in workers(daemon):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(each, signal.SIGSEGV)
+            if kill:
+                kill.pop()
+                # The one that waits for this answer; all others wait for requests.
+                for each in workers(kill_for[0]):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(each, number)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    kill_for = []
+    with listener(answer) as port:
+        yield port, kill, asked, kill_for
+
+
+@test("http: if the process of a request ends, or hangs, the request is made again, and only the answer counts")
+def lost_worker():
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        with killing(number) as (port, kill, asked, kill_for):
+            with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 300ms }} }}\n") as daemon:
+                kill_for.append(daemon)
+                expect(daemon, "web", "ok", "HTTP 200 in ")
+                kill.append(1)
+                contains(daemon.done("refresh", "web"), "HTTP 200 in ")
+                equal(len(asked), 3, "requests: one before, and one made again")
+                equal(len(workers(daemon)), 1, "processes: one that is stopped is killed")
+                equal("web: the process that makes its request has ended" in daemon.log(), number == signal.SIGKILL)
+
+
+@test("http: a server whose answer ends the process that reads it has failed, keeps its last status, and does no harm to others")
+def deadly_answer():
+    with web() as server, killing(signal.SIGSEGV) as (port, kill, asked, kill_for):
+        lines = [f"bad: {{ http: 'http://127.0.0.1:{port}/' }}", f"good: {{ http: 'http://127.0.0.1:{server.port}/' }}"]
+        with Daemon(once(*lines)) as daemon:
+            kill_for.append(daemon)
+            expect(daemon, "bad", "ok", "HTTP 200 in ")
+            expect(daemon, "good", "ok", "HTTP 200 in ")
+            kill.extend((1, 1))
+            equal(daemon.ctl("refresh", "bad").status, 1)
+            contains(daemon.describe("bad")["message"], "the process that makes its request has ended twice; perhaps the server's answer is more than it can take")
+            equal((daemon.describe("bad")["status"]["level"], len(asked)), ("ok", 3), "the last status, and the number of requests")
+            contains(daemon.done("refresh", "good"), "HTTP 200 in ")
+            contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
+
+
+@test("http: a server whose answer is more work than its request may take does not change what others are told")
+def hard_work():
+    # Empty blocks of deflate, within gzip within gzip: a few kilobytes that take seconds.
+    inner = gzip.compress(b"", 9)[:10] + b"\x00\x00\x00\xff\xff" * (60 << 20)
+    body = gzip.compress(gzip.compress(inner, 9), 9)
+
+    def answer(connection):
+        with connection, contextlib.suppress(OSError):
             connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, gzip, gzip\r\nConnection: close\r\n\r\n" + body)
 
     with web() as server, listener(answer) as port:
-        with Daemon(once(f"bad: {{ http: 'http://127.0.0.1:{port}/' }}"), start=False) as daemon:
-            daemon.start()
-            expect(daemon, "bad", "critical", "the answer is more than the process that reads it can take")
-            equal(len(asked), 2, "requests: one by the process for all, and one apart")
-            daemon.file.write_text(once(f"bad: {{ http: 'http://127.0.0.1:{port}/' }}", f"good: {{ http: 'http://127.0.0.1:{server.port}/' }}"))
-            daemon.done("reload")
-            expect(daemon, "good", "ok", "HTTP 200 in ")
-            daemon.done("refresh", "bad")
-            equal(len(asked), 3, "requests: the next one is made apart at once")
+        good = f"{{ http: 'http://127.0.0.1:{server.port}/', interval: 100ms, timeout: 1s }}"
+        with Daemon(f"servers:\n  bad: {{ http: 'http://127.0.0.1:{port}/', interval: 100ms, timeout: 2s }}\n"
+                    f"  good: {good}\n  other: {good}\n") as daemon, daemon.follow("watch", "--all", "--updates") as lines:
+            until = time.monotonic() + 4
+            while time.monotonic() < until:
+                line = lines.next()
+                assert ("good" not in line and "other" not in line) or "HTTP 200" in line or "added" in line or "no status yet" in line, line
+
+
+@test("http: sixty requests at once to a name, each of which looks it up, are all answered")
+def many_names():
+    with web() as server:
+        # Each is looked up by a thread of its own, if libcurl does it.
+        names = [f"n{number}: {{ http: 'http://localhost:{server.port}/' }}" for number in range(60)]
+        with Daemon("limits: { checks: 60, processes: 60 }\n" + once(*names)) as daemon:
+            for number in range(60):
+                expect(daemon, f"n{number}", "ok", "HTTP 200 in ")
 
 
 @test("http: without libcurl a server fails, and says what to install")

@@ -121,6 +121,7 @@ def who_may_send():
         daemon.done("reload")
         equal([is_let_in("web"), is_let_in("db")], [False, True])
         eventually(lambda: daemon.text("db") == "here")
+        equal(daemon.text("web"), "here", "what was said before others were named")
 
 
 @test("the notify sockets go with their server and with the daemon")

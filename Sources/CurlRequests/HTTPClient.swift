@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CCurl
+import Glibc
+import StatusWorkers
+
+/// Makes HTTP requests, one after another, and waits for each.
+final class HTTPClient {
+    private let curl: CurlLibrary
+    /// Keeps the system's authorities from one request to the next.
+    private let multi: UnsafeMutableRawPointer
+    private let authorities: Authorities
+
+    /// A client; loads libcurl.
+    init() throws(HTTPUnavailable) {
+        curl = try CurlLibrary()
+        guard let multi = curl.functions.pointee.multi_init() else {
+            throw HTTPUnavailable(reason: "libcurl does not start: out of memory")
+        }
+        self.multi = multi
+        authorities = Authorities(systemFile: curl.authoritiesFile)
+    }
+
+    deinit { _ = curl.functions.pointee.multi_cleanup(multi) }
+
+    /// Makes a request.
+    func perform(_ request: HTTPRequest) -> HTTPOutcome {
+        do throws(HTTPFailure) {
+            let lifetime = try authorities.lifetime(for: request)
+            let transfer = try HTTPTransfer(request, authoritiesLifetime: lifetime, curl)
+            let code = try run(transfer)
+            guard let problem = transfer.certificateProblem(code) else { return transfer.outcome(code) }
+            let certificates = problem.isInCertificate ? inspect(transfer) : []
+            return .unexpected(reason: problem.reason(for: transfer.lastHost, certificates))
+        } catch {
+            return error.outcome
+        }
+    }
+
+    /// Looks at the certificates that a transfer was refused for, in the time that it has left; none where there is too little.
+    ///
+    /// libcurl does not give them after a handshake that failed, so there is a second one.
+    private func inspect(_ failed: HTTPTransfer) -> [Certificate] {
+        let timeout = failed.request.timeout - failed.handle.duration
+        guard timeout > .milliseconds(10), let transfer = try? HTTPTransfer(inspecting: failed, timeout: timeout),
+            (try? run(transfer)) != nil
+        else { return [] }
+        return transfer.handle.certificates
+    }
+
+    private func run(_ transfer: HTTPTransfer) throws(HTTPFailure) -> CURLcode {
+        let functions = curl.functions.pointee
+        guard functions.multi_add_handle(multi, transfer.handle.easy) == CURLM_OK else {
+            throw HTTPFailure(reason: "out of memory", isLocal: true)
+        }
+        defer { _ = functions.multi_remove_handle(multi, transfer.handle.easy) }
+        var (running, left): (Int32, Int32) = (1, 0)
+        while true {
+            guard functions.multi_perform(multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
+            if let message = functions.multi_info_read(multi, &left)?.pointee { return message.data.result }
+            _ = functions.multi_poll(multi, nil, 0, Int32.max, nil)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Varlink
+
+/// What became of an HTTP request.
+public enum HTTPOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
+    /// The answer is as it should be; it has this status code, and all of it took so long.
+    case expected(statusCode: Int, duration: Duration)
+    /// There is no answer, or another one, for this reason: one short phrase in lower case and without a full stop.
+    case unexpected(reason: String)
+    /// Nothing is known of the server, since this host lacks something.
+    case notMade(reason: String)
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        var (outcome, statusCode, duration): (HTTPOutcome?, Int?, Duration) = (nil, nil, .zero)
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "statusCode": statusCode = try Int(from: &reader)
+            case "duration": duration = .microseconds(try Int(from: &reader))
+            case "unexpected": outcome = .unexpected(reason: try String(from: &reader))
+            case "notMade": outcome = .notMade(reason: try String(from: &reader))
+            default: throw .unknownMember(name)
+            }
+        }
+        if let outcome {
+            self = outcome
+        } else if let statusCode {
+            self = .expected(statusCode: statusCode, duration: duration)
+        } else {
+            throw .missingMember("statusCode")
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            switch self {
+            case .expected(let statusCode, let duration):
+                writer.member("statusCode", statusCode)
+                writer.member("duration", Int(duration / .microseconds(1)))
+            case .unexpected(let reason): writer.member("unexpected", reason)
+            case .notMade(let reason): writer.member("notMade", reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import CurlRequests
+
+@Suite("The text that an HTTP server's answer should have") struct ContainsTests {
+    @Test(
+        "it is found wherever it is in the body, and only if all of it is",
+        arguments: [
+            ("ready", "ready", true), ("not ready yet", "ready", true), ("read", "ready", false), ("", "x", false),
+            ("rereready", "reready", true), ("x\0ready", "ready", true), ("Zürich", "ü", true),
+        ])
+    func contains(_ body: String, _ text: String, _ isThere: Bool) {
+        #expect(HTTPTransfer.contains(Array(body.utf8), text) == isThere)
+    }
+}
