@@ -94,11 +94,11 @@ import Testing
     @Test("is found by its own name and object, too, where it is followed by another one")
     func alias() {
         know("active", "running", id: "web.service")
-        #expect(unit.isCalled("nginx.service"))
-        #expect(unit.isCalled("web.service"))
-        #expect(!unit.isCalled("db.service"))
-        #expect(unit.isAt("/org/freedesktop/systemd1/unit/web_2eservice"))
-        #expect(unit.isAt("/org/freedesktop/systemd1/unit/nginx_2eservice"))
+        #expect(
+            unit.subjects == [
+                "nginx.service", "web.service", "/org/freedesktop/systemd1/unit/web_2eservice",
+                "/org/freedesktop/systemd1/unit/nginx_2eservice",
+            ])
     }
 
     @Test("is unreachable with a reason, and is told again when it is what it was before")

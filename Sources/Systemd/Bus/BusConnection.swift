@@ -7,7 +7,7 @@ final class BusConnection {
     enum Event {
         /// A signal of the service, or of the bus.
         case signal(BusMessage)
-        /// Somebody else has sent something; told once in a while.
+        /// Somebody else has sent something, which is told once in a while; or so many signals came that some were dropped.
         case disturbed
         /// The connection is of no use any more: why, a phrase.
         case lost(String)
@@ -25,14 +25,15 @@ final class BusConnection {
     /// - Parameters:
     ///   - service: the name on the bus of the one to talk with.
     ///   - wanted: the names of the properties that are of use.
+    ///   - filter: says which signals are of use.
     ///   - handler: never called from within a call to the connection.
     init(
-        to service: String, wanted: Set<String>, handler: @escaping @EventLoop (Event) -> Void
+        to service: String, wanted: Set<String>, filter: BusFilter, handler: @escaping @EventLoop (Event) -> Void
     ) throws(SystemdError) {
         self.service = service
         self.handler = handler
-        thread = try BusThread(service: service, wanted: wanted) { [weak self] event in
-            EventLoop.perform { self?.take(event) }
+        thread = try BusThread(service: service, wanted: wanted, filter: filter) { [weak self] in
+            EventLoop.perform { self?.takeEvents() }
         }
     }
 
@@ -49,9 +50,9 @@ final class BusConnection {
     /// Calls a method of the service that takes strings; `reply` is called with the reply, or with the error that takes its place.
     func call(
         _ path: String, _ interface: String, _ member: String, _ arguments: [String] = [],
-        reply: @escaping @EventLoop (BusMessage) -> Void
+        within limit: Duration = .seconds(25), reply: @escaping @EventLoop (BusMessage) -> Void
     ) {
-        send(to: service, path, interface, member, arguments, reply: reply)
+        send(to: service, path, interface, member, arguments, within: limit, reply: reply)
     }
 
     /// Ends the connection; nothing is told any more, and no reply comes.
@@ -63,7 +64,7 @@ final class BusConnection {
 
     private func send(
         to destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String],
-        reply: @escaping @EventLoop (BusMessage) -> Void
+        within limit: Duration = .seconds(25), reply: @escaping @EventLoop (BusMessage) -> Void
     ) {
         guard let thread else { return }
         callCount += 1
@@ -71,12 +72,20 @@ final class BusConnection {
         thread.send(
             BusCall(
                 number: callCount, destination: destination, path: path, interface: interface, member: member,
-                arguments: arguments))
+                arguments: arguments, timeout: limit))
+    }
+
+    /// Takes what the thread has, as long as the share of the turn lasts.
+    private func takeEvents() {
+        let share = TurnShare()
+        // Whoever takes an event may close the connection.
+        while let event = thread?.nextEvent() {
+            take(event)
+            if share.isUsedUp { return EventLoop.atNextTurn { [weak self] in self?.takeEvents() } }
+        }
     }
 
     private func take(_ event: BusThread.Event) {
-        // What the thread said before it was closed may come later.
-        guard thread != nil else { return }
         switch event {
         case .reply(let number, let message): replies.removeValue(forKey: number)?(message)
         case .signal(let message): handler(.signal(message))

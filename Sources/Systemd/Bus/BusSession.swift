@@ -9,6 +9,7 @@ final class BusSession {
 
     private let bus: OpaquePointer
     private let wanted: Set<String>
+    private let filter: BusFilter
     private let receive: @Sendable (BusThread.Event) -> Void
     /// The numbers of calls that are not answered, by sd-bus's own (cookie), and how often the service's name had changed hands before.
     private var calls: [UInt64: (number: Int, ownerCount: Int)] = [:]
@@ -16,11 +17,13 @@ final class BusSession {
 
     /// Connects.
     init(
-        service: String, wanted: Set<String>, receive: @escaping @Sendable (BusThread.Event) -> Void
+        service: String, wanted: Set<String>, filter: BusFilter,
+        receive: @escaping @Sendable (BusThread.Event) -> Void
     ) throws(SystemdError) {
         bus = try Self.open()
         trust = BusTrust(service: service)
         self.wanted = wanted
+        self.filter = filter
         self.receive = receive
         let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
         guard result >= 0 else {
@@ -61,7 +64,7 @@ final class BusSession {
         }
         if result >= 0 {
             let context = Unmanaged.passUnretained(self).toOpaque()
-            result = sd_bus_call_async(bus, nil, message, busReply, context, 0)
+            result = sd_bus_call_async(bus, nil, message, busReply, context, UInt64(call.timeout / .microseconds(1)))
         }
         var cookie: UInt64 = 0
         if result >= 0 { result = sd_bus_message_get_cookie(message, &cookie) }
@@ -117,9 +120,14 @@ final class BusSession {
         case .ignore: return
         case .report: receive(.disturbed)
         case .believe:
+            let header = (
+                member: sd_bus_message_get_member(message).map { String(cString: $0) },
+                path: sd_bus_message_get_path(message).map { String(cString: $0) }
+            )
+            guard filter.mayPass(member: header.member, path: header.path) else { return }
             let signal = BusMessage(message, wanted: wanted)
             if sender == BusTrust.busName, signal.member == "NameOwnerChanged" { trust.noteChange(signal.strings) }
-            receive(.signal(signal))
+            if filter.passes(signal) { receive(.signal(signal)) }
         }
     }
 }

@@ -15,7 +15,7 @@ final class BusThread: Sendable {
         case reply(Int, BusMessage)
         /// A signal of the service, or of the bus.
         case signal(BusMessage)
-        /// Others have sent something; told once in a while.
+        /// Others have sent something, which is told once in a while; or so many signals came that some were dropped.
         case disturbed
         /// There will be nothing else, for this reason.
         case lost(String)
@@ -27,23 +27,25 @@ final class BusThread: Sendable {
     }
 
     private let inbox = Mutex(Inbox())
+    private let events = Mutex(BusEvents())
     private let wakeUp: OwnedDescriptor
-    private let receive: @Sendable (Event) -> Void
+    private let announce: @Sendable () -> Void
 
     /// Begins to connect.
     ///
     /// - Parameters:
     ///   - service: the name on the bus of the one to talk with.
     ///   - wanted: the names of the properties that are of use.
-    ///   - receive: called on the thread.
+    ///   - filter: says which signals are of use.
+    ///   - announce: called on the thread when there are events again.
     init(
-        service: String, wanted: Set<String>, receive: @escaping @Sendable (Event) -> Void
+        service: String, wanted: Set<String>, filter: BusFilter, announce: @escaping @Sendable () -> Void
     ) throws(SystemdError) {
         let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot reach the system bus") }
         wakeUp = OwnedDescriptor(adopting: descriptor)
-        self.receive = receive
-        BlockingThread.start { self.run(service, wanted) }
+        self.announce = announce
+        BlockingThread.start { self.run(service, wanted, filter) }
     }
 
     /// Sends a call.
@@ -57,10 +59,17 @@ final class BusThread: Sendable {
         eventfd_write(wakeUp.rawValue, 1)
     }
 
-    private func run(_ service: String, _ wanted: Set<String>) {
+    /// Takes the oldest event; nil if there is none, until there are announced some.
+    func nextEvent() -> Event? { events.withLock { $0.next() } }
+
+    private func receive(_ event: Event) {
+        if events.withLock({ $0.add(event) }) { announce() }
+    }
+
+    private func run(_ service: String, _ wanted: Set<String>, _ filter: BusFilter) {
         pthread_setname_np(pthread_self(), "statusd-bus")
         do throws(SystemdError) {
-            let session = try BusSession(service: service, wanted: wanted, receive: receive)
+            let session = try BusSession(service: service, wanted: wanted, filter: filter, receive: receive)
             while let calls = takeCalls() {
                 for call in calls { try session.send(call) }
                 if try !session.process() { session.wait(or: wakeUp) }
@@ -89,4 +98,6 @@ struct BusCall: Sendable {
     var interface: String
     var member: String
     var arguments: [String]
+    /// How long to wait for the reply.
+    var timeout = Duration.seconds(25)
 }

@@ -24,6 +24,8 @@ final class FollowedUnit {
     private var need = Need.nothing
     /// Whether a question is under way; there is never more than one.
     private var isReading = false
+    /// Called when ``subjects`` have changed.
+    var onRename: @EventLoop () -> Void = {}
     /// Whether the unit was loaded when it was read last.
     private(set) var wasLoaded = false
 
@@ -95,6 +97,7 @@ final class FollowedUnit {
         if let id = values["Id"], id != ownName {
             ownName = id
             ownPath = Self.path(id)
+            onRename()
         }
         var properties = UnitProperties()
         properties.apply(values, isService: isService)
@@ -131,9 +134,8 @@ final class FollowedUnit {
 
     // MARK: What is signalled
 
-    func isCalled(_ name: String) -> Bool { name == self.name || name == ownName }
-
-    func isAt(_ path: String) -> Bool { path == self.path || path == ownPath }
+    /// What signals may call it: names and objects.
+    var subjects: Set<String> { [name, path, ownName, ownPath] }
 
     /// Takes over changes; returns whether the unit has to be read instead.
     ///

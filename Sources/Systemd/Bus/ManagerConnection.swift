@@ -31,6 +31,7 @@ final class ManagerConnection {
 
     private enum Names {
         static let properties = "org.freedesktop.DBus.Properties"
+        static let peer = "org.freedesktop.DBus.Peer"
         static let manager = "org.freedesktop.systemd1"
         static let managerInterface = "org.freedesktop.systemd1.Manager"
         static let managerPath = "/org/freedesktop/systemd1"
@@ -47,6 +48,11 @@ final class ManagerConnection {
     /// How long a manager may be off the bus before that counts: longer than it takes to execute itself again.
     private static let patience = Duration.seconds(5)
 
+    /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving.
+    private static let pingInterval = Duration.seconds(30)
+    /// How long it may take to answer that.
+    private static let pingLimit = Duration.seconds(10)
+
     /// Whether the manager has ever answered on this connection.
     private(set) var hasWorked = false
     /// Whether calls have to wait until the manager is back.
@@ -57,15 +63,18 @@ final class ManagerConnection {
     private var ownerCount = 0
     private var awayReason: String?
     private var timer: TimerSource?
+    private var pingTimer: TimerSource?
     private let handler: @EventLoop (Signal) -> Void
 
-    /// Begins to connect; the matches come before the subscription and that before any call, so that no change is missed.
-    init(handler: @escaping @EventLoop (Signal) -> Void) throws(SystemdError) {
+    /// Begins to connect to be told of the units that `filter` lets pass; the matches come before the subscription and that before any call, so that no change is missed.
+    init(filter: BusFilter, handler: @escaping @EventLoop (Signal) -> Void) throws(SystemdError) {
         self.handler = handler
         timer = try TimerSource { [weak self] in self?.giveUp() }
-        let connection = try BusConnection(to: Names.manager, wanted: UnitProperties.names) { [weak self] event in
-            self?.take(event)
-        }
+        pingTimer = try TimerSource(accuracy: .seconds(5)) { [weak self] in self?.ping() }
+        pingTimer?.schedule(after: Self.pingInterval)
+        let connection = try BusConnection(
+            to: Names.manager, wanted: UnitProperties.names, filter: filter
+        ) { [weak self] event in self?.take(event) }
         self.connection = connection
         connection.addMatch(
             "type='signal',sender='\(BusTrust.busName)',interface='\(BusTrust.busName)'"
@@ -96,6 +105,7 @@ final class ManagerConnection {
     /// Ends the connection; nothing is signalled or replied any more.
     func close() {
         timer?.cancel()
+        pingTimer?.cancel()
         connection?.close()
         connection = nil
     }
@@ -106,12 +116,20 @@ final class ManagerConnection {
         }
     }
 
+    private func ping() {
+        pingTimer?.schedule(after: Self.pingInterval)
+        guard !isAway else { return }
+        call(Names.managerPath, Names.peer, "Ping", [], within: Self.pingLimit) { _ in
+            // What there is to do if it does not answer, is done for every call.
+        }
+    }
+
     private func call(
         _ path: String, _ interface: String, _ member: String, _ arguments: [String],
-        reply: @escaping @EventLoop (Reply) -> Void
+        within limit: Duration = .seconds(25), reply: @escaping @EventLoop (Reply) -> Void
     ) {
         let calledOwner = ownerCount
-        connection?.call(path, interface, member, arguments) { [weak self] message in
+        connection?.call(path, interface, member, arguments, within: limit) { [weak self] message in
             guard let self else { return }
             let failure = message.failure
             if let failure, Self.failuresToReach.contains(failure.name) {

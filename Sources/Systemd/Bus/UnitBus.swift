@@ -12,11 +12,13 @@ public final class UnitBus {
     private static let longestPause = Duration.seconds(30)
     /// How often all units are read again: the bus drops signals if its queue for this process is full.
     private static let readInterval = Duration.seconds(300)
-    /// The same while others send what nobody asked for, which may be why it is full.
+    /// The same while others send what nobody asked for, which may be why it is full; it doubles for as long as they do, since to read all
+    /// units costs the service manager some time.
     private static let disturbedInterval = Duration.seconds(5)
 
     private let logger: Logger
     private var units: [String: FollowedUnit] = [:]
+    private let index = UnitIndex()
     private var manager: ManagerConnection?
     private var reader: UnitReader?
     /// Why there is no connection, during a pause.
@@ -25,6 +27,7 @@ public final class UnitBus {
     private var pause = firstPause
     /// Whether all units are read again soon.
     private var isReadDue = false
+    private var disturbedPause = disturbedInterval
     private var timer: TimerSource?
 
     /// Connects to nothing before the first unit is followed.
@@ -56,6 +59,13 @@ public final class UnitBus {
     private func add(_ name: String) -> FollowedUnit {
         let unit = FollowedUnit(name)
         units[name] = unit
+        index.update(unit)
+        unit.onRename = { [weak self, weak unit] in
+            guard let self, let unit else { return }
+            index.update(unit)
+            // Signals about its own name were not let pass before.
+            reader?.ask(.read, about: unit)
+        }
         reader?.ask(.read, about: unit)
         if let failure { unit.lose(failure) }
         return unit
@@ -66,6 +76,7 @@ public final class UnitBus {
         follower.cancel()
         guard !unit.isFollowed, units[unit.name] === unit else { return }
         units[unit.name] = nil
+        index.remove(unit)
         if units.isEmpty { disconnect() }
     }
 
@@ -77,14 +88,12 @@ public final class UnitBus {
     private func handle(_ signal: ManagerConnection.Signal) {
         switch signal {
         case .changed(let path, let interface, let message):
-            let changed = units.values.filter { $0.isAt(path) }
-            guard !changed.isEmpty else { return }
-            for unit in changed
+            for unit in index[path]
             where unit.change(message.properties, interface: interface, invalidated: message.list) {
                 reader?.ask(.read, about: unit)
             }
         case .loaded(let name):
-            for unit in units.values where unit.isCalled(name) { reader?.ask(.look, about: unit) }
+            for unit in index[name] { reader?.ask(.look, about: unit) }
         case .reloaded: readAll()
         case .disturbed: readSoon()
         case .lost(let reason): lose(reason)
@@ -95,7 +104,8 @@ public final class UnitBus {
     private func readSoon() {
         if isReadDue { return }
         isReadDue = true
-        schedule(after: Self.disturbedInterval)
+        schedule(after: disturbedPause)
+        disturbedPause = min(disturbedPause * 2, Self.readInterval)
     }
 
     private func readAll() {
@@ -111,7 +121,9 @@ public final class UnitBus {
     private func connect() {
         failure = nil
         do throws(SystemdError) {
-            let manager = try ManagerConnection { [weak self] signal in self?.handle(signal) }
+            let manager = try ManagerConnection(filter: index.filter) { [weak self] signal in
+                self?.handle(signal)
+            }
             self.manager = manager
             reader = UnitReader(manager)
             readAll()
@@ -148,6 +160,7 @@ public final class UnitBus {
     }
 
     private func timeIsUp() {
+        if !isReadDue { disturbedPause = Self.disturbedInterval }
         isReadDue = false
         guard manager != nil else { return connect() }
         readAll()
@@ -163,5 +176,6 @@ public final class UnitBus {
         failure = nil
         isFailureLogged = false
         pause = Self.firstPause
+        disturbedPause = Self.disturbedInterval
     }
 }

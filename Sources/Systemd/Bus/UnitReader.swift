@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import DequeModule
+
 /// Reads units over one connection: each one once however often that was asked for meanwhile, and few at a time.
 ///
 /// To read a unit that is not loaded makes the manager load it, and say so, and unload it, and say so. To read it again for that
@@ -12,7 +14,7 @@ final class UnitReader {
 
     private let manager: ManagerConnection
     /// The units that wait to be read.
-    private var line: [FollowedUnit] = []
+    private var line: Deque<FollowedUnit> = []
     private var readingCount = 0
     private var isScheduled = false
 

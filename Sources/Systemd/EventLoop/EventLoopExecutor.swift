@@ -20,6 +20,19 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         case closure(@EventLoop @Sendable () -> Void)
     }
 
+    /// Jobs that have been taken from the inbox, and how many of them have been run.
+    private struct Backlog {
+        var jobs: [Job] = []
+        var next = 0
+
+        var isEmpty: Bool { next == jobs.count }
+
+        mutating func clear() {
+            jobs.removeAll(keepingCapacity: true)
+            next = 0
+        }
+    }
+
     private struct Inbox {
         var jobs: [Job] = []
         /// Whether the loop waits, or is about to, so that it has to be woken.
@@ -110,16 +123,16 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     /// The thread's whole life.
     func run() -> Never {
-        var round: [Job] = []
+        var backlog = Backlog()
         while true {
             repeat {
-                runJobs(&round)
+                runJobs(&backlog)
                 runEndOfTurn()
             } while !endOfTurn.isEmpty
             // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
             let hasDispatched = mustPrepare && dispatchSDEvent()
             let mayWait = inbox.withLock { inbox in
-                inbox.isAsleep = inbox.jobs.isEmpty && !hasDispatched && nextTurn.isEmpty
+                inbox.isAsleep = inbox.jobs.isEmpty && backlog.isEmpty && !hasDispatched && nextTurn.isEmpty
                 return inbox.isAsleep
             }
             if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
@@ -148,15 +161,23 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return result > 0
     }
 
-    private func runJobs(_ round: inout [Job]) {
+    private func runJobs(_ backlog: inout Backlog) {
         var left = Self.jobsPerRound
         while left > 0 {
-            inbox.withLock { swap(&$0.jobs, &round) }
-            if round.isEmpty { return }
-            left -= round.count
-            for job in round { run(job) }
-            round.removeAll(keepingCapacity: true)
+            if backlog.isEmpty {
+                backlog.clear()
+                inbox.withLock { swap(&$0.jobs, &backlog.jobs) }
+                if backlog.isEmpty { return }
+            }
+            let end = min(backlog.jobs.count, backlog.next + left)
+            left -= end - backlog.next
+            while backlog.next < end {
+                backlog.next += 1
+                run(backlog.jobs[backlog.next - 1])
+            }
         }
+        // What closures hold is let go before the loop waits.
+        if backlog.isEmpty { backlog.clear() }
     }
 
     private func run(_ job: Job) {

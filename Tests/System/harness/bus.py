@@ -5,6 +5,7 @@ import contextlib
 import os
 import socket
 import struct
+import time
 
 BUS = "/run/dbus/system_bus_socket"
 CALL, SIGNAL = 1, 4
@@ -15,7 +16,7 @@ def _padded(data, size):
     return data + bytes(-len(data) % size)
 
 
-def _message(kind, serial, fields, body=b""):
+def _message(kind, serial, fields, body=b"", flags=0):
     """The bytes of a message (D-Bus specification, “Message Protocol”)."""
     header = b""
     for (code, signature), value in fields.items():
@@ -26,7 +27,7 @@ def _message(kind, serial, fields, body=b""):
             header += bytes([len(value)]) + value.encode() + b"\0"
         else:
             header = _padded(header, 4) + struct.pack("<I", len(value)) + value.encode() + b"\0"
-    start = struct.pack("<BBBBIII", ord("l"), kind, 0, 1, len(body), serial, len(header))
+    start = struct.pack("<BBBBIII", ord("l"), kind, flags, 1, len(body), serial, len(header))
     return _padded(start + header, 8) + body
 
 
@@ -83,3 +84,18 @@ def send_long_paths(destination, count):
     """Sends signals of objects whose paths are as long as may be: a receiver has to look at each of their bytes."""
     fields = {PATH: "/a" * (SIZE // 2), INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination}
     _send_all(_message(SIGNAL, 2, fields), count)
+
+
+def load_units(names, seconds):
+    """Has the service manager load units, again and again; of those that do not exist it says each time that they came and went."""
+    fields = {PATH: "/org/freedesktop/systemd1", DESTINATION: "org.freedesktop.systemd1", INTERFACE: "org.freedesktop.systemd1.Manager",
+              MEMBER: "LoadUnit", SIGNATURE: "s"}
+    calls = [_message(CALL, serial, fields, struct.pack("<I", len(name)) + name.encode() + b"\0", flags=1 if name != names[-1] else 0)
+             for serial, name in enumerate(names, 2)]
+    until = time.monotonic() + seconds
+    with _client() as bus:
+        bus.settimeout(60)
+        while time.monotonic() < until:
+            bus.sendall(b"".join(calls))
+            # The last one is answered.
+            bus.recv(1 << 16)

@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 
-from harness.bus import fill_queue, send_descriptor, send_long_paths
+from harness.bus import fill_queue, load_units, send_descriptor, send_long_paths
 from harness.bystander import Bystander
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
@@ -277,6 +277,36 @@ def large_signals():
         eventually(lambda: daemon.resident() < bystander.before[0] + 8192, "the memory of the signals is given back")
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
+
+
+@test("signals of the service manager that any user may cause hold up nobody, and take no memory", limit=120)
+def caused_signals():
+    followed = [f"nosuch-{number}.service" for number in range(2000)]
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper", *(name.removesuffix(".service") for name in followed))):
+        becomes("nosuch-1999", "unknown", "there is no unit nosuch-1999.service")
+        daemon = Service()
+        for names in (followed, [f"other-{number}.service" for number in range(1000)]):
+            with Bystander(daemon) as bystander:
+                load_units(names, 5)
+                bystander.finish(f"signals about units such as {names[0]}")
+            assert daemon.resident() < bystander.before[0] + 16 * 1024, f"the daemon grew to {daemon.resident()} KiB"
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+
+
+@test("a service manager, or a bus, that stops without leaving is noticed, and its units are failed", limit=120)
+def frozen_bus():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        bus = int(done("systemctl", "show", "-P", "MainPID", "dbus.service"))
+        os.kill(bus, signal.SIGSTOP)
+        try:
+            state = eventually(lambda: (state := describe("sleeper"))["phase"] == "failed" and state, patience=70)
+            contains(state["message"], "the service manager does not answer")
+        finally:
+            os.kill(bus, signal.SIGCONT)
+        eventually(lambda: describe("sleeper")["phase"] == "loaded")
 
 
 @test("statusctl refresh reads a unit again")

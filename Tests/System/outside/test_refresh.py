@@ -294,7 +294,7 @@ def new_check():
         daemon.done("reload")
         equal(daemon.ctl("wait", "disk", "--timeout", "50ms").status, 75)
         equal(daemon.ctl("status", "disk").status, 3)
-        equal((daemon.describe("disk")["phase"], daemon.text("disk")), ("loading", "well"))
+        equal((daemon.describe("disk")["phase"], daemon.text("disk")), ("loading", None))
         daemon.file.write_text(once("  disk: { exec: [/bin/sh, -c, 'echo bad; exit 2'], failures: 3 }\n"))
         daemon.done("reload")
         daemon.done("wait", "disk", "--level", "critical", "--timeout", "15s")
