@@ -19,6 +19,18 @@ import Testing
         #expect(!mustWait(1, 8))
     }
 
+    @Test("owners of whom something waits share the millisecond")
+    func several() {
+        var shares = TurnShares()
+        for owner: UInt32 in 1...10 { shares.beginWait(of: owner) }
+        func mustWait() -> Bool { shares.mustWait(1, in: 7, hasWaited: true) }
+        #expect(!mustWait())
+        shares.note(90_000, by: 1)
+        #expect(!mustWait())
+        shares.note(10_000, by: 1)
+        #expect(mustWait())
+    }
+
     @Test("connections that wait go before newer ones of the same owner")
     func order() {
         var shares = TurnShares()

@@ -3,10 +3,10 @@
 /// How much of a turn of the loop each owner has taken by all that it has, such as a user by its connections, and how much of that waits
 /// for the next turn.
 ///
-/// An owner is a number. However many these are, others wait for little more than one share: a message takes what it takes, but the next one of the same owner
+/// An owner is a number. Those that wait share a millisecond of each turn: a message takes what it takes, but the next one of the same owner
 /// has to wait for the next turn. Those that wait keep their order, and newer ones come behind them.
 public struct TurnShares: Sendable {
-    /// What an owner may take of a turn, in nanoseconds.
+    /// What all owners together should take of a turn if there is much to do, in nanoseconds.
     private static let limit: UInt64 = 1_000_000
     /// What takes less is not noted, in nanoseconds: most things do, and a hundred of them take no more than a share.
     private static let leastNoted: UInt64 = 10_000
@@ -25,7 +25,7 @@ public struct TurnShares: Sendable {
             if !taken.isEmpty { taken.removeAll(keepingCapacity: true) }
         }
         if !hasWaited, !waiting.isEmpty, waiting[owner] != nil { return true }
-        return !taken.isEmpty && taken[owner, default: 0] >= Self.limit
+        return !taken.isEmpty && taken[owner, default: 0] >= Self.limit / UInt64(max(1, waiting.count))
     }
 
     /// Notes how long something of an owner has been handled in the turn that was asked for last.

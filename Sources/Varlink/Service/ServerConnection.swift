@@ -98,9 +98,12 @@ final class ServerConnection {
         }
     }
 
-    /// Goes on with the answer in pieces, as far as the client takes it and the connection's share of the turn lasts.
-    private func writePieces() {
+    /// Goes on with the answer in pieces, as far as the client takes it, and the shares of the turn last that the connection and its user have.
+    private func writePieces(hasWaited: Bool = false) {
+        guard pieces != nil, !isWriteScheduled else { return }
+        if mustWait(hasWaited) { return writeNextTurn() }
         let share = TurnShare()
+        defer { service.shares.note(share.nanosecondsTaken, by: credentials.userID) }
         while transport.isOpen, var message = pieces.take() {
             let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
             if hasMore { pieces = message }
@@ -117,9 +120,11 @@ final class ServerConnection {
 
     private func writeNextTurn() {
         isWriteScheduled = true
+        service.shares.beginWait(of: credentials.userID)
         EventLoop.atNextTurn {
             self.isWriteScheduled = false
-            self.writePieces()
+            self.service.shares.endWait(of: self.credentials.userID)
+            self.writePieces(hasWaited: true)
             self.updateInterest()
         }
     }
@@ -220,9 +225,7 @@ final class ServerConnection {
     /// Handles whole messages as long as each is answered at once, and the shares of the turn last that the connection and its user have.
     private func handleMessages(hasWaited: Bool = false) {
         guard !isHandling, !isContinuing else { return }
-        if !isInternal, service.shares.mustWait(credentials.userID, in: EventLoop.turn, hasWaited: hasWaited) {
-            return handleMessagesNextTurn()
-        }
+        if mustWait(hasWaited) { return handleMessagesNextTurn() }
         isHandling = true
         let limit = service.limits.maximumMessageBytes
         let share = TurnShare()
@@ -236,6 +239,11 @@ final class ServerConnection {
             if share.isUsedUp { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
+    }
+
+    /// Whether the user has had its share of the turn.
+    private func mustWait(_ hasWaited: Bool) -> Bool {
+        !isInternal && service.shares.mustWait(credentials.userID, in: EventLoop.turn, hasWaited: hasWaited)
     }
 
     private func handleMessagesNextTurn() {
