@@ -43,10 +43,12 @@ struct CommandFailure: Error {
         let place = address.map { "\($0)" } ?? "the address"
         switch error.code {
         case .noService:
+            // Where the system's daemon listens is the service manager's business; of any other one nobody knows.
+            let advice =
+                place.hasSuffix(MonitorAddress.system)
+                ? "run “systemctl restart statusd.socket statusd”" : "start one there, for example with “statusd”"
             self.init(
-                .noDaemon, "Unavailable",
-                "no daemon listens at \(place); run “systemctl restart statusd.socket statusd”, or say where it is with --address"
-            )
+                .noDaemon, "Unavailable", "no daemon listens at \(place); \(advice), or say where it is with --address")
         case .closed:
             self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
         case .timedOut:

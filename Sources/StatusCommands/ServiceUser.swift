@@ -27,5 +27,21 @@ enum ServiceUser: String {
         return body()
     }
 
+    /// What hides a file from the service as it is installed; nil if nothing does.
+    ///
+    /// - Parameter path: the file's path, without links in it.
+    func obstacle(to path: String) -> String? {
+        let obstacle = obstacles.first { path.hasPrefix($0.folder + "/") }
+        return obstacle.map { "\($0.setting) of \(rawValue).service hides \($0.folder)" }
+    }
+
+    private var obstacles: [(folder: String, setting: String)] {
+        let temporary = ["/tmp", "/var/tmp"].map { (folder: $0, setting: "PrivateTmp=") }
+        return switch self {
+        case .daemon: temporary + ["/home", "/root", "/run/user"].map { (folder: $0, setting: "ProtectHome=") }
+        case .executor: temporary + [(folder: "/run", setting: "TemporaryFileSystem=")]
+        }
+    }
+
     private var account: passwd? { geteuid() == 0 ? getpwnam(rawValue)?.pointee : nil }
 }

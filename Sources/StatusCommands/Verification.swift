@@ -36,7 +36,23 @@ struct Verification {
     /// What was found.
     var problems: [Problem] {
         let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
-        return loaded.problems.map(explain) + servers.flatMap { missing(for: $0.key, $0.value) }
+        return loaded.problems.map(explain) + hiddenFiles + servers.flatMap { missing(for: $0.key, $0.value) }
+    }
+
+    /// The files of the configuration that are links to where the daemon does not see them.
+    private var hiddenFiles: [Problem] {
+        loaded.files.compactMap { file in
+            hidden(file, from: .daemon).map {
+                Problem(.warning, at: Origin(file: file), reason: "the daemon cannot read it: \($0)")
+            }
+        }
+    }
+
+    /// Why a service does not see a file that this process sees; nil if it does, or it is none of the system's services that is going to.
+    private func hidden(_ path: String, from user: ServiceUser) -> String? {
+        guard view != .caller, let resolved = realpath(path, nil) else { return nil }
+        defer { free(resolved) }
+        return user.obstacle(to: String(cString: resolved))
     }
 
     /// Says what helps a stranger, for whom the file need not be readable.
@@ -78,7 +94,10 @@ struct Verification {
     private func refusal(of path: String, _ mode: Int32, _ verb: String, for user: ServiceUser) -> String? {
         func look() -> Int32? { faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : errno }
         let failure = view == .services ? user.perform(look) : look()
-        guard let failure, view != .stranger || failure != EACCES else { return nil }
+        guard let failure else {
+            return hidden(path, from: user).map { "\(VisibleText.escape(path)) cannot be \(verb): \($0)" }
+        }
+        if view == .stranger, failure == EACCES { return nil }
         let who = view == .services ? " by the user \(user.rawValue)" : ""
         return "\(VisibleText.escape(path)) cannot be \(verb)\(who): \(String(cString: strerror(failure)))"
     }

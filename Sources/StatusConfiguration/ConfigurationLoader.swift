@@ -11,6 +11,8 @@ public struct LoadedConfiguration: Sendable {
     /// The files that are disabled as a whole.
     public var failedFiles: Set<String>
 
+    /// The files that were read, or should have been, in order.
+    public var files: [String] = []
     /// Whether no file was found, so that what is built in holds.
     public var isEmbedded = false
 
@@ -60,7 +62,9 @@ public struct ConfigurationLoader: Sendable {
                 merger.fail(file, [error])
             }
         }
-        return merger.finish()
+        var loaded = merger.finish()
+        loaded.files = [files.main].compactMap(\.self) + files.dropIns
+        return loaded
     }
 }
 

@@ -54,7 +54,8 @@ struct HTTPReader {
     }
 
     private func url(_ node: YAMLNode, of key: String) throws(Problem) -> String {
-        let what = "a URL that begins with http:// or https://"
+        let what =
+            "a URL such as https://127.0.0.1:8443/health, which begins with http:// or https:// and has no spaces"
         let url = try reader.string(node, of: key, what)
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         let authority = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
@@ -62,6 +63,12 @@ struct HTTPReader {
         let place = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
         guard HostAndPort(place) != nil, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             throw reader.problem(at: node, "“\(key)” must be \(what)")
+        }
+        guard place.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw reader.problem(
+                at: node,
+                "the host of “\(key)” must be written in ASCII, as xn--… (see “idn2 \(VisibleText.escape(String(place)))”)"
+            )
         }
         return url
     }
@@ -93,9 +100,9 @@ struct HTTPReader {
     }
 
     private func method(_ node: YAMLNode) throws(Problem) -> String {
-        let method = try reader.string(node, of: "method", "a method of HTTP, such as GET or HEAD")
+        let method = try reader.string(node, of: "method", "a method of HTTP in capitals, such as GET or HEAD")
         guard method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
-            throw reader.problem(at: node, "“method” must be a method of HTTP, such as GET or HEAD")
+            throw reader.problem(at: node, "“method” must be a method of HTTP in capitals, such as GET or HEAD")
         }
         return method
     }

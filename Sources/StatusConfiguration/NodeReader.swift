@@ -52,9 +52,9 @@ struct NodeReader {
 
     func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
         guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
+            let units = range.upperBound > 1024 ? ", K and M allowed" : ""
             throw problem(
-                at: node,
-                "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound), K and M allowed")
+                at: node, "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound)\(units)")
         }
         return count
     }

@@ -67,8 +67,12 @@ final class DaemonParts {
             logger: logger)
         service.refusal = { .limitReached("\($0)", $1) }
         _ = registry.apply(read)
-        let service = service
-        reloader.onReload = { service.limits = VarlinkService.Limits($0.limits) }
+        let (service, reporter) = (service, reporter)
+        reporter.errors = read.loaded.errors.count
+        reloader.onReload = {
+            service.limits = VarlinkService.Limits($0.configuration.limits)
+            reporter.errors = $0.errors.count
+        }
     }
 
     /// Runs until a signal asks for the end.

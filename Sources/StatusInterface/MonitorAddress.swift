@@ -7,6 +7,8 @@ public import Systemd
 public enum MonitorAddress {
     /// The environment's variable that says it.
     public static let variable = "STATUSD_ADDRESS"
+    /// The path of the socket that the system's service manager listens on.
+    public static let system = "/run/statusd/\(MonitorInterface.name)"
 
     /// `STATUSD_ADDRESS`, else the socket in the runtime directory: root's, or the user's own where there is one, else the system's.
     ///
@@ -15,7 +17,6 @@ public enum MonitorAddress {
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
     ) throws(SystemdError) -> UnixAddress {
         if let address = environment[variable] { return try UnixAddress(parsing: address) }
-        let system = "/run/statusd/\(MonitorInterface.name)"
         if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
             return .path("\(directory)/\(MonitorInterface.name)")
         }

@@ -39,17 +39,17 @@ import Testing
         let hanging = Hanging()
         let resolver = Resolver()
         await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<100 { group.addTask { try await resolver.run { hanging.body() } } }
-            await hanging.began(32)
+            for _ in 0..<300 { group.addTask { try await resolver.run { hanging.body() } } }
+            await hanging.began(128)
             #expect(await resolver.isFull)
             // As many tasks as there could ever be threads for: each has its turn while all lookups hang.
             await withTaskGroup(of: Int.self) { tasks in
                 for number in 0..<1000 { tasks.addTask { number } }
                 #expect(await tasks.reduce(0, +) == 499_500)
             }
-            for _ in 0..<100 { hanging.gate.signal() }
+            for _ in 0..<300 { hanging.gate.signal() }
         }
-        #expect(hanging.most == 32)
+        #expect(hanging.most == 128)
     }
 
     @Test("what a lookup throws is thrown")

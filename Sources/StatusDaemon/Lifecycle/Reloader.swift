@@ -16,7 +16,7 @@ final class Reloader {
     private var isRunning = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     /// Called with what was read, before a reload ends.
-    var onReload: @EventLoop (Configuration) -> Void = { _ in }
+    var onReload: @EventLoop (LoadedConfiguration) -> Void = { _ in }
 
     init(reading: ConfigurationReading, registry: ServerRegistry, logger: Logger) {
         self.reading = reading
@@ -47,9 +47,9 @@ final class Reloader {
         case .success(let read):
             var reply = registry.apply(read)
             reply.warnings = read.problems.filter { $0.severity == .warning }.map(Failure.init)
-            onReload(read.loaded.configuration)
+            onReload(read.loaded)
             let isLogged = outcomes.log(
-                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed",
+                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(reply.failed.isEmpty ? "" : ", \(reply.failed.count) wrong")",
                 about: "reload", metadata: .of(.reloaded))
             if isLogged { for problem in read.problems { logger.log(problem) } }
             return .success(reply)

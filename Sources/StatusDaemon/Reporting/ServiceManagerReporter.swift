@@ -4,14 +4,21 @@ import StatusModel
 import StatusMonitor
 import Systemd
 
-/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`.
+/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, and whether the configuration is wrong.
 ///
 /// A switch is shown at once; else at most ten are sent in a second, and the newest always last.
 @EventLoop
 final class ServiceManagerReporter {
     private static let interval = Duration.milliseconds(100)
 
+    /// How many errors there are in the configuration, whose servers may be missing.
+    var errors = 0 {
+        didSet { if errors != oldValue { send(line) } }
+    }
+
     private let notify: (String) -> Void
+    /// What there is to say of the selected server.
+    private var line = ServiceManagerReporter.line(for: nil)
     private var timer: TimerSource?
     /// What the manager was told last.
     private var shown: String?
@@ -33,7 +40,7 @@ final class ServiceManagerReporter {
     }
 
     func show(_ report: Report) {
-        let line = Self.line(for: report.server)
+        line = Self.line(for: report.server)
         if report.isSwitch || !isTimerRunning {
             send(line)
         } else {
@@ -43,12 +50,16 @@ final class ServiceManagerReporter {
 
     /// Shows a last line; no report comes after it.
     func mute(after line: String) {
+        isMuted = true
+        errors = 0
         isMuted = false
         send(line)
         isMuted = true
     }
 
-    private func send(_ line: String) {
+    private func send(_ text: String) {
+        let count = "\(errors) error\(errors == 1 ? "" : "s")"
+        let line = errors == 0 ? text : "\(text) (\(count) in the configuration; run “statusctl verify”)"
         pending = nil
         guard !isMuted, line != shown else { return }
         shown = line

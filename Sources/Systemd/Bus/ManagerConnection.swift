@@ -16,6 +16,8 @@ final class ManagerConnection {
         /// Somebody else has sent something that nobody asked for; of so much of it that the bus's queue for this process is full, the
         /// manager's signals are dropped.
         case disturbed
+        /// The manager has answered for the first time.
+        case works
         /// There will be no other signal and no reply: why, one phrase.
         case lost(String)
     }
@@ -138,7 +140,10 @@ final class ManagerConnection {
                 return reply(.nobody)
             }
             // The bus lets nobody reply but who was called, or itself: it has no unique name.
-            if calledOwner == ownerCount, message.sender?.first == ":" { hasWorked = true }
+            if !hasWorked, calledOwner == ownerCount, message.sender?.first == ":" {
+                hasWorked = true
+                handler(.works)
+            }
             reply(failure.map { .refusal($0.message) } ?? .answer(message))
         }
     }

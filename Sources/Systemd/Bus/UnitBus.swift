@@ -96,6 +96,9 @@ public final class UnitBus {
             for unit in index[name] { reader?.ask(.look, about: unit) }
         case .reloaded: readAll()
         case .disturbed: readSoon()
+        case .works:
+            if isFailureLogged { logger.notice("units are followed again") }
+            isFailureLogged = false
         case .lost(let reason): lose(reason)
         }
     }

@@ -6,7 +6,7 @@ final class Resolver {
     static let shared = Resolver()
 
     /// How many threads may wait; who finds them all waiting gets in line.
-    private static let threads = 32
+    private static let threads = 128
 
     private var running = 0
     private var line: [@Sendable () -> Void] = []

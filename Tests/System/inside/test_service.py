@@ -290,6 +290,23 @@ def broken_with_clients():
             lines.until("mended")
 
 
+@test("systemctl status tells of errors in the configuration, whose servers may be missing, until they are mended")
+def wrong_configuration():
+    with service(start=(), configuration=TWO):
+        drop_in = CONFIGURATION.parent / "conf.d" / "more.yaml"
+        drop_in.parent.mkdir(exist_ok=True)
+        drop_in.write_text("servers: { more: { push: maybe } }\n")
+        systemctl("start", "statusd.service")
+        equal(show("StatusText"), "No server selected (1 error in the configuration; run “statusctl verify”)")
+        statusctl("post", "db", "well")
+        statusctl("select", "db")
+        equal(show("StatusText"), "db: well (1 error in the configuration; run “statusctl verify”)")
+        drop_in.unlink()
+        systemctl("reload", "statusd.service")
+        equal(show("StatusText"), "db: well")
+        drop_in.parent.rmdir()
+
+
 @test("verify finds what the users that the services run as cannot read or run, and tells others that it does not know")
 def verified_as_the_services():
     def verified(*files, command=run):
@@ -317,6 +334,22 @@ def verified_as_the_services():
         CONFIGURATION.chmod(0o644)
         equal(verified(command=stranger), (0, ""))
         equal(verified(draft), (0, ""))
+        # What the services' sandboxes hide is there for their users elsewhere.
+        hidden = pathlib.Path("/var/tmp/statusd-test")
+        hidden.mkdir()
+        (hidden / "plugin").write_text("#!/bin/sh\n")
+        (hidden / "plugin").chmod(0o755)
+        (hidden / "more.yaml").write_text(f"servers: {{ hidden: {{ exec: [{hidden}/plugin] }} }}\n")
+        link = CONFIGURATION.parent / "conf.d" / "more.yaml"
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(hidden / "more.yaml")
+        status, text = verified()
+        equal(status, 0)
+        contains(text, f"warning: {link}: the daemon cannot read it: PrivateTmp= of statusd.service hides /var/tmp",
+                 f"{hidden}/plugin cannot be run: PrivateTmp= of statusd-executor.service hides /var/tmp")
+        link.unlink()
+        link.parent.rmdir()
+        shutil.rmtree(hidden)
         CONFIGURATION.parent.chmod(0o700)
         closed = f"{CONFIGURATION.parent}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
         equal(verified(), (78, f"statusctl: error: {closed}\n"))

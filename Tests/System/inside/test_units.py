@@ -68,6 +68,8 @@ def states():
         becomes("breaker", "critical", "failed (exit-code)")
         systemctl("kill", "--signal=KILL", "sleeper")
         becomes("sleeper", "critical", "failed (signal)")
+        messages = [entry["MESSAGE"] for entry in journal() if "units" in entry["MESSAGE"]]
+        equal([message.split(":")[0] for message in messages], 3 * ["units cannot be followed for now", "units are followed again"])
         systemctl("reset-failed", "sleeper")
         becomes("sleeper", "warning", "inactive (dead)")
         texts = [entry["STATUSD_TEXT"] for entry in journal("SERVER=sleeper") if entry["_PID"] == str(main_process())]
