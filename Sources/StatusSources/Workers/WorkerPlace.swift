@@ -69,7 +69,7 @@ struct WorkerStarter {
             let worker = await BlockingThread.run(within: limit) {
                 Result { () throws(SystemdError) in try WorkerStart.connect(role, program: program) }
             }
-            guard let worker else { throw SystemdError(.timedOut, "\(program) does not start") }
+            guard let worker else { throw SystemdError(.timedOut, "no process starts for it; does the system have too many?") }
             return try worker.get()
         }
     }
