@@ -25,10 +25,10 @@ public enum WorkerRole: String, Sendable {
         pthread_setname_np(pthread_self(), "statusd-\(name)")
     }
 
-    /// The name that ps(1) shows, for which there is little room.
+    /// The end of the name that ps(1) shows, which has room for seven letters.
     private var name: String {
         switch self {
-        case .executor: "executor"
+        case .executor: "exec"
         case .pluginWorker: "plugin"
         case .httpWorker: "http"
         }
