@@ -19,7 +19,7 @@ func headerCallback(
 ) -> Int {
     guard let context else { return 0 }
     let transfer = Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
-    return transfer.receiveHeader(of: size * count)
+    return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
 }
 
 /// Opens a socket, as libcurl itself would, but keeps the reason if there can be none.

@@ -58,7 +58,10 @@ final class HTTPClient {
         while true {
             guard functions.multi_perform(multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
             if let message = functions.multi_info_read(multi, &left)?.pointee { return message.data.result }
-            _ = functions.multi_poll(multi, nil, 0, Int32.max, nil)
+            var daemon = curl_waitfd(fd: STDIN_FILENO, events: Int16(CURL_WAIT_POLLIN), revents: 0)
+            _ = functions.multi_poll(multi, &daemon, 1, Int32.max, nil)
+            // It says nothing meanwhile, so it has gone.
+            if daemon.revents != 0 { _exit(0) }
         }
     }
 }

@@ -19,6 +19,7 @@ extension HTTPTransfer {
     func reason(_ code: CURLcode) -> String {
         switch code {
         case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
+        case CURLE_WRITE_ERROR where hasCoding: "the answer has a transfer encoding that was not asked for"
         // What libcurl says of a line of the header that is longer than it takes.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: "no answer within \(TimeSpan.text(request.timeout))"

@@ -12,6 +12,8 @@ final class HTTPTransfer {
     private var body: [UInt8] = []
     private var isBodyCut = false
     private var headerBytes = 0
+    /// Whether the answer has a transfer coding that nobody asked for.
+    private(set) var hasCoding = false
     /// Whether the answer's header, its trailer included, is larger than it may be.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
@@ -118,10 +120,19 @@ final class HTTPTransfer {
         return isBodyCut ? 0 : chunk.count
     }
 
-    /// Takes a line of the header; returns its length, or less if that is too much, which ends the transfer.
-    func receiveHeader(of count: Int) -> Int {
-        headerBytes += count
-        return isHeaderTooLarge ? 0 : count
+    /// Takes a line of the header; returns its length, or less if it is not to be taken, which ends the transfer.
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        headerBytes += line.count
+        if Self.isCoding(line) { hasCoding = true }
+        return isHeaderTooLarge || hasCoding ? 0 : line.count
+    }
+
+    /// Whether a line of the header says that the body is compressed for its way, which nobody asked for: libcurl decodes that, and a few bytes may
+    /// stand for any number of them.
+    private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
+        let field = String(decoding: line.prefix(256), as: UTF8.self).lowercased().split(separator: ":", maxSplits: 1)
+        guard field.count == 2, field[0] == "transfer-encoding" else { return false }
+        return field[1].filter { !$0.isWhitespace } != "chunked"
     }
 
     /// What became of the request, where it was not the certificate that ended the transfer.

@@ -44,9 +44,10 @@ extension ServerRegistry {
     ///
     /// If there is no room for it, posting still works.
     func openNotifySocket(ofGuest name: ServerName) {
-        sources.removeValue(forKey: name)?.close()
+        let predecessor = sources.removeValue(forKey: name)
+        predecessor?.close()
         do throws(SourceProblem) {
-            sources[name] = try factory.openNotifySocket(of: name)
+            sources[name] = try factory.openNotifySocket(of: name, predecessor: predecessor)
         } catch {
             socketFailures.log(
                 "no notify socket for \(name): \(error)", about: "notify sockets", metadata: ["server": "\(name)"])

@@ -22,13 +22,17 @@ public final class NotifySource {
     /// The directory of the socket, whose name is the server's; of many servers it is one.
     private let directory: String
     private let logger: Logger
-    private var state = NotifyState()
+    private var state: NotifyState
     private var socket: DatagramSocket?
 
     /// Opens the socket, as the server's name in a directory; the kernel lets only these processes send to it.
+    ///
+    /// - Parameter predecessor: the source whose place it takes, which is closed: what its program said still holds.
     public init(
-        server: ServerName, in directory: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
+        server: ServerName, in directory: String, access: AccessPolicy, predecessor: NotifySource? = nil,
+        monitor: StatusMonitor, logger: Logger
     ) throws(SystemdError) {
+        state = predecessor?.state ?? NotifyState()
         self.monitor = monitor
         self.server = server
         self.directory = directory

@@ -64,7 +64,7 @@ final class SourceFactory {
         let timeout = server.schedule.timeout
         switch server.source {
         case .push, .none: return nil
-        case .notify(let users): return try openNotifySocket(of: name, for: users)
+        case .notify(let users): return try openNotifySocket(of: name, for: users, predecessor: predecessor)
         case .unit(let unit):
             let settings = UnitSource.Settings(
                 unit: unit, timeout: timeout, runtime: server.runtime, schedule: CheckSchedule(server.schedule))
@@ -79,7 +79,9 @@ final class SourceFactory {
     }
 
     /// Opens the notify socket of a server; `users` are those who may send beside the usual ones.
-    func openNotifySocket(of name: ServerName, for users: [String] = []) throws(SourceProblem) -> NotifySource {
+    func openNotifySocket(
+        of name: ServerName, for users: [String] = [], predecessor: (any Source)? = nil
+    ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count < notifySocketLimit else {
             throw SourceProblem(
                 "there are \(notifySocketLimit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
@@ -94,7 +96,7 @@ final class SourceFactory {
         do throws(SystemdError) {
             return try NotifySource(
                 server: name, in: directories.notify, access: accounts.access.allowing(users: numbers),
-                monitor: monitor, logger: logger)
+                predecessor: predecessor as? NotifySource, monitor: monitor, logger: logger)
         } catch {
             throw SourceProblem(error.message)
         }

@@ -8,9 +8,6 @@ import Systemd
 public struct HTTPCheck: Check {
     /// What a worker, which keeps the time itself, may take longer than that before it is said not to answer.
     private static let grace = Duration.seconds(1)
-    /// How often a request is made whose worker does not answer: the first one may have been stopped before.
-    private static let maximumRuns = 2
-
     private let request: HTTPRequest
     private let server: ServerName
     private let pool: HTTPPool
@@ -26,9 +23,11 @@ public struct HTTPCheck: Check {
 
     public func run() async throws -> CheckResult {
         do {
-            for _ in 0..<Self.maximumRuns {
-                let limit = request.timeout + Self.grace
-                if let outcome = try await pool.run(request, of: server, within: limit) { return try judge(outcome) }
+            let limit = request.timeout + Self.grace
+            // A worker that does not answer may have been stopped before.
+            for isNew in [false, true] {
+                let outcome = try await pool.run(request, of: server, within: limit, byNew: isNew)
+                if let outcome { return try judge(outcome) }
             }
             let reason = "timed out after \(TimeSpan.text(request.timeout))"
             return CheckResult(.critical, reason + (deadDisk.map { "; perhaps \($0)" } ?? ""))

@@ -40,6 +40,8 @@ struct WorkerStarter {
             case .refused(let reason): throw failure(reason)
             case .ended: continue
             case nil:
+                // It has been given nothing to do yet.
+                worker.kill()
                 try Task.checkCancellation()
                 throw silence("does not answer")
             }
@@ -69,7 +71,9 @@ struct WorkerStarter {
             let worker = await BlockingThread.run(within: limit) {
                 Result { () throws(SystemdError) in try WorkerStart.connect(role, program: program) }
             }
-            guard let worker else { throw SystemdError(.timedOut, "no process starts for it; does the system have too many?") }
+            guard let worker else {
+                throw SystemdError(.timedOut, "no process starts for it; does the system have too many?")
+            }
             return try worker.get()
         }
     }

@@ -38,11 +38,14 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
+    /// - Parameter isNew: whether a new worker makes it, because something may be wrong with all that are idle.
     /// - Throws: ``CheckFailure`` if there is no worker, ``WorkerLost`` if two of them end, ``StuckCheck`` if the one before does not end,
     ///   `CancellationError`.
-    func run(_ call: Call, of server: ServerName, within timeout: Duration) async throws -> Answer? {
+    func run(
+        _ call: Call, of server: ServerName, within timeout: Duration, byNew isNew: Bool = false
+    ) async throws -> Answer? {
         try await waitForPredecessor(of: server)
-        var (idle, rest) = (takeIdleWorker(), timeout)
+        var (idle, rest) = (isNew ? nil : takeIdleWorker(), timeout)
         var notFinal: Answer?
         for _ in 0..<PoolLimits.runs {
             // The second run gets a new worker: what was done before may have spoiled all that are idle.

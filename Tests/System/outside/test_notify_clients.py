@@ -124,6 +124,29 @@ def who_may_send():
         equal(daemon.text("web"), "here", "what was said before others were named")
 
 
+@test("what a program has said of its condition still holds after a reload, whatever that changes of its server")
+def condition_stays():
+    with Daemon("servers: { web: { notify: true } }\n") as daemon:
+        def changed(server):
+            daemon.file.write_text(f"servers: {{ web: {server} }}\n")
+            daemon.done("reload")
+
+        def says(message, level, text):
+            send(daemon.notify_path("web"), message)
+            eventually(lambda: daemon.text("web") == text)
+            equal(daemon.describe("web")["status"]["level"], level)
+
+        says("ERRNO=2\nSTATUS=bad", "critical", "bad")
+        changed("{ notify: true, description: another }")
+        says("STATUS=cleaning up", "critical", "cleaning up")
+        changed("{ notify: { users: [root] }, description: another }")
+        says("STATUS=still cleaning up", "critical", "still cleaning up")
+        os.unlink(daemon.notify_path("web"))
+        daemon.done("reload")
+        says("STATUS=nearly done", "critical", "nearly done")
+        says("READY=1\nSTATUS=well", "ok", "well")
+
+
 @test("the notify sockets go with their server and with the daemon")
 def sockets_go():
     with Daemon(CONFIGURATION) as daemon:
