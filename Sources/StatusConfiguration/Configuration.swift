@@ -36,8 +36,10 @@ public struct LimitsConfiguration: Equatable, Sendable {
     public var servers = 4096
     /// How many checks may run side by side.
     public var checks = 128
-    /// How many of these may be processes.
-    public var processes = 32
+    /// How many of these may be plugins.
+    public var processes = 16
+    /// How many of these may be HTTP requests, each a process, too.
+    public var requests = 64
 
     /// The limits that hold where no file says otherwise.
     public init() {}

@@ -114,7 +114,7 @@ struct ConfigurationReader {
         [(key: String, path: any WritableKeyPath<LimitsConfiguration, Int> & Sendable, range: ClosedRange<Int>)] = [
             ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),
             ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...65_536),
-            ("checks", \.checks, 1...4096), ("processes", \.processes, 1...1024),
+            ("checks", \.checks, 1...4096), ("processes", \.processes, 1...1024), ("requests", \.requests, 1...1024),
         ]
 
     private mutating func readServers(_ node: YAMLNode) throws(Problem) {

@@ -71,6 +71,24 @@ import Testing
         for task in tasks { #expect(await task.value) }
     }
 
+    @Test("plugins do not wait for HTTP requests that hang, nor these for plugins")
+    func kinds() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 100, processes: 1, requests: 1))
+        let (request, waiting, plugin) = (GateCheck(), GateCheck(), GateCheck())
+        var tasks = [start(request, in: budget, .request)]
+        await request.began(1)
+        tasks.append(start(waiting, in: budget, .request))
+        await settle(budget, at: 2)
+        tasks.append(start(plugin, in: budget))
+        await plugin.began(1)
+        #expect(waiting.begun == 0)
+        plugin.end(.ok, "")
+        request.end(.ok, "")
+        await waiting.began(1)
+        waiting.end(.ok, "")
+        for task in tasks { #expect(await task.value) }
+    }
+
     @Test("a quarter of the places is kept for what somebody waits for, also where somebody comes to wait for it later")
     func reserved() async {
         let budget = CheckBudget(CheckBudget.Limits(checks: 4, processes: 4))

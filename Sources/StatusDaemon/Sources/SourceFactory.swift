@@ -138,7 +138,8 @@ extension HTTPRequest {
 
 extension CheckBudget.Limits {
     fileprivate init(_ configuration: LimitsConfiguration) {
-        self.init(checks: configuration.checks, processes: configuration.processes)
+        self.init(
+            checks: configuration.checks, processes: configuration.processes, requests: configuration.requests)
     }
 
     /// Less, where so many would leave no descriptors for anything else.
@@ -146,6 +147,8 @@ extension CheckBudget.Limits {
     /// An eighth is for checks, of which each takes up to eight. A half is for clients, a quarter for notify sockets, and an eighth for the
     /// daemon itself and plugins that do not end.
     fileprivate func fitting(descriptors: Int) -> CheckBudget.Limits {
-        CheckBudget.Limits(checks: min(checks, descriptors / 64), processes: min(processes, descriptors / 64))
+        let most = descriptors / 64
+        return CheckBudget.Limits(
+            checks: min(checks, most), processes: min(processes, most), requests: min(requests, most))
     }
 }

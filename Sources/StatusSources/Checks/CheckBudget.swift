@@ -9,21 +9,37 @@ public import Systemd
 @EventLoop
 public final class CheckBudget {
     /// What a check takes of the machine.
-    public enum Resource: Sendable {
-        case process, connection
+    public enum Resource: Sendable, CaseIterable {
+        /// A process, for a plugin.
+        case process
+        /// A process, for an HTTP request.
+        case request
+        case connection
     }
 
     /// How many may run.
     public struct Limits: Sendable, Equatable {
         /// Checks of all kinds.
         public var checks: Int
-        /// Those among them that are processes.
+        /// Those among them that are plugins.
         public var processes: Int
+        /// Those among them that are HTTP requests.
+        public var requests: Int
 
         /// Limits of at least one.
-        public init(checks: Int, processes: Int) {
+        public init(checks: Int, processes: Int, requests: Int = .max) {
             self.checks = max(1, checks)
             self.processes = max(1, processes)
+            self.requests = max(1, requests)
+        }
+
+        /// How many checks may have a resource; nil if only the number of all counts.
+        fileprivate func limit(of resource: Resource) -> Int? {
+            switch resource {
+            case .process: processes
+            case .request: requests
+            case .connection: nil
+            }
         }
     }
 
@@ -56,7 +72,7 @@ public final class CheckBudget {
     private(set) var running = 0
     /// How many wait for a slot.
     var waiting: Int { queue.count }
-    private var runningProcesses = 0
+    private var runningOf: [Resource: Int] = [:]
     private var queue = CheckQueue<Waiter>()
 
     /// A budget that nobody uses yet.
@@ -106,7 +122,7 @@ public final class CheckBudget {
 
     private func leave(_ resource: Resource) {
         running -= 1
-        if resource == .process { runningProcesses -= 1 }
+        runningOf[resource, default: 0] -= 1
         admit()
     }
 
@@ -130,12 +146,12 @@ public final class CheckBudget {
             let reserve = limit == 1 || isUrgent ? 0 : max(1, limit / 4)
             return used < limit - reserve
         }
-        return isFree(running, of: limits.checks)
-            && (resource != .process || isFree(runningProcesses, of: limits.processes))
+        guard isFree(running, of: limits.checks) else { return false }
+        return limits.limit(of: resource).map { isFree(runningOf[resource, default: 0], of: $0) } ?? true
     }
 
     private func take(_ resource: Resource) {
         running += 1
-        if resource == .process { runningProcesses += 1 }
+        runningOf[resource, default: 0] += 1
     }
 }

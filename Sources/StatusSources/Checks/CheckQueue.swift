@@ -18,9 +18,13 @@ struct CheckQueue<Waiter> {
     private typealias Lines = [CheckBudget.Resource: Deque<Int>]
 
     private var entries: [Int: Entry] = [:]
-    private var urgent: Lines = [.process: [], .connection: []]
-    private var ordinary: Lines = [.process: [], .connection: []]
+    private var urgent = Self.emptyLines
+    private var ordinary = Self.emptyLines
     private var lastNumber = 0
+
+    private static var emptyLines: Lines {
+        Dictionary(uniqueKeysWithValues: CheckBudget.Resource.allCases.map { ($0, []) })
+    }
 
     /// How many wait.
     var count: Int { entries.count }
@@ -47,7 +51,7 @@ struct CheckQueue<Waiter> {
     mutating func popUrgent(
         where mayRun: (CheckBudget.Resource) -> Bool, isUrgent: (Waiter) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
-        for resource in [CheckBudget.Resource.process, .connection] where mayRun(resource) {
+        for resource in CheckBudget.Resource.allCases where mayRun(resource) {
             while let number = urgent[resource]?.popFirst() {
                 // One that nobody waits for any more keeps its place among the others.
                 guard let entry = entries[number], isUrgent(entry.waiter) else {
@@ -65,7 +69,7 @@ struct CheckQueue<Waiter> {
     mutating func popOrdinary(
         where mayRun: (CheckBudget.Resource) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
-        let resources = [CheckBudget.Resource.process, .connection].filter(mayRun)
+        let resources = CheckBudget.Resource.allCases.filter(mayRun)
         let fronts = resources.compactMap { resource in front(of: resource).map { (number: $0, resource: resource) } }
         guard let next = fronts.min(by: { $0.number < $1.number }), let waiter = remove(next.number) else { return nil }
         _ = ordinary[next.resource]?.popFirst()

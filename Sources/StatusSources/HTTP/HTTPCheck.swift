@@ -12,7 +12,7 @@ public struct HTTPCheck: Check {
     private let server: ServerName
     private let pool: HTTPPool
 
-    public var resource: CheckBudget.Resource { .process }
+    public var resource: CheckBudget.Resource { .request }
 
     /// A check of one answer.
     public init(_ request: HTTPRequest, of server: ServerName, pool: HTTPPool) {

@@ -402,7 +402,7 @@ def many_names():
     with web() as server:
         # Each is looked up by a thread of its own, if libcurl does it.
         names = [f"n{number}: {{ http: 'http://localhost:{server.port}/' }}" for number in range(60)]
-        with Daemon("limits: { checks: 60, processes: 60 }\n" + once(*names)) as daemon:
+        with Daemon("limits: { checks: 100, requests: 100 }\n" + once(*names)) as daemon:
             for number in range(60):
                 expect(daemon, f"n{number}", "ok", "HTTP 200 in ")
 
