@@ -8,27 +8,26 @@ import Glibc
 func writeCallback(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let context else { return 0 }
-    let transfer = Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
-    return transfer.receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    transfer(context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
 }
 
 /// Takes a line of the header, or of the trailer behind a body; anything but its length ends the transfer.
 func headerCallback(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
 ) -> Int {
-    guard let context else { return 0 }
-    let transfer = Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
-    return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    transfer(context)?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
 }
 
 /// Opens a socket, as libcurl itself would, but keeps the reason if there can be none.
 func openCallback(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let context, let address = address?.pointee else { return CURL_SOCKET_BAD }
-    let transfer = Unmanaged<HTTPTransfer>.fromOpaque(context).takeUnretainedValue()
+    guard let transfer = transfer(context), let address = address?.pointee else { return CURL_SOCKET_BAD }
     let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
     if descriptor < 0 { transfer.socketError = errno }
     return descriptor
+}
+
+private func transfer(_ context: UnsafeMutableRawPointer?) -> HTTPTransfer? {
+    context.map { Unmanaged<HTTPTransfer>.fromOpaque($0).takeUnretainedValue() }
 }

@@ -46,7 +46,7 @@ final class WorkerConnection {
     var isReady: Bool { if case .ready = state { true } else { false } }
 
     /// Whether the worker has ended.
-    var hasEnded: Bool { if case .ended = state { true } else { false } }
+    private var hasEnded: Bool { if case .ended = state { true } else { false } }
 
     /// Calls `body` when the worker is ready, or never will be.
     func whenStarted(_ body: @escaping @Sendable (Start) -> Void) {

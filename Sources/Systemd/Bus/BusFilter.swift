@@ -13,10 +13,9 @@ final class BusFilter: Sendable {
     /// Whether a signal is of interest, as far as its header tells.
     func mayPass(member: String?, path: String?) -> Bool { member != "PropertiesChanged" || contains(path) }
 
-    /// Whether a signal is of interest.
+    /// Whether a signal that may pass is of interest.
     func passes(_ signal: BusMessage) -> Bool {
         switch signal.member {
-        case "PropertiesChanged": contains(signal.path)
         case "UnitNew", "UnitRemoved": contains(signal.strings.first)
         default: true
         }

@@ -26,10 +26,8 @@ final class BusSession {
         self.filter = filter
         self.receive = receive
         let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
-        guard result >= 0 else {
-            sd_bus_unref(bus)
-            throw SystemdError(errno: -result, "cannot reach the system bus")
-        }
+        // What is open by now is closed by deinit.
+        guard result >= 0 else { throw SystemdError(errno: -result, "cannot reach the system bus") }
     }
 
     deinit { sd_bus_close_unref(bus) }

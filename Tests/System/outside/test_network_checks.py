@@ -340,11 +340,20 @@ def lost_worker():
                 equal(len(asked), 3, "requests: one before, and one made again")
                 equal(len(workers(daemon)), 1, "processes: one that is stopped is killed")
                 equal("web: the process that makes its request has ended" in daemon.log(), number == signal.SIGKILL)
-                if number == signal.SIGSTOP:
-                    # However many wait, stopped.
-                    for each in workers(daemon):
-                        os.kill(each, number)
-                    contains(daemon.done("refresh", "web"), "HTTP 200 in ")
+
+
+@test("http: however many processes wait and are stopped, a request is made by one that is not")
+def stopped_workers():
+    with web() as server:
+        each = f"{{ http: 'http://127.0.0.1:{server.port}/', interval: 1h, timeout: 300ms }}"
+        with Daemon(f"servers: {{ a: {each}, b: {each}, c: {each} }}\n") as daemon:
+            for name in "abc":
+                expect(daemon, name, "ok", "HTTP 200 in ")
+            waiting = workers(daemon)
+            assert len(waiting) >= 2, waiting
+            for process in waiting:
+                os.kill(process, signal.SIGSTOP)
+            contains(daemon.done("refresh", "a"), "HTTP 200 in ")
 
 
 @test("http: a server whose answer ends the process that reads it has failed, keeps its last status, and does no harm to others")
