@@ -18,7 +18,6 @@ public enum HTTPWorker {
     /// Runs in this process until the end.
     public static func run() -> Never {
         signal(SIGPIPE, SIG_IGN)
-        limitMemory()
         serve()
         // A thread that looks up a name may be left.
         _exit(0)
@@ -27,6 +26,7 @@ public enum HTTPWorker {
     private static func serve() {
         var calls = WorkerCalls<HTTPRequest>()
         do throws(HTTPUnavailable) {
+            try limitMemory()
             let client = try HTTPClient()
             guard calls.greet() else { return }
             while let request = next(of: &calls) {
@@ -66,16 +66,23 @@ public enum HTTPWorker {
         setitimer(__itimer_which_t(ITIMER_PROF.rawValue), &limit, nil)
     }
 
-    private static func limitMemory() {
+    private static func limitMemory() throws(HTTPUnavailable) {
         // Each of a thread's own would take 64 MiB of address space.
         mallopt(M_ARENA_MAX, 1)
-        guard let file = fopen("/proc/self/statm", "re") else { return }
+        guard let size = addressSpace else { throw HTTPUnavailable(reason: "/proc/self/statm cannot be read") }
+        var limit = rlimit(rlim_cur: size + memoryLimit, rlim_max: size + memoryLimit)
+        guard setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 else {
+            throw HTTPUnavailable(reason: "its memory cannot be limited: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// How many bytes of address space this process has now.
+    private static var addressSpace: rlim_t? {
+        guard let file = fopen("/proc/self/statm", "re") else { return nil }
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 128)
-        guard fgets(&line, Int32(line.count), file) != nil else { return }
-        // In pages.
-        let size = rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
-        var limit = rlimit(rlim_cur: size + memoryLimit, rlim_max: size + memoryLimit)
-        setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+        guard fgets(&line, Int32(line.count), file) != nil else { return nil }
+        // It is told in pages.
+        return rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
     }
 }
