@@ -44,10 +44,9 @@ extension ServerRegistry {
     ///
     /// If there is no room for it, posting still works.
     func openNotifySocket(ofGuest name: ServerName) {
-        let predecessor = sources.removeValue(forKey: name)
-        predecessor?.close()
+        let source = sources.removeValue(forKey: name) as? NotifySource
         do throws(SourceProblem) {
-            sources[name] = try factory.openNotifySocket(of: name, predecessor: predecessor)
+            sources[name] = try factory.openNotifySocket(of: name, existing: source)
         } catch {
             socketFailures.log(
                 "no notify socket for \(name): \(error)", about: "notify sockets", metadata: ["server": "\(name)"])

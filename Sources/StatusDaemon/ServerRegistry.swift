@@ -95,7 +95,7 @@ final class ServerRegistry {
 
     private func needsNewSocket(_ name: ServerName) -> Bool {
         guard let source = sources[name] as? NotifySource else { return false }
-        return !source.isReachable || factory.hasOtherSenders(configuration.servers[name]?.source ?? .push)
+        return !factory.isCurrent(source, for: configuration.servers[name]?.source ?? .push)
     }
 
     /// A drop-in that cannot be read any more disables its servers and nothing else: they stay, failed.
@@ -130,10 +130,9 @@ final class ServerRegistry {
         // While the first load of a source runs, what is shown is of the one before.
         let shownSource = shownSources.removeValue(forKey: name) ?? (state?.phase == .loading ? nil : source)
         let isOther = shownSource?.subject != server.source.subject
-        let predecessor = sources.removeValue(forKey: name)
-        predecessor?.close()
         let failure = start(
-            server, of: name, predecessor: predecessor, shown: isOther ? nil : state?.status?.level)
+            server, of: name, predecessor: sources.removeValue(forKey: name),
+            shown: isOther ? nil : state?.status?.level)
         if failure != nil { shownSources[name] = .some(shownSource) }
         try? monitor.redefine(
             server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
@@ -149,12 +148,15 @@ final class ServerRegistry {
         try? monitor.remove(name)
     }
 
-    /// Starts what a server needs; returns why it cannot be followed.
+    /// Starts what a server needs, in the place of what ran before; returns why it cannot be followed.
     private func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil
     ) -> String? {
         startFailures[name] = nil
-        if let failure = server.failure { return failure }
+        if let failure = server.failure {
+            predecessor?.close()
+            return failure
+        }
         do throws(SourceProblem) {
             sources[name] = try factory.start(server, of: name, predecessor: predecessor, shown: shown)
             return nil

@@ -22,25 +22,53 @@ public final class NotifySource {
     /// The directory of the socket, whose name is the server's; of many servers it is one.
     private let directory: String
     private let logger: Logger
-    private var state: NotifyState
+    private var state = NotifyState()
+    private var access: AccessPolicy
     private var socket: DatagramSocket?
+    /// The socket that was replaced last, as long as somebody may be about to send to it.
+    private var formerSocket: DatagramSocket?
+    private var timer: TimerSource?
+
+    /// How long a socket is read after another one has taken its place.
+    private static let grace = Duration.seconds(1)
 
     /// Opens the socket, as the server's name in a directory; the kernel lets only these processes send to it.
-    ///
-    /// - Parameter predecessor: the source whose place it takes, which is closed: what its program said still holds.
     public init(
-        server: ServerName, in directory: String, access: AccessPolicy, predecessor: NotifySource? = nil,
-        monitor: StatusMonitor, logger: Logger
+        server: ServerName, in directory: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
     ) throws(SystemdError) {
-        state = predecessor?.state ?? NotifyState()
         self.monitor = monitor
         self.server = server
         self.directory = directory
+        self.access = access
         self.logger = logger
-        socket = try DatagramSocket(adopting: try UnixSocket.bindDatagram(at: path, for: access)) { [unowned self] in
-            receive($0)
-        }
+        try listen(at: try UnixSocket.bindDatagram(at: path, for: access))
         Self.count += 1
+    }
+
+    /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
+    ///
+    /// Senders always find a socket, and what was sent before is handled first.
+    public func open(for access: AccessPolicy) throws(SystemdError) {
+        if isReachable(for: access) { return }
+        let former = socket
+        try listen(
+            at: try hasPath
+                ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access))
+        self.access = access
+        endFormerSocket()
+        formerSocket = former
+        timer = try TimerSource { [weak self] in self?.endFormerSocket() }
+        timer?.schedule(after: Self.grace)
+    }
+
+    private func listen(at descriptor: OwnedDescriptor) throws(SystemdError) {
+        socket = try DatagramSocket(adopting: descriptor) { [unowned self] in receive($0) }
+    }
+
+    private func endFormerSocket() {
+        timer = nil
+        formerSocket?.cancel()
+        formerSocket = nil
     }
 
     /// Removes the socket's path, and closes it when all that was sent to it has been handled.
@@ -49,11 +77,14 @@ public final class NotifySource {
         self.socket = nil
         Self.count -= 1
         unlink(path)
+        endFormerSocket()
         socket.cancel()
     }
 
-    /// Whether the socket's path is still there.
-    public var isReachable: Bool { access(path, F_OK) == 0 }
+    /// Whether these processes, and no others, can send to its socket.
+    public func isReachable(for access: AccessPolicy) -> Bool { hasPath && self.access == access }
+
+    private var hasPath: Bool { Glibc.access(path, F_OK) == 0 }
 
     private var path: String { "\(directory)/\(server)" }
 

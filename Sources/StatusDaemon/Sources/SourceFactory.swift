@@ -23,8 +23,6 @@ final class SourceFactory {
     private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
     private var accounts = Accounts()
-    /// Those of the configuration before.
-    private var formerAccounts = Accounts()
 
     init(
         monitor: StatusMonitor, runner: SourceRunner, directories: DaemonDirectories, logger: Logger
@@ -40,7 +38,7 @@ final class SourceFactory {
 
     /// Takes over what a new configuration says of all sources.
     func prepare(_ limits: LimitsConfiguration, _ accounts: Accounts) {
-        (formerAccounts, self.accounts) = (self.accounts, accounts)
+        self.accounts = accounts
         budget.limits = CheckBudget.Limits(limits).fitting(descriptors: OwnedDescriptor.limit)
     }
 
@@ -49,7 +47,7 @@ final class SourceFactory {
     /// - Parameters:
     ///   - server: what is said of the server.
     ///   - name: its name.
-    ///   - predecessor: the source whose place it takes, which is closed.
+    ///   - predecessor: the source whose place it takes, which is closed by this, unless it can go on as it is.
     ///   - shown: the level that is shown, where it came from the same kind of load.
     func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown: Level?
@@ -62,9 +60,12 @@ final class SourceFactory {
             return source
         }
         let timeout = server.schedule.timeout
+        // A notify socket stays open, so that senders always find it; all else ends before its successor begins.
+        let socket = if case .notify = server.source { predecessor as? NotifySource } else { NotifySource?.none }
+        if socket == nil { predecessor?.close() }
         switch server.source {
         case .push, .none: return nil
-        case .notify(let users): return try openNotifySocket(of: name, for: users, predecessor: predecessor)
+        case .notify(let users): return try openNotifySocket(of: name, for: users, existing: socket)
         case .unit(let unit):
             let settings = UnitSource.Settings(
                 unit: unit, timeout: timeout, runtime: server.runtime, schedule: CheckSchedule(server.schedule))
@@ -78,35 +79,55 @@ final class SourceFactory {
         }
     }
 
-    /// Opens the notify socket of a server; `users` are those who may send beside the usual ones.
+    /// The notify socket of a server: the one that it has, or else a new one; `users` are those who may send beside the usual ones.
+    ///
+    /// - Throws: ``SourceProblem`` if there is none any more.
     func openNotifySocket(
-        of name: ServerName, for users: [String] = [], predecessor: (any Source)? = nil
+        of name: ServerName, for users: [String] = [], existing source: NotifySource? = nil
+    ) throws(SourceProblem) -> NotifySource {
+        do throws(SourceProblem) {
+            let access = try senders(users)
+            guard let source else { return try makeNotifySource(of: name, for: access) }
+            do { try source.open(for: access) } catch { throw SourceProblem(error.message) }
+            return source
+        } catch {
+            source?.close()
+            throw error
+        }
+    }
+
+    private func makeNotifySource(
+        of name: ServerName, for access: AccessPolicy
     ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count < notifySocketLimit else {
             throw SourceProblem(
                 "there are \(notifySocketLimit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
             )
         }
+        do throws(SystemdError) {
+            return try NotifySource(
+                server: name, in: directories.notify, access: access, monitor: monitor, logger: logger)
+        } catch {
+            throw SourceProblem(error.message)
+        }
+    }
+
+    /// Whether a notify socket will do for the source of a server as the configuration has it now.
+    func isCurrent(_ socket: NotifySource, for source: SourceConfiguration) -> Bool {
+        let users = if case .notify(let users) = source { users } else { [String]() }
+        guard let access = try? senders(users) else { return false }
+        return socket.isReachable(for: access)
+    }
+
+    /// Who may send: those who may change things, and these users.
+    private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
         let numbers = try users.map { user throws(SourceProblem) in
             guard let number = accounts.user(user) else {
                 throw SourceProblem("there is no user “\(VisibleText.escape(user))”")
             }
             return number
         }
-        do throws(SystemdError) {
-            return try NotifySource(
-                server: name, in: directories.notify, access: accounts.access.allowing(users: numbers),
-                predecessor: predecessor as? NotifySource, monitor: monitor, logger: logger)
-        } catch {
-            throw SourceProblem(error.message)
-        }
-    }
-
-    /// Whether others may send to the notify socket of such a source than before this configuration.
-    func hasOtherSenders(_ source: SourceConfiguration) -> Bool {
-        let users = if case .notify(let users) = source { users } else { [String]() }
-        return accounts.access != formerAccounts.access
-            || users.contains { accounts.user($0) != formerAccounts.user($0) }
+        return accounts.access.allowing(users: numbers)
     }
 }
 

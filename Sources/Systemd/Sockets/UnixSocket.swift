@@ -52,6 +52,22 @@ public enum UnixSocket {
         return socket
     }
 
+    /// A datagram socket in the place of one of this process's own at `path`: whoever sends finds the one or the other.
+    ///
+    /// The kernel goes on to call it by the name that it was made with, `path` and a tilde.
+    public static func replaceDatagram(
+        at path: String, for access: AccessPolicy
+    ) throws(SystemdError) -> OwnedDescriptor {
+        let temporary = path + "~"
+        let socket = try bindDatagram(at: temporary, for: access)
+        guard rename(temporary, path) == 0 else {
+            let failure = errno
+            unlink(temporary)
+            throw SystemdError(errno: failure, "cannot replace the socket \(path)")
+        }
+        return socket
+    }
+
     /// Two stream sockets that are connected to each other.
     public static func makePair() throws(SystemdError) -> (OwnedDescriptor, OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]

@@ -5,6 +5,8 @@ import array
 import os
 import shutil
 import socket
+import threading
+import time
 
 from harness.attacker import as_user, need_root
 from harness.daemon import NOBODY, Daemon, environment, run
@@ -145,6 +147,61 @@ def condition_stays():
         daemon.done("reload")
         says("STATUS=nearly done", "critical", "nearly done")
         says("READY=1\nSTATUS=well", "ok", "well")
+
+
+@test("a program that stays connected to its notify socket goes on over reloads that do not change who may send")
+def connected_program():
+    with Daemon(CONFIGURATION) as daemon, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+        client.connect(daemon.notify_path("web"))
+        for number in range(5):
+            daemon.file.write_text(f"servers:\n  web: {{ notify: true, description: number {number}, ttl: {number + 60} }}\n")
+            daemon.done("reload")
+            client.send(f"STATUS=number {number}".encode())
+            eventually(lambda: daemon.text("web") == f"number {number}")
+
+
+@test("nothing is refused or lost that is sent to a notify socket while reloads change who may send to it")
+def sending_over_reloads():
+    def configure(daemon, users):
+        daemon.file.write_text(f"servers: {{ web: {{ notify: {{ users: [{users}] }} }} }}\n")
+
+    with Daemon("servers: { web: { notify: true } }\n") as daemon, daemon.connect() as connection:
+        sent, failures, isOver = [], [], threading.Event()
+
+        def keep_sending():
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+                while not isOver.is_set():
+                    try:
+                        client.sendto(f"STATUS={len(sent)}".encode(), daemon.notify_path("web"))
+                    except OSError as error:
+                        failures.append(error)
+                    sent.append(str(len(sent)))
+                    time.sleep(0.0001)  # so that the reader keeps up
+
+        def read(stream):
+            for event in stream:
+                assert event["kind"] == "changed", event
+                text = event["server"]["status"]["text"]
+                if text not in seen[-1:]:  # else it was the server that changed
+                    seen.append(text)
+                if text == "the end":
+                    return
+
+        stream, seen = connection.watch(server="web"), []
+        next(stream)
+        sender = threading.Thread(target=keep_sending)
+        reader = threading.Thread(target=read, args=(stream,))
+        for thread in sender, reader:
+            thread.start()
+        for number in range(30):
+            configure(daemon, "root" if number % 2 else NOBODY)
+            daemon.done("reload")
+        isOver.set()
+        sender.join()
+        assert not failures, f"{len(failures)} of {len(sent)} were refused: {failures[0]}"
+        send(daemon.notify_path("web"), "STATUS=the end")
+        reader.join()
+        equal(seen, sent + ["the end"], "texts")
 
 
 @test("the notify sockets go with their server and with the daemon")
