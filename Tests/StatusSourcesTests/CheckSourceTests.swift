@@ -4,10 +4,11 @@ import Foundation
 import NotificationStreams
 import StatusModel
 import StatusMonitor
-import StatusSources
 import StatusTestSupport
 import Systemd
 import Testing
+
+@testable import StatusSources
 
 @Suite("A server whose status is loaded by a check", .timeLimit(.minutes(1)))
 @EventLoop struct CheckSourceTests {
@@ -213,6 +214,27 @@ import Testing
                 #expect(text == "DISK OK")
             }
         }
+    }
+
+    @Test("who waits for a slot longer than its interval is told of, and nobody else", arguments: [0, 3600])
+    func delay(interval: Int) async throws {
+        var delayed: [ServerName] = []
+        let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1)) { server, _ in delayed.append(server) }
+        let source = CheckSource(
+            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(interval)), budget: budget,
+            monitor: monitor, clock: clock)
+        let other = GateCheck()
+        let first = Task { @EventLoop in try await budget.run(CheckBudget.Claim(.process)) { try await other.run() } }
+        await other.began(1)
+        let check = check
+        try await with(source) {
+            while budget.waiting == 0 { await Task.yield() }
+            other.end(.ok, "")
+            await check.began(1)
+            check.end(.ok, "")
+        }
+        _ = try await first.value
+        #expect(delayed == (interval == 0 ? [disk] : []))
     }
 
     @Test("what is held back after a load that failed says so, and that load is over")

@@ -21,7 +21,7 @@ final class SourceFactory {
     private let requests: HTTPPool
     /// How many notify sockets there may be: the other descriptors are for clients, checks and what the daemon itself needs.
     private let notifySocketLimit = OwnedDescriptor.limit / 4
-    private let budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration()))
+    private let budget: CheckBudget
     private var accounts = Accounts()
 
     init(
@@ -31,6 +31,14 @@ final class SourceFactory {
         self.runner = runner
         self.directories = directories
         self.logger = logger
+        let delays = LogLimiter(logger, .warning)
+        budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration())) { server, delay in
+            delays.log(
+                """
+                the check of \(server) has waited \(TimeSpan.text(delay)) for others, longer than its interval; limits: says how many run side \
+                by side, and timeout: how long each may take
+                """, about: "delays", metadata: ["server": "\(server)"])
+        }
         units = UnitBus(logger: logger)
         requests = HTTPPool(.ownProgram, logger: logger)
         plugins = PluginPool(directories.executor.map { .executor($0) } ?? .ownProgram)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import StatusModel
 public import Systemd
 
 /// How many checks may run side by side, those of all servers together.
@@ -72,11 +73,20 @@ public final class CheckBudget {
     private(set) var running = 0
     /// How many wait for a slot.
     var waiting: Int { queue.count }
+    /// Is told of a server whose check has waited for a slot longer than its interval, and how long.
+    let onDelay: @EventLoop (ServerName, Duration) -> Void
     private var runningOf: [Resource: Int] = [:]
     private var queue = CheckQueue<Waiter>()
 
     /// A budget that nobody uses yet.
-    public init(_ limits: Limits) { self.limits = limits }
+    ///
+    /// - Parameters:
+    ///   - limits: how many may run.
+    ///   - onDelay: is told of a server whose check has waited for a slot longer than its interval, and how long.
+    public init(_ limits: Limits, onDelay: @escaping @EventLoop (ServerName, Duration) -> Void = { _, _ in }) {
+        self.limits = limits
+        self.onDelay = onDelay
+    }
 
     /// Runs `body` when there is a slot for it.
     ///

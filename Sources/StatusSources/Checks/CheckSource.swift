@@ -94,8 +94,9 @@ public final class CheckSource {
         await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
         do {
-            let check = check
+            let (check, asked) = (check, SuspendingClock.now)
             let work: @EventLoop @Sendable () async throws -> CheckResult = {
+                self.noteDelay(asked.duration(to: .now))
                 guard OwnedDescriptor.hasRoom(for: OwnedDescriptor.reserve) else {
                     throw CheckFailure("too many open files; raise LimitNOFILE= of the service")
                 }
@@ -107,6 +108,11 @@ public final class CheckSource {
         }
         try Task.checkCancellation()
         if !isClosed { post(outcome) }
+    }
+
+    /// What is shown is older than it should be, and nothing else tells.
+    private func noteDelay(_ delay: Duration) {
+        if delay > schedule.interval { budget.onDelay(server, delay) }
     }
 
     private func post(_ outcome: Result<CheckResult, CheckFailure>) {
