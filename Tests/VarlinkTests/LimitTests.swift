@@ -207,6 +207,17 @@ struct LimitTests {
         }
     }
 
+    @Test("Whoever brings in more than streams can hand on waits for them with its next call")
+    func holdsUpFloods() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(bytes: Array((Call.call("Flood") + "\0" + Call.echo("after") + "\0").utf8))
+            _ = await client.receive()
+            #expect(await client.receive() == Call.echoReply("after"))
+            #expect(await harness.interface.echoed == ["released", "after"])
+        }
+    }
+
     @Test("A user has so many connections and no more, until one of them is closed")
     func boundsConnections() async throws {
         var limits = VarlinkService.Limits()

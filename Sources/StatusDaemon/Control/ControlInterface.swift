@@ -100,6 +100,7 @@ final class ControlInterface: VarlinkInterface {
         let parameters = try call.parameters(PostParameters.self)
         let text = try StatusText(parameters.text)
         let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server)
+        call.letStreamsCatchUp()
         call.reply { $0.member("revision", revision) }
     }
 
@@ -108,10 +109,11 @@ final class ControlInterface: VarlinkInterface {
         try checkAccess(of: call)
         let server = try name.map { try known($0) }
         let isChange = (try? monitor.selectedState().name) != server
-        // What was said of the old server before this moment is written now; what there is no room for is never written.
-        if isChange { for stream in streams.values { stream.pump() } }
+        // What was said of the old server before this moment is written now; what there is no room or no time for is never written, but told as a gap.
+        if isChange { call.pumpStreams() }
         let change = try monitor.select(server)
         registry.didSelect()
+        call.letStreamsCatchUp()
         // Who hears no answer needs not wait until everybody else has been told.
         if call.isOneway { return call.reply() }
         let watcher = watcher
@@ -130,6 +132,7 @@ final class ControlInterface: VarlinkInterface {
         try checkAccess(of: call)
         guard let name else { throw VarlinkError.invalidParameter("server") }
         try registry.forget(try known(name))
+        call.letStreamsCatchUp()
         call.reply()
     }
 

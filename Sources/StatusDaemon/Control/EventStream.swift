@@ -41,13 +41,10 @@ final class EventStream {
         stream?.wake()
     }
 
-    /// Writes what is due now, as far as the client takes it.
-    func pump() { stream?.pump() }
-
     private func wake(_ urgency: WatchUrgency) {
         switch urgency {
         case .routine: stream?.wake()
-        case .overdue: stream?.pump()
+        case .overdue: stream?.wakeNow()
         }
     }
 

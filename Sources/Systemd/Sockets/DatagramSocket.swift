@@ -60,6 +60,7 @@ public final class DatagramSocket {
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
     private func receive(hasWaited: Bool = false) {
         guard handler != nil, !isWaiting else { return }
+        if FlowControl.isHeld { return waitForRelease() }
         if Self.shares.mustWait(Self.owner, in: EventLoop.turn, hasWaited: hasWaited) { return wait() }
         let share = TurnShare()
         defer { Self.shares.note(share.nanosecondsTaken, by: Self.owner) }
@@ -78,6 +79,14 @@ public final class DatagramSocket {
             Self.shares.endWait(of: Self.owner)
             self?.isWaiting = false
             self?.receive(hasWaited: true)
+        }
+    }
+
+    private func waitForRelease() {
+        isWaiting = true
+        FlowControl.whenReleased { [weak self] in
+            self?.isWaiting = false
+            self?.receive()
         }
     }
 

@@ -25,7 +25,7 @@ final class ServerConnection {
     /// The answer that is being written piece by piece.
     private var pieces: MessageInPieces?
     private var isWriteScheduled = false
-    /// Whether there are calls that were left to the next turn.
+    /// Whether there are calls that were left to the next turn, or until streams have caught up.
     private var isContinuing = false
     /// Whether a call is being answered; the next one waits.
     private var isBusy = false
@@ -76,7 +76,7 @@ final class ServerConnection {
         updateInterest()
     }
 
-    /// Goes on with a stream that was hungry.
+    /// Goes on with a stream whose turn has come.
     func goOn(with stream: VarlinkStream) {
         if service.isStopping { drain() } else { stream.pump() }
     }
@@ -131,7 +131,7 @@ final class ServerConnection {
 
     /// Whether the answer in pieces or the stream waits for room.
     private var isHungry: Bool {
-        if let stream { stream.isHungry && !stream.isPumpScheduled } else { pieces != nil && !isWriteScheduled }
+        if let stream { stream.isHungry && !stream.isQueued } else { pieces != nil && !isWriteScheduled }
     }
 
     /// The call has been answered to its end.
@@ -174,7 +174,7 @@ final class ServerConnection {
         if isHungry { writePieces() }
         // After output was sent there may be room for more answers, but this turn has had its share of them.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
-        if let stream, isHungry { goOn(with: stream) }
+        if let stream, isHungry { stream.enqueue() }
         updateInterest()
     }
 
@@ -236,7 +236,7 @@ final class ServerConnection {
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
-            if share.isUsedUp { return continueNextTurn() }
+            if share.isUsedUp || isContinuing { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
@@ -253,6 +253,10 @@ final class ServerConnection {
     private func continueNextTurn() {
         guard !isContinuing else { return }
         isContinuing = true
+        goOnNextTurn()
+    }
+
+    private func goOnNextTurn() {
         service.shares.beginWait(of: credentials.userID)
         EventLoop.atNextTurn {
             self.isContinuing = false
@@ -260,6 +264,13 @@ final class ServerConnection {
             self.handleMessages(hasWaited: true)
             self.updateInterest()
         }
+    }
+
+    /// Leaves what the client has called beside this until streams have caught up.
+    func holdUp() {
+        guard FlowControl.isHeld, !isContinuing else { return }
+        isContinuing = true
+        FlowControl.whenReleased { self.goOnNextTurn() }
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {

@@ -200,6 +200,18 @@ public final class VarlinkCall {
         return stream
     }
 
+    // MARK: Streams
+
+    /// Has the service's streams write what they have been woken for, as far as the turn has time for that.
+    ///
+    /// For a call that takes away what they would say.
+    public func pumpStreams() { connection.service.streams.pump() }
+
+    /// Has what the client calls next wait if streams are behind (``FlowControl``).
+    ///
+    /// For a call that gives them something to say.
+    public func letStreamsCatchUp() { connection.holdUp() }
+
     // MARK: -
 
     /// The handler has returned: the memory of the call's text is used for something else from now on.

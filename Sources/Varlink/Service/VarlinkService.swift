@@ -73,6 +73,8 @@ public final class VarlinkService {
     private var places: ConnectionPlaces
     /// What users take of turns.
     var shares = TurnShares()
+    /// Streams that have something to write.
+    let streams = StreamQueue()
     private let refusals: LogLimiter
     private let failures: LogLimiter
     private var onAllClosed: CheckedContinuation<Void, Never>?

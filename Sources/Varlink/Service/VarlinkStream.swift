@@ -19,8 +19,8 @@ public final class VarlinkStream {
     private var pieces: MessageInPieces?
     /// What the last reply will be.
     private var ending: Ending?
-    /// Whether it will be pumped without anybody's doing.
-    private(set) var isPumpScheduled = false
+    /// Whether it waits for its turn to write.
+    private(set) var isQueued = false
     private var isProducing = false
     /// Whether there may be something to write that there was no room for.
     private(set) var isHungry = false
@@ -38,44 +38,41 @@ public final class VarlinkStream {
     /// Whether the stream has ended or its client is gone.
     public var isClosed: Bool { produce == nil }
 
-    /// Says that there may be something to write: it is asked for at the end of this turn of the loop, once however often this is called.
+    /// Says that there may be something to write: it is asked for at the end of this turn of the loop, once however often this is called; later
+    /// where there are so many streams that a turn has no time for all.
     public func wake() {
         // A hungry stream is asked when its client has read.
-        guard !isPumpScheduled, !isHungry, produce != nil else { return }
-        isPumpScheduled = true
-        EventLoop.atEndOfTurn { self.pump() }
+        if !isHungry { enqueue() }
     }
 
-    /// Writes now, instead of at the end of the turn, until nothing is left to say or the socket is full.
-    ///
-    /// One turn of the loop may read many more calls than one filling of the output has replies. A stream that stopped after one
-    /// filling would fall behind, even if its client reads as fast as it can.
-    public func pump() {
-        isPumpScheduled = false
+    /// Says that what there is to write will soon be lost: it is asked for now, if there is room for it and the turn has the time, and
+    /// what is brought in is held up for a moment if it has not (``FlowControl``).
+    public func wakeNow() {
+        wake()
+        if isQueued { connection?.service.streams.catchUp() }
+    }
+
+    /// Has the stream write when its turn comes.
+    func enqueue() {
+        guard !isQueued, produce != nil, let connection else { return }
+        isQueued = true
+        connection.service.streams.append(self, of: connection.credentials.userID)
+    }
+
+    /// Its turn has come.
+    func takeTurn() {
+        isQueued = false
+        connection?.goOn(with: self)
+    }
+
+    /// Writes until nothing is left to say, or there is no room; if the client reads as fast as it is written to, the rest has to wait for its turn.
+    func pump() {
         guard let connection, produce != nil, !isProducing else { return }
         isHungry = fill(connection)
         connection.transport.flush()
-        if isHungry { fillAgain(connection) }
+        // Not when there is room: the kernel reports that only once three quarters of the socket are free again.
+        if isHungry, connection.transport.output.count == 0 { enqueue() }
         connection.updateInterest()
-    }
-
-    /// Goes on for as long as the client reads as fast as it is written to, and the stream's share of the turn lasts.
-    private func fillAgain(_ connection: ServerConnection) {
-        let share = TurnShare()
-        while isHungry, connection.transport.output.count == 0 {
-            // Not when there is room: the kernel reports that only once three quarters of the socket are free again.
-            if share.isUsedUp { return pumpNextTurn() }
-            isHungry = fill(connection)
-            connection.transport.flush()
-        }
-    }
-
-    private func pumpNextTurn() {
-        isPumpScheduled = true
-        EventLoop.atNextTurn {
-            self.isPumpScheduled = false
-            self.connection?.goOn(with: self)
-        }
     }
 
     /// Writes the next reply piece by piece; to be called by the producer, which then returns false.

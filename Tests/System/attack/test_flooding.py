@@ -2,7 +2,10 @@
 """Invariants 15 to 17: what clients cause in great numbers costs others little, and the daemon a bounded amount of memory."""
 
 import contextlib
+import multiprocessing
+import os
 import resource
+import select
 import socket
 import time
 
@@ -196,6 +199,80 @@ def pipelined_lists():
                 drain(connection)
 
     flood("clients that pipeline lists", attack, duration=0, servers=30)
+
+
+@contextlib.contextmanager
+def crowd(act, daemon, users, places=120):
+    """So many users, each of whom opens so many connections, and when all have done so calls `act` with them again and again; until that is over."""
+    are_connected = multiprocessing.get_context("fork").Barrier(users + 1)
+
+    def attack(daemon):
+        # What is measured is the daemon: a service has its share of the processors, however many processes users have.
+        os.nice(19)
+        connections = [control_socket(daemon.socket) for _ in range(places)]
+        are_connected.wait(60)
+        for _ in until_the_end():
+            act(connections)
+
+    need_root()
+    with contextlib.ExitStack() as stack:
+        attackers = [stack.enter_context(Attacker(attack, daemon, user=200_000 + number)) for number in range(users)]
+        are_connected.wait(60)
+        yield
+        for attacker in attackers:
+            attacker.wait()
+
+
+@test("ten users who pipeline calls with long answers, and read them, do not keep others waiting", limit=120)
+def pipelined_lists_of_many():
+    def ask_and_read(connections):
+        for connection in connections:
+            send_what_fits(connection, LIST * 400)
+            drain(connection)
+
+    with Daemon("accept: any\n") as daemon:
+        fill(daemon, SERVERS)
+        with Bystander(daemon) as bystander:
+            with crowd(ask_and_read, daemon, users=10):
+                pass
+            bystander.finish("ten users who pipeline lists")
+            stop_and_time(daemon)
+
+
+@test("thousands of streams do not keep others waiting, whether much is posted or the selection changes", limit=120)
+def many_streams():
+    def begin_and_read(connections):
+        for connection in connections:
+            send_what_fits(connection, WATCH)
+        readable = select.epoll()
+        by_number = {connection.fileno(): connection for connection in connections}
+        for number in by_number:
+            readable.register(number, select.EPOLLIN)
+        for _ in until_the_end():
+            for number, _ in readable.poll(0.1):
+                drain(by_number[number])
+
+    def flood_with(calls):
+        def attack(daemon):
+            rest = calls
+            with control_socket(daemon.socket) as connection:
+                for _ in until_the_end():
+                    rest = rest[max(0, send_what_fits(connection, rest)):] or calls
+                    drain(connection)
+        return attack
+
+    def calls(method, text):
+        return b"".join(b'{"method":"%s.%s","parameters":{"server":"server%d"%s}}\0' % (
+            INTERFACE.encode(), method, number % 10, text % number if text else b"") for number in range(2000))
+
+    for what, flood in ("posts", calls(b"Post", b',"text":"number %d"')), ("selections", calls(b"Select", b"")):
+        with Daemon("accept: any\n") as daemon:
+            fill(daemon, 10)
+            with crowd(begin_and_read, daemon, users=30):
+                with Bystander(daemon) as bystander, Attacker(flood_with(flood), daemon, user=0) as attacker:
+                    attacker.wait()
+                    bystander.finish(f"3600 streams, and floods of {what}")
+            stop_and_time(daemon)
 
 
 @test("floods of small calls do not keep others waiting", limit=120)

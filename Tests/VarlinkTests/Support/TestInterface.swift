@@ -26,6 +26,8 @@ final class TestInterface: VarlinkInterface {
         method List(count: int, size: ?int) -> (numbers: []string)
         # Counts up to count; without count for ever; with size 0 each tenth reply is one in pieces.
         method Count(count: ?int, size: ?int) -> (number: int)
+        # Gives streams so much to say that they are behind for a while.
+        method Flood() -> ()
         # Is described, and not there.
         method Missing() -> ()
 
@@ -33,7 +35,7 @@ final class TestInterface: VarlinkInterface {
 
         """
 
-    /// The texts of the calls of Echo, in their order.
+    /// The texts of the calls of Echo, in their order; `released` where what Flood had held up went on.
     private(set) var echoed: [String] = []
     /// Whether to keep the calls, and those that were kept.
     var keepsCalls = false
@@ -69,6 +71,11 @@ final class TestInterface: VarlinkInterface {
             case "Fill":
                 let count = try call.parameters(CountParameters.self).count ?? 0
                 call.reply { $0.member("text", String(repeating: "x", count: count)) }
+            case "Flood":
+                FlowControl.hold()
+                FlowControl.whenReleased { self.echoed.append("released") }
+                call.reply()
+                call.letStreamsCatchUp()
             case "List": try list(call)
             case "Count": try count(call)
             default: call.failNotImplemented()
