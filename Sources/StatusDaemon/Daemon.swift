@@ -49,11 +49,6 @@ public struct Daemon: Sendable {
         Journal.reportLosses { [logger] count in
             logger.log(lost: count, "\(count) older messages were lost, because nobody read them for too long")
         }
-        ServiceManager.reportLosses { [logger] count in
-            logger.log(
-                lost: count,
-                "\(count) older notifications were lost, because the service manager did not read them for too long")
-        }
         let status = await statusOfRun()
         // Whoever does not read has no claim to a later end.
         async let logged: Void = Journal.drain(within: Self.drainTime)

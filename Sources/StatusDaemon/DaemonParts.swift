@@ -82,6 +82,7 @@ final class DaemonParts {
         var services: [any Service] = [
             SourceService(runner: runner) { self.announceStart() },
             ControlService(service: service), WatcherService(watcher: watcher),
+            ReloadService(reloader: reloader),
             SignalService(reloader: reloader) {
                 await self.announceEnd(); termination.request()
             },

@@ -9,28 +9,56 @@ import Testing
 @testable import StatusDaemon
 
 @Suite("Reloading", .timeLimit(.minutes(1))) struct ReloaderTests {
-    @Test("reloads run one after another in the order in which they were asked for")
-    @EventLoop func order() async throws {
+    @EventLoop private func makeReloader() throws -> Reloader {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let directories = try DaemonDirectories(environment: ["RUNTIME_DIRECTORY": "/nonexistent"], isRoot: false)
         let monitor = StatusMonitor()
         let factory = SourceFactory(
             monitor: monitor, runner: SourceRunner(), directories: directories, logger: logger)
-        let reloader = Reloader(
+        return Reloader(
             reading: ConfigurationReading(location: .directories([])),
-            registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger)
-        var ended: [String] = []
-        let reload: @EventLoop @Sendable (String) async -> Void = { name in
+            registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger, pause: .zero)
+    }
+
+    @Test("who asks while a reload runs gets another one, which all of them share")
+    @EventLoop func sharing() async throws {
+        let reloader = try makeReloader()
+        var (reloads, ended) = (0, [Int]())
+        let reload: @EventLoop @Sendable (Int) async -> Void = { number in
             _ = await reloader.reload()
-            ended.append(name)
+            ended.append(number)
         }
-        var third: Task<Void, Never>?
-        // Asked for while the second one waits; the loop comes to it as soon as the first one has ended.
-        reloader.onReload = { _ in third = third ?? Task { @EventLoop in await reload("third") } }
-        async let first: Void = reload("first")
-        async let second: Void = reload("second")
-        _ = await (first, second)
-        await third?.value
-        #expect(ended == ["first", "second", "third"])
+        var late: [Task<Void, Never>] = []
+        reloader.onReload = { _ in
+            reloads += 1
+            // Asked for while the first one runs; the loop comes to them as soon as it has ended.
+            if late.isEmpty { late = (1...3).map { number in Task { @EventLoop in await reload(number) } } }
+        }
+        let service = Task { @EventLoop in await reloader.run() }
+        await reload(0)
+        for task in late { await task.value }
+        #expect(ended == [0, 1, 2, 3])
+        #expect(reloads == 2)
+        service.cancel()
+        await service.value
+        guard case .failure = await reloader.reload() else {
+            Issue.record("reloaded though nothing runs any more")
+            return
+        }
+    }
+
+    @Test("who leaves is let go at once, and a reload that nobody waits for any more does not begin")
+    @EventLoop func leaving() async throws {
+        let reloader = try makeReloader()
+        var reloads = 0
+        reloader.onReload = { _ in reloads += 1 }
+        let caller = Task { @EventLoop in await reloader.reload() }
+        caller.cancel()
+        _ = await caller.value
+        let service = Task { @EventLoop in await reloader.run() }
+        _ = await reloader.reload()
+        #expect(reloads == 1)
+        service.cancel()
+        await service.value
     }
 }

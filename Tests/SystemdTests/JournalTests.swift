@@ -28,7 +28,8 @@ import Testing
 
     @Test("invariant 11: a newline in a status starts no assignment for the service manager")
     func oneLine() {
-        #expect(ServiceManager.Notification.status("a\nREADY=1\u{1b}").assignments == #"STATUS=a\nREADY=1\u{1B}"#)
+        #expect(ServiceManager.Notification.status("a\nREADY=1\u{1b}").assignments == #"STATUS=a\\nREADY=1\\u{1B}"#)
+        #expect(ServiceManager.Notification.status(#"C:\"#).assignments == #"STATUS=C:\\"#)
         #expect(ServiceManager.Notification.reloading.assignments.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
     }
 }

@@ -6,41 +6,93 @@ import StatusInterface
 import Systemd
 
 /// Reads the configuration again and has it followed, one reload after another.
+///
+/// Each caller's reload begins after its call, so that it sees what the caller has written; all who call while one runs share the next.
 @EventLoop
 final class Reloader {
+    typealias Outcome = Result<ReloadReply, Problem>
+
     private let reading: ConfigurationReading
     private let registry: ServerRegistry
     private let logger: Logger
+    private let pause: Duration
     private let outcomes: LogLimiter
     private let failures: LogLimiter
-    private var isRunning = false
-    private var waiting: [CheckedContinuation<Void, Never>] = []
+    /// Those who wait for the reload that runs, and those who wait for the next.
+    private var current: [Int: CheckedContinuation<Outcome, Never>] = [:]
+    private var next: [Int: CheckedContinuation<Outcome, Never>] = [:]
+    private var lastCaller = 0
+    private var hasEnded = false
+    private let requests: AsyncStream<Void>
+    private let request: AsyncStream<Void>.Continuation
     /// Called with what was read, before a reload ends.
     var onReload: @EventLoop (LoadedConfiguration) -> Void = { _ in }
 
-    init(reading: ConfigurationReading, registry: ServerRegistry, logger: Logger) {
+    /// What reloads as soon as it is run.
+    ///
+    /// - Parameter pause: how long it takes a rest after each reload: the service manager has to do with every one of them.
+    init(
+        reading: ConfigurationReading, registry: ServerRegistry, logger: Logger, pause: Duration = .milliseconds(50)
+    ) {
         self.reading = reading
         self.registry = registry
         self.logger = logger
+        self.pause = pause
         outcomes = LogLimiter(logger, .info, burst: Self.reloadsLogged)
         failures = LogLimiter(logger, .error, burst: Self.reloadsLogged)
+        (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// How many reloads in half a minute are logged each for itself: more are no person's.
     private static let reloadsLogged = 10
 
-    /// Reloads, and returns what became another; or why nothing did.
-    func reload() async -> Result<ReloadReply, Problem> {
-        // Each caller's reload begins after its call, so that it sees what the caller has written.
-        await begin()
-        ServiceManager.notify(.reloading)
-        defer {
-            ServiceManager.notify(.ready)
-            end()
+    /// Reloads whenever somebody has asked for it, until the task is cancelled.
+    func run() async {
+        for await _ in requests where !next.isEmpty {
+            (current, next) = (next, [:])
+            let outcome = await perform()
+            resumeCurrent(outcome)
+            try? await EventLoop.sleep(for: pause)
         }
+        hasEnded = true
+        (current, next) = (next, [:])
+        resumeCurrent(.failure(Self.cancelled))
+    }
+
+    /// Reloads, and returns what became another; or why nothing did.
+    func reload() async -> Outcome {
+        lastCaller += 1
+        let caller = lastCaller
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if hasEnded || Task.isCancelled { return continuation.resume(returning: .failure(Self.cancelled)) }
+                next[caller] = continuation
+                request.yield()
+            }
+        } onCancel: {
+            EventLoop.perform { self.leave(caller) }
+        }
+    }
+
+    private static let cancelled = Problem(.error, at: Origin(file: "configuration"), reason: "nobody waits for it")
+
+    private func leave(_ caller: Int) {
+        let continuation = current.removeValue(forKey: caller) ?? next.removeValue(forKey: caller)
+        continuation?.resume(returning: .failure(Self.cancelled))
+    }
+
+    private func resumeCurrent(_ outcome: Outcome) {
+        let callers = current
+        current = [:]
+        for (_, continuation) in callers.sorted(by: { $0.key < $1.key }) { continuation.resume(returning: outcome) }
+    }
+
+    private func perform() async -> Outcome {
+        ServiceManager.notify(.reloading)
+        defer { ServiceManager.notify(.ready) }
         switch await reading.read() {
         case .failure(let problem):
-            // The daemon ends, or the client that asked has left.
+            // The daemon ends.
             if Task.isCancelled { return .failure(problem) }
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
@@ -54,15 +106,5 @@ final class Reloader {
             if isLogged { for problem in read.problems { logger.log(problem) } }
             return .success(reply)
         }
-    }
-
-    private func begin() async {
-        if isRunning { return await withCheckedContinuation { waiting.append($0) } }
-        isRunning = true
-    }
-
-    /// Hands over to whoever has waited longest; nobody can come in between.
-    private func end() {
-        if waiting.isEmpty { isRunning = false } else { waiting.removeFirst().resume() }
     }
 }

@@ -25,6 +25,15 @@ struct WatcherService: Service {
     }
 }
 
+/// Reloads the configuration when somebody asks for it, until the daemon goes down.
+struct ReloadService: Service {
+    let reloader: Reloader
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await reloader.run() }
+    }
+}
+
 /// Loads statuses as the schedules say until the daemon goes down.
 struct SourceService: Service {
     let runner: SourceRunner

@@ -2,7 +2,6 @@
 
 import CSystemd
 import Glibc
-import Synchronization
 
 /// The service manager that started this process, over sd_notify(3).
 ///
@@ -12,7 +11,7 @@ public enum ServiceManager {
     public enum Notification: Sendable, Equatable {
         /// Start-up, or the reload, is done.
         case ready
-        /// How the service is doing, in one line. Control characters in it are escaped, so that it stays one.
+        /// How the service is doing, in one line. Control characters in it are escaped, so that it stays one, and the manager shows it as it is.
         case status(String)
         /// A reload begins. Carries `MONOTONIC_USEC`, without which systemd from 253 on lets the reload fail.
         case reloading
@@ -41,12 +40,11 @@ public enum ServiceManager {
         }
 
         private static func oneLine(_ text: String) -> String {
-            guard text.utf8.contains(where: { $0 < 0x20 }) else { return text }
+            guard text.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\\") }) else { return text }
             return text.unicodeScalars.reduce(into: "") { line, scalar in
-                if scalar.value < 0x20 {
-                    line += scalar.escaped(asASCII: true)
-                } else {
-                    line.unicodeScalars.append(scalar)
+                // systemd takes one of two backslashes away, and refuses one at the end.
+                for character in (scalar.value < 0x20 ? scalar.escaped(asASCII: true) : String(scalar)) {
+                    line += character == "\\" ? "\\\\" : String(character)
                 }
             }
         }
@@ -70,7 +68,7 @@ public enum ServiceManager {
 
     /// Tells the manager, without waiting for it to read.
     ///
-    /// If it does not read, a status or a sign of life that still waits is replaced by the newer one.
+    /// If it does not read, one that still waits is dropped when there is a newer one of its kind; so the newest of each is never lost.
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
@@ -84,28 +82,17 @@ public enum ServiceManager {
     /// The manager is sent one end of a pipe and closes it when it comes to it, as with sd_notify_barrier(3).
     @EventLoop
     public static func settle(timeout: Duration = .seconds(5)) async {
-        guard isPresent, let reading = postBarrier() else { return }
-        var source: IOSource?
-        await TimedWait<Void>.run(within: timeout) { end in
-            source = try? IOSource(descriptor: reading.rawValue, events: .readable) { _ in end(()) }
-            if source == nil { end(()) }
-        }
-        source?.cancel()
+        if isPresent { await barrier.wait(within: timeout) }
     }
+
+    @EventLoop private static let barrier = SharedBarrier { postBarrier() }
 
     /// Posts one end of a pipe to the manager, and returns the other; on return only the outbox has the first one.
     private static func postBarrier() -> OwnedDescriptor? {
         var ends: [Int32] = [-1, -1]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
-        // It holds a descriptor, of which there are fewer than bytes.
-        outbox.post(.barrier(OwnedDescriptor(adopting: ends[1])), size: 2048)
+        outbox.post(.barrier(OwnedDescriptor(adopting: ends[1])), size: 1)
         return OwnedDescriptor(adopting: ends[0])
-    }
-
-    /// Has `handler` called when the manager reads again after it did not: with the number of messages that were dropped meanwhile, the
-    /// oldest first.
-    public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
-        onLoss.withLock { $0 = handler }
     }
 
     /// Waits until all that was said has been sent, at most for `limit`.
@@ -120,16 +107,13 @@ public enum ServiceManager {
         case barrier(OwnedDescriptor)
     }
 
-    private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
-
-    // What the manager has not read yet. Statuses and signs of life replace each other; each reload adds some lines.
-    private static let outbox = Outbox<Message>(capacity: 64 * 1024) { message in
+    // What the manager has not read yet: one of each kind, and a barrier. So there is always room.
+    private static let outbox = Outbox<Message>(capacity: .max) { message in
         switch message {
         case .notification(_, let text): sd_notify(0, text)
         case .barrier(let end): sd_pid_notify_with_fds(0, 0, "BARRIER=1", [end.rawValue], 1)
         }
-    } reportLoss: { count in
-        onLoss.withLock { $0 }(count)
+    } reportLoss: { _ in
     }
 }
 
@@ -137,7 +121,10 @@ extension ServiceManager.Notification {
     /// Whether this one makes another needless that was not sent yet.
     fileprivate func replaces(_ other: ServiceManager.Notification) -> Bool {
         switch (self, other) {
-        case (.status, .status), (.watchdog, .watchdog): true
+        case (.ready, .ready), (.status, .status), (.reloading, .reloading), (.stopping, .stopping),
+            (.extendTimeout, .extendTimeout), (.watchdog, .watchdog), (.watchdogTrigger, .watchdogTrigger),
+            (.errno, .errno):
+            true
         default: false
         }
     }

@@ -30,7 +30,7 @@ final class Outbox<Message: Sendable>: Sendable {
 
     /// Sends a message of `size` bytes soon.
     ///
-    /// - Parameter replaces: whether it takes the place of a message that still waits.
+    /// - Parameter replaces: whether it makes a message needless that still waits.
     func post(_ message: Message, size: Int, replacing replaces: @Sendable (Message) -> Bool = { _ in false }) {
         let mustStart = state.withLock { $0.queue.add(message, size: size, replacing: replaces) }
         if mustStart { BlockingThread.start { self.work() } }

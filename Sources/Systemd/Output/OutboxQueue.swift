@@ -20,7 +20,7 @@ struct OutboxQueue<Message> {
     }
 
     private struct Entry {
-        var message: Message
+        let message: Message
         let size: Int
     }
 
@@ -38,12 +38,11 @@ struct OutboxQueue<Message> {
 
     /// Takes a message of `size` bytes; drops the oldest ones if there is no room for it.
     ///
-    /// - Parameter replaces: whether it takes the place of a message that waits, which then is not sent.
+    /// - Parameter replaces: whether it makes a message needless that waits, which then is not sent. The new one comes behind all others.
     /// - Returns: whether a sender must be started.
     mutating func add(_ message: Message, size: Int, replacing replaces: (Message) -> Bool) -> Bool {
         if let place = entries.lastIndex(where: { replaces($0.message) }) {
-            entries[place].message = message
-            return false
+            self.size -= entries.remove(at: place).size
         }
         entries.append(Entry(message: message, size: size))
         self.size += size

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The running service and its service manager: status text, journal, reload, watchdog, restart and stop."""
 
+import contextlib
 import grp
 import os
 import pathlib
 import re
 import shutil
 import signal
+import socket
+import threading
 import time
 
 from harness.daemon import Follower, environment, run
@@ -42,6 +45,56 @@ def injection():
         equal((show("ActiveState"), show("SubState")), ("active", "running"))
         entry = journal("SERVER=db")[-1]
         assert "forged" in entry["STATUSD_TEXT"] and "STATUS" not in entry and "MAINPID" not in entry, entry
+
+
+@test("backslashes are shown as they are, also one at the end, which systemd would refuse")
+def backslashes():
+    with service(), connect() as connection:
+        for text in (r"share 2 is mounted at \\fs\s" + "\\", r"C:\temp\new", "a\\"):
+            connection.call("Post", {"server": "db", "text": text})
+            connection.call("Select", {"server": "db"})
+            eventually(lambda: show("StatusText") == f"db: {text}", text)
+
+
+@test("floods of selections and reloads keep nothing from the service manager", limit=60)
+def manager_floods():
+    def flood(connections, call, until):
+        while not until.is_set():
+            for each in connections:
+                with contextlib.suppress(BlockingIOError):
+                    each.send(call * 50, socket.MSG_DONTWAIT)
+                with contextlib.suppress(BlockingIOError):
+                    each.recv(1 << 18, socket.MSG_DONTWAIT)
+
+    def during(method, body):
+        connections, is_over = [socket.socket(socket.AF_UNIX) for _ in range(100)], threading.Event()
+        for each in connections:
+            each.connect("/run/statusd/org.statusd.monitor")
+        call = b'{"method":"org.statusd.monitor.%s","parameters":{%s}}\0' % method
+        thread = threading.Thread(target=flood, args=(connections, call, is_over))
+        thread.start()
+        try:
+            body()
+        finally:
+            is_over.set()
+            thread.join()
+            for each in connections:
+                each.close()
+
+    with service():
+        for name in "ab":
+            statusctl("post", name, "before")
+        statusctl("select", "a")
+        for number in range(4):
+            during((b"Select", b'"server":"a"'), lambda: [statusctl("post", "a", f"after {number}") for _ in range(20)])
+            eventually(lambda: show("StatusText") == f"a: after {number}")
+        for number in range(4):
+            during((b"Select", b'"server":"a"'), lambda: statusctl("reload"))
+            eventually(lambda: show("SubState") == "running")
+        during((b"Reload", b""), lambda: [statusctl("post", "a", f"last {number}") for number in range(200)])
+        eventually(lambda: (show("SubState"), show("StatusText")) == ("running", "a: last 199"))
+        lines = len(run("journalctl", "-u", "statusd", "-o", "cat").out.splitlines())
+        assert lines < 400, f"{lines} lines in the journal"
 
 
 @test("each change is in the journal with its fields, to be found by SERVER=")
