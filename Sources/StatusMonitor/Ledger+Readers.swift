@@ -41,7 +41,7 @@ extension Ledger {
         case .gap(let missed):
             Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
         case .snapshot: snapshot(for: watches[id].target)
-        case .entry(let revision): event(at: revision)
+        case .entry(let revision): event(at: revision, for: watches[id])
         }
     }
 
@@ -53,10 +53,25 @@ extension Ledger {
         return states.isEmpty ? nil : states
     }
 
-    private func event(at revision: Int) -> Event {
+    private func event(at revision: Int, for reader: WatchPosition) -> Event {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
+        if kind == .selected, let progress = reader.snapshotProgress,
+            let state = selection(at: revision, behind: progress)
+        {
+            return Event(kind: kind, cursor: cursor, server: state)
+        }
         return Event(kind: kind, cursor: cursor, snapshot: log[revision].snapshot)
+    }
+
+    /// The server that was selected at a revision, for a reader whose snapshot has a newer state of it: that one, since events never go back.
+    private func selection(at revision: Int, behind progress: SnapshotProgress) -> ServerState? {
+        guard let name = log[revision].snapshot?.state.name, let read = progress.revision(of: name), read > revision,
+            let newer = (revision + 1...read).last(where: { log[$0].snapshot?.state.name == name })
+        else { return nil }
+        var state = log[newer].snapshot?.state
+        state?.isSelected = true
+        return state
     }
 
     private func snapshot(for target: WatchTarget) -> Event {

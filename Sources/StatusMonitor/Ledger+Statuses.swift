@@ -66,6 +66,8 @@ extension Ledger {
     mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(MonitorError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         guard records[place].state.isRefreshing != isRefreshing else { return nil }
+        // Nobody would end it.
+        guard !isRefreshing || records[place].state.isRefreshable else { return nil }
         records[place].state.isRefreshing = isRefreshing
         return append(isRefreshing ? .refreshing : .refreshed, at: place)
     }

@@ -34,6 +34,12 @@ struct SnapshotProgress {
     func includes(_ entry: LogEntry, _ kind: EventKind) -> Bool {
         // A selection is about two servers, of which one may have been read and the other one not.
         guard kind != .selected, let name = entry.snapshot?.state.name else { return false }
+        guard let revision = revision(of: name) else { return true }
+        return entry.revision <= revision
+    }
+
+    /// The revision at which a server was read; nil if it has not been read yet.
+    func revision(of name: ServerName) -> Int? {
         // The pieces are in the order of their last names, so the first that reaches to this one is found by halves.
         var range = 0..<pieces.count
         while !range.isEmpty {
@@ -41,6 +47,6 @@ struct SnapshotProgress {
             let isBefore = pieces[middle].last.map { $0 < name } ?? false
             range = isBefore ? middle + 1..<range.upperBound : range.lowerBound..<middle
         }
-        return range.lowerBound == pieces.count || entry.revision <= pieces[range.lowerBound].revision
+        return range.lowerBound == pieces.count ? nil : pieces[range.lowerBound].revision
     }
 }

@@ -28,6 +28,13 @@ import Testing
         #expect(monitor.states.allSatisfy { $0.status?.text == text })
     }
 
+    @Test("no load begins for a server that has nothing to load: nobody would end it")
+    func nothingToLoad() throws {
+        monitor.add(ServerDefinition(name: name("pushed"), source: "push"))
+        try monitor.beginRefresh(of: name("pushed"))
+        #expect(try !monitor.state(of: name("pushed")).isRefreshing)
+    }
+
     @Test("it is loading until its first load has ended")
     func loading() throws {
         #expect(try state().phase == .loading)

@@ -42,6 +42,28 @@ import Testing
             ])
     }
 
+    @Test("a selection behind it shows no state that is older than that in the snapshot")
+    func selection() throws {
+        let watch = try fixture.watch(.all)
+        _ = begin(watch, 1)
+        try fixture.post("old", to: "g")
+        try fixture.monitor.select(name("g"))
+        try fixture.post("new", to: "g")
+        try fixture.monitor.select(name("a"))
+        #expect(read(watch, 100).last == "g new")
+        try fixture.post("newest", to: "g")
+        var events: [Event] = []
+        while let event = watch.next() {
+            events.append(event)
+            _ = watch.nextServers(limit: 1)
+        }
+        #expect(
+            events.map { "\($0.kind) \($0.server?.headline ?? "-")" } == [
+                "selected new", "selected no status yet", "changed newest",
+            ])
+        #expect(events.map { $0.server?.isSelected } == [true, true, false])
+    }
+
     @Test("one that is read while much happens to servers that are not read yet is followed by no gap")
     func noFalseGap() throws {
         let watch = try fixture.watch(.all)

@@ -31,6 +31,8 @@ extension ControlInterface {
             let event = try endOfRefresh(of: name)
             return call.reply { $0.member("event", event) }
         }
+        // A reload may have come in between.
+        try registry.checkRefreshable(name)
         // The load that is about to begin, or the one that is joined, is what this tells of.
         var beginning: Event? = try monitor.beginRefresh(of: name)
         let stream = call.stream { writer in

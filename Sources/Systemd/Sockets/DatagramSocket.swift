@@ -50,6 +50,8 @@ public final class DatagramSocket {
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
+        // Who sends from now on is told so; else what came between the last look and the end would be lost without a word.
+        shutdown(descriptor.rawValue, Int32(SHUT_RD))
         batchSize = DatagramBatch.capacity
         for _ in 0..<Self.batchesAtEnd { if !receiveBatch() { break } }
         source?.cancel()
