@@ -22,7 +22,7 @@ extension HTTPTransfer {
         case CURLE_WRITE_ERROR where hasCoding: "the answer has a transfer encoding that was not asked for"
         // What libcurl says of a line of the header that is longer than it takes.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
-        case CURLE_OPERATION_TIMEDOUT: "no answer within \(TimeSpan.text(request.timeout))"
+        case CURLE_OPERATION_TIMEDOUT: Self.noAnswer(within: request.timeout)
         case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
         case CURLE_COULDNT_CONNECT: connectionReason
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
@@ -39,10 +39,16 @@ extension HTTPTransfer {
         }
     }
 
+    /// A phrase for an answer that has not come in time.
+    static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
+
     private static let largeHeader = "the answer's header is too large"
 
-    /// Whether there were no descriptors, or no memory, for a socket.
-    var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
+    /// Whether this host had no descriptors, no memory, or no port for a socket.
+    func isOutOfResources(_ code: CURLcode) -> Bool {
+        if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) { return true }
+        return code == CURLE_COULDNT_CONNECT && handle.number(CURLINFO_OS_ERRNO) == Int(EADDRNOTAVAIL)
+    }
 
     /// What the system says about the last attempt to connect, where it says anything.
     private var connectionReason: String {
@@ -54,7 +60,8 @@ extension HTTPTransfer {
     private var handshakeReason: String {
         let reason = lastPart(of: CURLE_SSL_CONNECT_ERROR)
         // OpenSSL's way to say that the other side has closed the connection.
-        return reason.hasPrefix("SSL_ERROR_SYSCALL") ? "connection closed" : reason.asPhrase
+        return reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN")
+            ? "connection closed" : reason.asPhrase
     }
 
     /// libcurl has one number for an address that it refuses and for an answer that is not HTTP.

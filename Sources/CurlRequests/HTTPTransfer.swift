@@ -130,15 +130,16 @@ final class HTTPTransfer {
     /// Whether a line of the header says that the body is compressed for its way, which nobody asked for: libcurl decodes that, and a few bytes may
     /// stand for any number of them.
     private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
-        let field = String(decoding: line.prefix(256), as: UTF8.self).lowercased().split(separator: ":", maxSplits: 1)
-        guard field.count == 2, field[0] == "transfer-encoding" else { return false }
-        return field[1].filter { !$0.isWhitespace } != "chunked"
+        let name = "transfer-encoding"
+        guard String(decoding: line.prefix(name.utf8.count), as: UTF8.self).lowercased() == name else { return false }
+        let value = line.dropFirst(name.utf8.count).filter { !" \t\r\n".utf8.contains($0) }
+        return String(decoding: value.prefix(64), as: UTF8.self).lowercased() != ":chunked"
     }
 
     /// What became of the request, where it was not the certificate that ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
+            let isLocal = isOutOfResources(code) || code == CURLE_SSL_CACERT_BADFILE
             return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
         }
         let statusCode = handle.number(CURLINFO_RESPONSE_CODE)

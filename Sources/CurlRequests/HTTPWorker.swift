@@ -12,8 +12,10 @@ import Varlink
 public enum HTTPWorker {
     /// How many bytes of address space it may take beside what it begins with.
     private static let memoryLimit: rlim_t = 256 << 20
-    /// How many seconds of processor time a request may take.
-    private static let processorLimit = 5
+    /// How much processor time a request may take.
+    private static let processorLimit = Duration.seconds(5)
+    /// How long after its time a request is ended if libcurl has not done so: it looks at the time only where it has to wait.
+    private static let grace = Duration.milliseconds(500)
 
     /// Runs in this process until the end.
     public static func run() -> Never {
@@ -30,9 +32,11 @@ public enum HTTPWorker {
             let client = try HTTPClient()
             guard calls.greet() else { return }
             while let request = next(of: &calls) {
-                limitProcessorTime()
+                limitTime(of: request)
+                let outcome = client.perform(request)
+                TimeLimit.end()
                 // A resolver that still has not answered keeps its thread, and this process would have ever more of them.
-                guard calls.answer(client.perform(request)), isSingleThreaded else { return }
+                guard calls.answer(outcome), isSingleThreaded else { return }
             }
         } catch {
             _ = calls.greet(WorkerGreeting(refusal: error.reason))
@@ -59,11 +63,12 @@ public enum HTTPWorker {
         return stat("/proc/self/task", &status) == 0 && status.st_nlink == 3
     }
 
-    /// SIGPROF ends the process when the time is used up.
-    private static func limitProcessorTime() {
-        var limit = itimerval()
-        limit.it_value.tv_sec = processorLimit
-        setitimer(__itimer_which_t(ITIMER_PROF.rawValue), &limit, nil)
+    private static func limitTime(of request: HTTPRequest) {
+        let seconds = processorLimit.components.seconds
+        TimeLimit.begin(
+            request.timeout + grace, .unexpected(reason: HTTPTransfer.noAnswer(within: request.timeout)),
+            processorTime: processorLimit,
+            .unexpected(reason: "to read its answer takes more than \(seconds) s of processor time"))
     }
 
     private static func limitMemory() throws(HTTPUnavailable) {

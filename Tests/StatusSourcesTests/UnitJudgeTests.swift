@@ -158,6 +158,26 @@ import Testing
             limited.judge(ended, at: .seconds(170)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
     }
 
+    @Test("a oneshot that has failed is not well while it runs again, and each of its failures counts", arguments: [1, 3])
+    func failingOneshot(failures: Int) {
+        var judge = judge(failures: failures)
+        _ = judge.judge(unit("inactive", "dead"), at: .zero)
+        let failed = UnitStatus(.critical, "failed (exit-code)")
+        for number in 1...failures {
+            let begin = Duration.seconds(100 * number)
+            let run = judge.judge(backup(startedAt: begin), at: begin).verdict
+            #expect(run == (number == 1 ? .show(UnitStatus(.ok, "activating (start)")) : .wait))
+            let end = unit("failed", "failed", result: "exit-code")
+            #expect(judge.judge(end, at: begin + .seconds(1)).verdict == .wait)
+            let verdict = judge.judge(end, at: begin + .seconds(2)).verdict
+            #expect(verdict == (number == failures ? .show(failed) : .hold(failed, number, of: failures)))
+        }
+        #expect(judge.judge(backup(startedAt: .seconds(1000)), at: .seconds(1000)).verdict == .wait)
+        #expect(
+            judge.judge(unit("inactive", "dead"), at: .seconds(1001)).verdict
+                == .show(UnitStatus(unit("inactive", "dead"), of: "x.service")))
+    }
+
     @Test("a worse state counts when it was found so many times in a row, an interval apart")
     func failures() {
         var judge = judge(failures: 3, shown: .ok)

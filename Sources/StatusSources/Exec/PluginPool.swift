@@ -10,6 +10,6 @@ extension PluginPool {
     /// A pool of workers that run plugins.
     public convenience init(_ place: WorkerPlace) {
         // A worker ends its plugin, and what that has started, before it ends.
-        self.init(WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins"), endsAtOnce: false)
+        self.init(WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins"), keepsTime: false)
     }
 }

@@ -23,12 +23,8 @@ public struct HTTPCheck: Check {
 
     public func run() async throws -> CheckResult {
         do {
-            let limit = request.timeout + Self.grace
-            // A worker that does not answer may have been stopped before.
-            for isNew in [false, true] {
-                let outcome = try await pool.run(request, of: server, within: limit, byNew: isNew)
-                if let outcome { return try judge(outcome) }
-            }
+            let outcome = try await pool.run(request, of: server, within: request.timeout + Self.grace)
+            if let outcome { return try judge(outcome) }
             let reason = "timed out after \(TimeSpan.text(request.timeout))"
             return CheckResult(.critical, reason + (deadDisk.map { "; perhaps \($0)" } ?? ""))
         } catch is WorkerLost {

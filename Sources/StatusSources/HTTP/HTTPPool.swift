@@ -15,7 +15,7 @@ extension HTTPPool {
     ///   - logger: is told if one ends by itself.
     public convenience init(_ place: WorkerPlace, logger: Logger) {
         self.init(
-            WorkerStarter(place: place, role: .httpWorker, purpose: "make HTTP requests"), endsAtOnce: true,
+            WorkerStarter(place: place, role: .httpWorker, purpose: "make HTTP requests"), keepsTime: true,
             losses: LogLimiter(logger, .warning))
     }
 }

@@ -21,7 +21,7 @@ struct UnitJudge {
     /// How long a unit has to run after a restart.
     private static let settlingTime = Duration.seconds(5)
     /// How long it has to be down: in passing, before it is restarted and while it is started again, it is for some milliseconds.
-    private static let passingTime = Duration.milliseconds(200)
+    static let passingTime = Duration.milliseconds(200)
 
     private let name: String
     private let runtime: Duration?
@@ -35,6 +35,8 @@ struct UnitJudge {
     private var counted: Counted?
     /// A failure of which nothing has been said yet, since it may be passing.
     private var unsaid: UnitStatus?
+    /// Whether it had failed when it was judged last.
+    private var hasFailed: Bool
 
     /// What was counted last, and when it is counted again if it is no other by then.
     private struct Counted {
@@ -54,6 +56,7 @@ struct UnitJudge {
         self.runtime = runtime
         interval = schedule.interval
         hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
+        hasFailed = shown == .critical
     }
 
     /// Judges the unit's properties.
@@ -82,9 +85,13 @@ struct UnitJudge {
             unsaid = nil
         }
         let limit = runtime.flatMap { unit.runsToItsEnd(within: $0) }
-        let status = limit.map { $0 <= now } == true ? overdue(unit) : UnitStatus(unit, of: name)
-        let (verdict, counts) = count(status, at: now)
         let next = limit.flatMap { $0 > now ? $0 : nil }
+        let isOverdue = limit != nil && next == nil
+        // What has failed is not well again because it runs once more, but when it has come to a good end.
+        if hasFailed, unit.isRunningToItsEnd, !isOverdue { return (.wait, next) }
+        hasFailed = unit.activeState == "failed"
+        let status = isOverdue ? overdue(unit) : UnitStatus(unit, of: name)
+        let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 

@@ -36,6 +36,8 @@ public final class UnitSource {
     private let monitor: StatusMonitor
     private var judge: UnitJudge
     private var properties: UnitProperties?
+    /// When it is known what its state means, if that is a matter of moments.
+    private var settlesAt: Duration?
     private var subscription: UnitSubscription?
     private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
     private lazy var load = ServerLoad(of: server, monitor: monitor) { [weak self] in try await self?.read() }
@@ -61,6 +63,9 @@ public final class UnitSource {
         guard let subscription else { return }
         do {
             try await withTimeLimit(timeout) { await subscription.read() }
+            guard let settlesAt else { return }
+            try await EventLoop.sleep(for: settlesAt - Self.now)
+            judgeProperties()
         } catch is TimeLimitExceeded {
             try? monitor.fail(server, "the service manager did not answer within \(TimeSpan.text(timeout))")
         }
@@ -85,6 +90,7 @@ public final class UnitSource {
         guard let properties else { return }
         let now = Self.now
         let (verdict, again) = judge.judge(properties, at: now)
+        settlesAt = verdict == .wait ? again.flatMap { $0 <= now + UnitJudge.passingTime ? $0 : nil } : nil
         switch verdict {
         case .show(let status): _ = try? monitor.post(status.visibleText, level: status.level, to: server)
         case .hold(let status, let count, let needed):

@@ -13,7 +13,7 @@ public import Varlink
 @EventLoop
 public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswer> {
     private let starter: WorkerStarter
-    private let endsAtOnce: Bool
+    private let keepsTime: Bool
     private let losses: LogLimiter?
     /// The workers that wait; the last one is used first.
     private var idle: [WorkerRunner<Answer>] = []
@@ -28,26 +28,27 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     ///
     /// - Parameters:
     ///   - starter: makes them.
-    ///   - endsAtOnce: whether a worker may be ended at any time, because it starts nothing.
+    ///   - keepsTime: whether a worker ends each call in its time, and may be ended at any time, because it starts nothing.
     ///   - losses: is told if one ends by itself; nil if that is nothing to tell.
-    init(_ starter: WorkerStarter, endsAtOnce: Bool, losses: LogLimiter? = nil) {
+    init(_ starter: WorkerStarter, keepsTime: Bool, losses: LogLimiter? = nil) {
         self.starter = starter
-        self.endsAtOnce = endsAtOnce
+        self.keepsTime = keepsTime
         self.losses = losses
     }
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// - Parameter isNew: whether a new worker makes it, because something may be wrong with all that are idle.
+    /// Where workers keep the time themselves, one that does not may have been stopped; then another one is tried.
+    ///
     /// - Throws: ``CheckFailure`` if there is no worker, ``WorkerLost`` if two of them end, ``StuckCheck`` if the one before does not end,
     ///   `CancellationError`.
     func run(
-        _ call: Call, of server: ServerName, within timeout: Duration, byNew isNew: Bool = false
+        _ call: Call, of server: ServerName, within timeout: Duration
     ) async throws -> Answer? {
         try await waitForPredecessor(of: server)
-        var (idle, rest) = (isNew ? nil : takeIdleWorker(), timeout)
+        var (idle, rest) = (takeIdleWorker(), timeout)
         var notFinal: Answer?
-        for _ in 0..<PoolLimits.runs {
+        for run in 1...PoolLimits.runs {
             // The second run gets a new worker: what was done before may have spoiled all that are idle.
             let worker =
                 if let idle { idle } else { try await startWorker(within: max(timeout, PoolLimits.startTime)) }
@@ -58,7 +59,10 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
             guard let answer else {
                 end(worker, of: server)
                 try Task.checkCancellation()
-                return nil
+                guard keepsTime, run < PoolLimits.runs else { return nil }
+                try await waitForPredecessor(of: server)
+                rest = timeout
+                continue
             }
             notFinal = answer
             guard let answer else {
@@ -99,7 +103,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
 
     private func endUnneeded() {
         // The first ones have waited the longest.
-        for worker in idle.prefix(unneeded) { worker.stop(atOnce: endsAtOnce) }
+        for worker in idle.prefix(unneeded) { worker.stop(atOnce: keepsTime) }
         idle.removeFirst(min(unneeded, idle.count))
         unneeded = idle.count
         if idle.isEmpty { timer = nil } else { timer?.schedule(after: PoolLimits.idleTime) }
@@ -108,7 +112,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     // MARK: Calls that do not end
 
     private func end(_ worker: WorkerRunner<Answer>, of server: ServerName) {
-        worker.stop(atOnce: endsAtOnce)
+        worker.stop(atOnce: keepsTime)
         ending[server] = worker
         worker.whenEnded { [weak self, weak worker] in
             if let worker { self?.forget(worker, of: server) }

@@ -372,16 +372,36 @@ def deadly_answer():
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
 
 
-@test("http: an answer that is compressed for its way, which nobody asked for, is not decoded")
-def transfer_encoding():
+@test("http: an answer that takes much processor time to read is critical, and asked for once", limit=60)
+def busy_answer():
+    asked = []
+
     def answer(connection):
         with connection, contextlib.suppress(OSError):
             connection.recv(4096)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n" + gzip.compress(b"x" * 1000))
+            asked.append(1)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;")
+            while True:
+                connection.sendall(b"a" * (1 << 20))
 
     with listener(answer) as port:
-        with Daemon(once(f"web: {{ http: 'http://127.0.0.1:{port}/' }}")) as daemon:
-            expect(daemon, "web", "critical", "the answer has a transfer encoding that was not asked for")
+        with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 20s }} }}\n") as daemon:
+            daemon.done("wait", "web", "--level", "critical", "--timeout", "40s")
+            equal(daemon.text("web"), "to read its answer takes more than 5 s of processor time")
+            equal(len(asked), 1, "requests")
+
+
+@test("http: an answer that is compressed for its way, which nobody asked for, is not decoded")
+def transfer_encoding():
+    for encoding in (b"gzip, chunked", b"chunked" + b" " * 300 + b", gzip"):
+        def answer(connection, encoding=encoding):
+            with connection, contextlib.suppress(OSError):
+                connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: %s\r\nConnection: close\r\n\r\n" % encoding + gzip.compress(b"x" * 1000))
+
+        with listener(answer) as port:
+            with Daemon(once(f"web: {{ http: 'http://127.0.0.1:{port}/' }}")) as daemon:
+                expect(daemon, "web", "critical", "the answer has a transfer encoding that was not asked for")
 
 
 @test("http: a process that does not start in time is ended, and so is one that makes a request when the daemon has gone")

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+import StatusWorkers
+
+/// Ends this process in the middle of whatever it does, with an answer to the daemon, when the time for that is over.
+enum TimeLimit {
+    /// What the signal handlers write, made before: they may only call what is safe in them (signal-safety(7)).
+    private nonisolated(unsafe) static var answer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
+    private nonisolated(unsafe) static var processorAnswer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
+
+    /// Begins to count.
+    ///
+    /// - Parameters:
+    ///   - time: how long it may take.
+    ///   - outcome: what is answered when that is over.
+    ///   - processorTime: how much processor time it may take.
+    ///   - processorOutcome: what is answered when that is used up.
+    static func begin(
+        _ time: Duration, _ outcome: HTTPOutcome, processorTime: Duration, _ processorOutcome: HTTPOutcome
+    ) {
+        set(&answer, outcome)
+        set(&processorAnswer, processorOutcome)
+        signal(SIGALRM) { _ in TimeLimit.end(with: TimeLimit.answer) }
+        signal(SIGPROF) { _ in TimeLimit.end(with: TimeLimit.processorAnswer) }
+        start(ITIMER_REAL, time)
+        start(ITIMER_PROF, processorTime)
+    }
+
+    /// Counts no more: nothing is answered from now on.
+    static func end() {
+        start(ITIMER_REAL, .zero)
+        start(ITIMER_PROF, .zero)
+    }
+
+    private static func end(with answer: UnsafeMutableBufferPointer<UInt8>) {
+        write(STDIN_FILENO, answer.baseAddress, answer.count)
+        _exit(0)
+    }
+
+    private static func set(_ buffer: inout UnsafeMutableBufferPointer<UInt8>, _ outcome: HTTPOutcome) {
+        let bytes = WorkerMessage.encode(outcome)
+        buffer.deallocate()
+        buffer = .allocate(capacity: bytes.count)
+        _ = buffer.initialize(from: bytes)
+    }
+
+    private static func start(_ kind: __itimer_which, _ time: Duration) {
+        var timer = itimerval()
+        timer.it_value.tv_sec = Int(time.components.seconds)
+        timer.it_value.tv_usec = Int(time.components.attoseconds / 1_000_000_000_000)
+        setitimer(__itimer_which_t(kind.rawValue), &timer, nil)
+    }
+}
