@@ -112,6 +112,29 @@ import Testing
         for task in tasks { #expect(await task.value) }
     }
 
+    @Test(
+        "whoever asks again and again does not keep those waiting that only the clock asked for", arguments: [1, 2, 4])
+    func shared(limit: Int) async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: limit, processes: limit))
+        let isOver = Mutex(false)
+        let ask: @EventLoop @Sendable () async -> Void = {
+            while !isOver.withLock({ $0 }) {
+                let claim = CheckBudget.Claim(.process) { true }
+                try? await budget.run(claim) { await Task.yield() }
+            }
+        }
+        let askers = (0..<3 * limit).map { _ in Task(operation: ask) }
+        while budget.waiting < 2 * limit { await Task.yield() }
+        let check = GateCheck()
+        let task = start(check, in: budget)
+        await check.began(1)
+        isOver.withLock { $0 = true }
+        check.end(.ok, "")
+        #expect(await task.value)
+        for asker in askers { await asker.value }
+        #expect(budget.running == 0)
+    }
+
     @Test("who is cancelled while it waits leaves its place in the line, and takes none")
     func cancelled() async {
         let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1))

@@ -158,7 +158,8 @@ import Testing
             limited.judge(ended, at: .seconds(170)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
     }
 
-    @Test("a oneshot that has failed is not well while it runs again, and each of its failures counts", arguments: [1, 3])
+    @Test(
+        "a oneshot that has failed is not well while it runs again, and each of its failures counts", arguments: [1, 3])
     func failingOneshot(failures: Int) {
         var judge = judge(failures: failures)
         _ = judge.judge(unit("inactive", "dead"), at: .zero)

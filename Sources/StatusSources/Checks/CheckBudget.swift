@@ -6,7 +6,8 @@ public import Systemd
 /// How many checks may run side by side, those of all servers together.
 ///
 /// Whoever finds no place waits, in order. A load that somebody asked for goes before those that only the clock asked for, and a quarter
-/// of the places, but at least one of several, is for such loads alone: so it need not wait for the end of checks that hang.
+/// of the places, but at least one of several, is for such loads alone: so it need not wait for the end of checks that hang. As many are kept from them
+/// as long as others wait, or every second turn if there is one place only: so whoever asks again and again does not keep the others waiting for ever.
 @EventLoop
 public final class CheckBudget {
     /// What a check takes of the machine.
@@ -65,17 +66,22 @@ public final class CheckBudget {
 
     private struct Waiter {
         let claim: Claim
-        let continuation: CheckedContinuation<Bool, Never>
+        let continuation: CheckedContinuation<Place?, Never>
+    }
+
+    private enum Place {
+        case ordinary, urgent
     }
 
     /// The limits; those who run already go on where they become less.
     public var limits: Limits { didSet { admit() } }
-    private(set) var running = 0
+    var running: Int { places(of: nil).taken }
     /// How many wait for a slot.
     var waiting: Int { queue.count }
     /// Is told of a server whose check has waited for a slot longer than its interval, and how long.
     let onDelay: @EventLoop (ServerName, Duration) -> Void
-    private var runningOf: [Resource: Int] = [:]
+    /// Those that run, of all kinds together (nil) and of each.
+    private var places: [Resource?: Places] = [:]
     private var queue = CheckQueue<Waiter>()
 
     /// A budget that nobody uses yet.
@@ -96,8 +102,8 @@ public final class CheckBudget {
     public func run<Result: Sendable>(
         _ claim: Claim, _ body: @EventLoop @Sendable () async throws -> Result
     ) async throws -> Result {
-        guard await enter(claim) else { throw CancellationError() }
-        defer { leave(claim.resource) }
+        guard let place = await enter(claim) else { throw CancellationError() }
+        defer { leave(claim.resource, isUrgent: place == .urgent) }
         return try await body()
     }
 
@@ -108,12 +114,12 @@ public final class CheckBudget {
         admit()
     }
 
-    /// Waits for a slot; returns whether there is one, which has been taken then.
-    private func enter(_ claim: Claim) async -> Bool {
+    /// Waits for a slot and takes it; nil if the task is cancelled before.
+    private func enter(_ claim: Claim) async -> Place? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 // Asked here: the handler of a task that was cancelled before has run already, and found nobody.
-                guard !Task.isCancelled else { return continuation.resume(returning: false) }
+                guard !Task.isCancelled else { return continuation.resume(returning: nil) }
                 let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
                 claim.number = number
                 if claim.isUrgent() { queue.expedite(number) }
@@ -127,41 +133,77 @@ public final class CheckBudget {
     private func giveUp(_ claim: Claim) {
         guard let number = claim.number else { return }
         claim.number = nil
-        queue.remove(number)?.continuation.resume(returning: false)
+        queue.remove(number)?.continuation.resume(returning: nil)
     }
 
-    private func leave(_ resource: Resource) {
-        running -= 1
-        runningOf[resource, default: 0] -= 1
+    private func leave(_ resource: Resource, isUrgent: Bool) {
+        for kind in [nil, resource] { places[kind, default: Places()].leave(isUrgent: isUrgent) }
         admit()
     }
 
     /// Hands free slots over to those who wait; nobody can come in between.
     private func admit() {
-        while let (waiter, resource) = nextWaiter() {
-            take(resource)
+        while let (waiter, resource, isUrgent) = nextWaiter() {
+            for kind in [nil, resource] { places[kind, default: Places()].enter(isUrgent: isUrgent) }
             waiter.claim.number = nil
-            waiter.continuation.resume(returning: true)
+            waiter.continuation.resume(returning: isUrgent ? .urgent : .ordinary)
         }
     }
 
-    private func nextWaiter() -> (waiter: Waiter, resource: Resource)? {
+    private func nextWaiter() -> (waiter: Waiter, resource: Resource, isUrgent: Bool)? {
         guard running < limits.checks else { return nil }
-        return queue.popUrgent(where: { hasRoom(for: $0, isUrgent: true) }, isUrgent: { $0.claim.isUrgent() })
-            ?? queue.popOrdinary(where: { hasRoom(for: $0, isUrgent: false) })
-    }
-
-    private func hasRoom(for resource: Resource, isUrgent: Bool) -> Bool {
-        func isFree(_ used: Int, of limit: Int) -> Bool {
-            let reserve = limit == 1 || isUrgent ? 0 : max(1, limit / 4)
-            return used < limit - reserve
+        let resources = Resource.allCases.filter(hasRoomForUrgent)
+        if let (waiter, resource) = queue.popUrgent(
+            where: { resources.contains($0) }, isUrgent: { $0.claim.isUrgent() })
+        {
+            return (waiter, resource, true)
         }
-        guard isFree(running, of: limits.checks) else { return false }
-        return limits.limit(of: resource).map { isFree(runningOf[resource, default: 0], of: $0) } ?? true
+        return queue.popOrdinary(where: hasRoomForOrdinary).map { ($0.waiter, $0.resource, false) }
     }
 
-    private func take(_ resource: Resource) {
-        running += 1
-        runningOf[resource, default: 0] += 1
+    private func hasRoomForUrgent(_ resource: Resource) -> Bool {
+        let others = Resource.allCases.contains { queue.hasOrdinary($0) && hasRoomForOrdinary($0) }
+        return places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: others)
+            && (limits.limit(of: resource).map { limit in
+                places(of: resource).haveRoomForUrgent(in: limit, besideOthers: queue.hasOrdinary(resource))
+            } ?? true)
     }
+
+    private func hasRoomForOrdinary(_ resource: Resource) -> Bool {
+        places(of: nil).haveRoomForOrdinary(in: limits.checks)
+            && (limits.limit(of: resource).map { places(of: resource).haveRoomForOrdinary(in: $0) } ?? true)
+    }
+
+    private func places(of resource: Resource?) -> Places { places[resource] ?? Places() }
+}
+
+/// Places of which some are taken.
+private struct Places {
+    private(set) var taken = 0
+    private var urgent = 0
+    /// Whether the one that was taken last was for a load that somebody had asked for.
+    private var wasUrgent = false
+
+    mutating func enter(isUrgent: Bool) {
+        taken += 1
+        if isUrgent { urgent += 1 }
+        wasUrgent = isUrgent
+    }
+
+    mutating func leave(isUrgent: Bool) {
+        taken -= 1
+        if isUrgent { urgent -= 1 }
+    }
+
+    func haveRoomForOrdinary(in limit: Int) -> Bool {
+        taken < limit && taken - urgent < limit - Self.reserve(of: limit)
+    }
+
+    func haveRoomForUrgent(in limit: Int, besideOthers: Bool) -> Bool {
+        guard taken < limit else { return false }
+        guard besideOthers else { return true }
+        return limit == 1 ? !wasUrgent : urgent < limit - Self.reserve(of: limit)
+    }
+
+    private static func reserve(of limit: Int) -> Int { limit == 1 ? 0 : max(1, limit / 4) }
 }

@@ -18,6 +18,8 @@ struct CheckQueue<Waiter> {
     private typealias Lines = [CheckBudget.Resource: Deque<Int>]
 
     private var entries: [Int: Entry] = [:]
+    /// How many of them are not urgent.
+    private var ordinaryCounts: [CheckBudget.Resource: Int] = [:]
     private var urgent = Self.emptyLines
     private var ordinary = Self.emptyLines
     private var lastNumber = 0
@@ -33,6 +35,7 @@ struct CheckQueue<Waiter> {
     mutating func append(_ waiter: Waiter, for resource: CheckBudget.Resource) -> Int {
         lastNumber += 1
         entries[lastNumber] = Entry(resource: resource, waiter: waiter)
+        ordinaryCounts[resource, default: 0] += 1
         ordinary[resource]?.append(lastNumber)
         return lastNumber
     }
@@ -41,11 +44,19 @@ struct CheckQueue<Waiter> {
     mutating func expedite(_ number: Int) {
         guard let entry = entries[number], !entry.isExpedited else { return }
         entries[number]?.isExpedited = true
+        ordinaryCounts[entry.resource, default: 0] -= 1
         urgent[entry.resource]?.append(number)
     }
 
     /// Takes a check out; nil if it does not wait any more.
-    mutating func remove(_ number: Int) -> Waiter? { entries.removeValue(forKey: number)?.waiter }
+    mutating func remove(_ number: Int) -> Waiter? {
+        guard let entry = entries.removeValue(forKey: number) else { return nil }
+        if !entry.isExpedited { ordinaryCounts[entry.resource, default: 0] -= 1 }
+        return entry.waiter
+    }
+
+    /// Whether a check that only the clock asked for waits for such a resource.
+    func hasOrdinary(_ resource: CheckBudget.Resource) -> Bool { ordinaryCounts[resource, default: 0] > 0 }
 
     /// Takes the next urgent check that `mayRun` and that is still urgent; nil if there is none.
     mutating func popUrgent(
@@ -55,7 +66,10 @@ struct CheckQueue<Waiter> {
             while let number = urgent[resource]?.popFirst() {
                 // One that nobody waits for any more keeps its place among the others.
                 guard let entry = entries[number], isUrgent(entry.waiter) else {
-                    entries[number]?.isExpedited = false
+                    if entries[number] != nil {
+                        entries[number]?.isExpedited = false
+                        ordinaryCounts[resource, default: 0] += 1
+                    }
                     continue
                 }
                 entries[number] = nil
