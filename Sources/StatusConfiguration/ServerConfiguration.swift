@@ -8,7 +8,7 @@ public struct ServerConfiguration: Equatable, Sendable {
     public var source: SourceConfiguration
     /// What is shown until it has a status.
     public var placeholder: String
-    /// How long a status holds; nil: for ever.
+    /// How long a status holds; nil: see ``lifetime``.
     public var timeToLive: Duration?
     /// When a check runs, and when its result counts.
     public var schedule: ScheduleConfiguration
@@ -34,6 +34,16 @@ public struct ServerConfiguration: Equatable, Sendable {
         self.failure = failure
         self.origin = origin
     }
+
+    /// How long a status holds: as long as somebody says, or, where it is checked, twice as long as it may be from one load to the next; nil: for
+    /// ever.
+    ///
+    /// A check that gets no place, because others take all, would else show its last status for ever.
+    public var lifetime: Duration? {
+        timeToLive ?? (source.isCheck ? max(Self.shortestLifetime, schedule.longestPause * 2) : nil)
+    }
+
+    private static let shortestLifetime = Duration.seconds(10)
 }
 
 /// Where a server's statuses come from.

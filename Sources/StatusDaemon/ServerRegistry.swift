@@ -182,7 +182,7 @@ extension ServerConfiguration {
         ServerDefinition(
             name: name, summary: summary, source: source.word, placeholder: placeholder,
             isRefreshable: source.isRefreshable && failure == nil,
-            takesPosts: !source.isRefreshable && failure == nil, timeToLive: timeToLive, failure: failure)
+            takesPosts: !source.isRefreshable && failure == nil, timeToLive: lifetime, failure: failure)
     }
 
     /// Whether it says the same, wherever it says so.

@@ -36,6 +36,20 @@ def goes_stale():
         contains(daemon.log(), "backup: 5 files saved (stale)")
 
 
+@test("what a check found is stale when it gets no place for too long, though nobody says so, until it is checked again", limit=60)
+def no_place():
+    with Daemon("""limits: { processes: 1 }
+servers:
+  good: { exec: [/bin/true], interval: 1s, timeout: 1s }
+  slow: { exec: [/bin/sleep, '14'], interval: 1h, timeout: 1min, failures: 1 }
+""") as daemon:
+        daemon.done("wait", "good", "--timeout", "30s")
+        eventually(lambda: is_stale(daemon, "good"), "a stale status", patience=15)
+        equal(daemon.ctl("status", "good").status, 3)
+        eventually(lambda: not is_stale(daemon, "good"))
+        contains(daemon.log(), "for others, longer than its interval")
+
+
 @test("WATCHDOG=1 keeps it fresh, and WATCHDOG_USEC= says for how long")
 def watchdog():
     with Daemon("servers: { web: { notify: true } }\n") as daemon:
