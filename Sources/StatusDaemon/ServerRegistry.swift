@@ -88,6 +88,13 @@ final class ServerRegistry {
             }
         }
         for name in guests where needsNewSocket(name) { openNotifySocket(ofGuest: name) }
+        reply.warnings = startFailures.sorted { $0.key < $1.key }.compactMap { name, reason in
+            new.servers[name].map { server in
+                Failure(
+                    file: server.origin.file, line: server.origin.line, server: name.rawValue,
+                    reason: "cannot be followed: \(reason)")
+            }
+        }
         departed = departed.filter { $0.value.source != nil }
         selectFirst()
         return reply

@@ -8,7 +8,7 @@ extension VarlinkError {
     /// There is no server of this name; `reason`: why it was not added by a post.
     public static func noSuchServer(_ server: String, reason: String? = nil) -> VarlinkError {
         VarlinkError(MonitorInterface.qualified("NoSuchServer")) { writer in
-            writer.member("server", server)
+            writer.member("server", shortened(server))
             writer.member("reason", reason)
         }
     }

@@ -51,7 +51,15 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
 // The errors of the interface `org.varlink.service`, which every service has.
 extension VarlinkError {
     private static func standard(_ name: String, _ parameter: StaticString, _ value: String) -> VarlinkError {
-        VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, value) }
+        VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, shortened(value)) }
+    }
+
+    /// The longest name that a client is told back, in bytes.
+    static let maximumNameBytes = 256
+
+    /// A name that a client has sent, to be told back: what follows after 256 bytes is left out, so that it costs no more memory than that.
+    public static func shortened(_ name: String) -> String {
+        name.utf8.count <= maximumNameBytes ? name : String(decoding: name.utf8.prefix(maximumNameBytes), as: UTF8.self)
     }
 
     /// The service has no interface of this name.

@@ -21,6 +21,8 @@ final class DaemonFixture {
     let directories: DaemonDirectories
     /// The numbers of the users that there are.
     var users: [String: UInt32] = ["alice": 1000]
+    /// What the last reload warned of.
+    private(set) var warnings: [Failure] = []
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     init() throws {
@@ -48,6 +50,7 @@ final class DaemonFixture {
             of: loaded.configuration, before: Accounts(), user: { name throws(SystemdError) in users[name] },
             group: { _ throws(SystemdError) in nil })
         let reply = registry.apply(ReadConfiguration(loaded: loaded, accounts: accounts))
+        warnings = reply.warnings
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }
     }
 

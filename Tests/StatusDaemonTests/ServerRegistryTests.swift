@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import StatusInterface
 import StatusModel
 import StatusMonitor
 import Systemd
@@ -47,7 +48,11 @@ import Testing
     func startFailure() throws {
         let text = "servers: { a: { notify: { users: [nobody-here] } } }"
         #expect(try fixture.apply(text) == ["+a"])
-        #expect(fixture.state("a")?.message == "there is no user “nobody-here”")
+        #expect(fixture.state("a")?.message == "there is no user “nobody-here”; reload when there is one")
+        #expect(
+            fixture.warnings.map(\.reason) == [
+                "cannot be followed: there is no user “nobody-here”; reload when there is one"
+            ])
         #expect(try fixture.apply(text) == [])
         #expect(try fixture.apply("servers: { a: { notify: { users: [alice] } } }") == ["~a"])
         #expect(fixture.hasNotifySocket("a"))
@@ -67,7 +72,7 @@ import Testing
         fixture.users = [:]
         #expect(try fixture.apply(text) == ["~a"])
         #expect(!fixture.hasNotifySocket("a"))
-        #expect(fixture.state("a")?.message == "there is no user “alice”")
+        #expect(fixture.state("a")?.message == "there is no user “alice”; reload when there is one")
     }
 
     @Test("a reload opens notify sockets again whose paths somebody has removed")

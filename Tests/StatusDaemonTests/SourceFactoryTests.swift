@@ -43,7 +43,7 @@ import Testing
     @Test("says why a notify socket cannot be opened")
     func failures() throws {
         let problem = #expect(throws: SourceProblem.self) { try start(.notify(users: ["nobody-here"])) }
-        #expect(problem?.description == "there is no user “nobody-here”")
+        #expect(problem?.description == "there is no user “nobody-here”; reload when there is one")
         let first = try start(.notify(users: []))
         let second = #expect(throws: SourceProblem.self) { try start(.notify(users: [])) }
         #expect(second?.description.contains("is in use by another process") == true)

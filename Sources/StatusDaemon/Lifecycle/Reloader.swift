@@ -98,7 +98,7 @@ final class Reloader {
             return .failure(problem)
         case .success(let read):
             var reply = registry.apply(read)
-            reply.warnings = read.problems.filter { $0.severity == .warning }.map(Failure.init)
+            reply.warnings += read.problems.filter { $0.severity == .warning }.map(Failure.init)
             onReload(read.loaded)
             let isLogged = outcomes.log(
                 "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(reply.failed.isEmpty ? "" : ", \(reply.failed.count) wrong")",

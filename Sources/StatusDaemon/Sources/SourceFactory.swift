@@ -131,7 +131,7 @@ final class SourceFactory {
     private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
         let numbers = try users.map { user throws(SourceProblem) in
             guard let number = accounts.user(user) else {
-                throw SourceProblem("there is no user “\(VisibleText.escape(user))”")
+                throw SourceProblem("there is no user “\(VisibleText.escape(user))”; reload when there is one")
             }
             return number
         }

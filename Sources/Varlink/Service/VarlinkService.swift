@@ -22,8 +22,8 @@ public final class VarlinkService {
         public var maximumConnectionsPerUser = 128
         /// How many connections all users together may have; the last of them are for root and this process's own user.
         ///
-        /// Half of the descriptors.
-        public var maximumConnections = OwnedDescriptor.limit / 2
+        /// Half of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 300 MB.
+        public var maximumConnections = min(2048, OwnedDescriptor.limit / 2)
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
 
@@ -163,9 +163,6 @@ public final class VarlinkService {
 
     // MARK: Routing
 
-    /// The longest name that a client is told back, in bytes; what follows is left out.
-    private static let maximumNameBytes = 256
-
     /// The way to a method that is named in a message.
     func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
         switch method {
@@ -178,7 +175,7 @@ public final class VarlinkService {
     }
 
     private func route(_ name: UnsafeBufferPointer<UInt8>) -> Route {
-        routes[name] ?? unknown(String(decoding: name.prefix(Self.maximumNameBytes), as: UTF8.self))
+        routes[name] ?? unknown(String(decoding: name.prefix(VarlinkError.maximumNameBytes), as: UTF8.self))
     }
 
     private func unknown(_ name: String) -> Route { Route(fullName: name, method: name, interface: nil) }

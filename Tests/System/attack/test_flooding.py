@@ -268,10 +268,10 @@ def many_streams():
     for what, flood in ("posts", calls(b"Post", b',"text":"number %d"')), ("selections", calls(b"Select", b"")):
         with Daemon("accept: any\n") as daemon:
             fill(daemon, 10)
-            with crowd(begin_and_read, daemon, users=30):
+            with crowd(begin_and_read, daemon, users=16):
                 with Bystander(daemon) as bystander, Attacker(flood_with(flood), daemon, user=0) as attacker:
                     attacker.wait()
-                    bystander.finish(f"3600 streams, and floods of {what}")
+                    bystander.finish(f"1920 streams, and floods of {what}")
             stop_and_time(daemon)
 
 

@@ -59,6 +59,13 @@ echo "holes:${holes:- none}"
         equal(os.stat("/etc/statusd").st_uid, 0, "owner of the configuration directory")
 
 
+@test("what a plugin leaves in shared memory is its service's own, and little")
+def shared_memory():
+    with service(configuration=plugin("head -c 100M /dev/zero 2>&1 > /dev/shm/statusd-test\nls /dev/shm/statusd-test")):
+        found("No space left on device")
+        assert not os.path.exists("/dev/shm/statusd-test")
+
+
 @test("the daemon itself cannot write its configuration either")
 def read_only_configuration():
     with service(configuration="servers: { db: { push: true } }\n"):
