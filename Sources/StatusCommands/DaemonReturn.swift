@@ -37,6 +37,11 @@ struct DaemonReturn: Sendable {
     }
 }
 
+extension VarlinkError {
+    /// Whether the daemon does not know the server, or not yet.
+    var isNoSuchServer: Bool { name == MonitorInterface.qualified("NoSuchServer") }
+}
+
 extension VarlinkClientError {
     /// Whether the daemon has gone, or hangs, and may come back.
     var isOfLostDaemon: Bool { code == .closed || code == .timedOut }

@@ -95,11 +95,15 @@ struct ConfigurationFiles: Equatable {
         return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
-    /// Whether this user may look for files in a directory; if not, what is in there is not known, which becomes a problem.
+    /// Whether this user may look for files in a directory; if not, or if it is a link to what is gone, what is in there is not known, which becomes
+    /// a problem.
     private mutating func isSearchable(_ directory: String) -> Bool {
         var status = stat()
-        guard lstat(directory + "/statusd.yaml", &status) != 0, errno == EACCES else { return true }
-        problems.append(Problem(unreadable: directory, errno: EACCES))
+        if lstat(directory + "/statusd.yaml", &status) == 0 { return true }
+        let failure = errno
+        guard failure == EACCES || failure == ENOENT && lstat(directory, &status) == 0 && stat(directory, &status) != 0
+        else { return true }
+        problems.append(Problem(unreadable: directory, errno: failure))
         return false
     }
 

@@ -46,7 +46,7 @@ extension Problem {
             switch number {
             case EACCES:
                 "\(String(cString: strerror(number))); make it readable for the user that statusd runs as"
-            case ENOENT where Self.isLink(path): "it is a link to a file that does not exist"
+            case ENOENT where Self.isLink(path): "it is a link to what does not exist, or is hidden from statusd"
             default: String(cString: strerror(number))
             }
         self.init(.error, at: Origin(file: path), reason: "cannot be read: \(reason)")

@@ -47,7 +47,7 @@ final class DaemonParts {
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
-        reporter = try ServiceManagerReporter()
+        reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
         runner = SourceRunner()
         registry = ServerRegistry(

@@ -42,6 +42,9 @@ enum WatchCommand {
                 try await follower.follow(client)
             } catch let error as VarlinkClientError where error.isOfLostDaemon && reconnects {
                 follower.disconnected()
+            } catch let error as VarlinkError where error.isNoSuchServer && follower.isAway {
+                // One that nobody configured comes back with its next post.
+                try await EventLoop.sleep(for: .seconds(1))
             }
             next = reconnects ? try await daemon.wait() : nil
         }
@@ -54,7 +57,7 @@ private struct Follower {
     var parameters: WatchParameters
     let terminal: Terminal
     /// Whether the user was told that the daemon went away, and not yet that it is back.
-    private var isAway = false
+    private(set) var isAway = false
     /// The server whose lines are shown, where that is whichever is selected; nil before the first line.
     private var selected: ServerName??
 

@@ -32,6 +32,11 @@ final class ConfigurationReading {
         self.timeout = timeout
     }
 
+    /// The command that says what is wrong with it.
+    var verification: String {
+        if case .file(let path) = location { "statusctl verify \(path)" } else { "statusctl verify" }
+    }
+
     /// Reads everything as it is now; why not, if the main file is wrong or time is up.
     func read() async -> Result<ReadConfiguration, Problem> {
         guard await isFree() else {

@@ -16,6 +16,7 @@ final class ServiceManagerReporter {
         didSet { if errors != oldValue { send(line) } }
     }
 
+    private let verification: String
     private let notify: (String) -> Void
     /// What there is to say of the selected server.
     private var line = ServiceManagerReporter.line(for: nil)
@@ -27,8 +28,12 @@ final class ServiceManagerReporter {
     private var isTimerRunning = false
     private var isMuted = false
 
-    /// A reporter that tells the manager by `notify`.
-    init(notify: @escaping (String) -> Void = { ServiceManager.notify(.status($0)) }) throws(SystemdError) {
+    /// A reporter that tells the manager by `notify`, and of errors with the command that says more about them.
+    init(
+        verification: String = "statusctl verify",
+        notify: @escaping (String) -> Void = { ServiceManager.notify(.status($0)) }
+    ) throws(SystemdError) {
+        self.verification = verification
         self.notify = notify
         timer = try TimerSource { [weak self] in self?.timerFired() }
     }
@@ -59,7 +64,7 @@ final class ServiceManagerReporter {
 
     private func send(_ text: String) {
         let count = "\(errors) error\(errors == 1 ? "" : "s")"
-        let line = errors == 0 ? text : "\(text) (\(count) in the configuration; run “statusctl verify”)"
+        let line = errors == 0 ? text : "\(text) (\(count) in the configuration; run “\(verification)”)"
         pending = nil
         guard !isMuted, line != shown else { return }
         shown = line

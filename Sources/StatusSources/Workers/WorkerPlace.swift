@@ -64,7 +64,10 @@ struct WorkerStarter {
             do throws(SystemdError) {
                 return StartedWorker(connection: try await UnixSocket.connect(to: address, timeout: limit))
             } catch {
-                throw SystemdError(error.code, "\(error.message); see “systemctl status statusd-executor.socket”")
+                throw SystemdError(
+                    error.code,
+                    "\(error.message); see “systemctl status statusd-executor.socket”, or restart that"
+                )
             }
         case .program(let program):
             let role = role

@@ -121,10 +121,12 @@ def dangling():
         daemon.file.symlink_to(target)
         daemon.done("reload")
         target.unlink()
-        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot be read: it is a link to a file that does not exist")
-        contains(daemon.ctl("reload").err, "everything is as it was before", "it is a link to a file that does not exist")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot be read: it is a link to what does not exist")
+        contains(daemon.ctl("reload").err, "everything is as it was before", "it is a link to what does not exist")
         equal(daemon.text("db"), "kept")
         equal(daemon.ctl("post", "anything", "goes").status, 4)
+        (daemon.folder / "link").symlink_to(daemon.folder / "nowhere")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "link"), 78), "link: cannot be read: it is a link to what does not exist")
 
 
 @test("all mistakes of a file are told at once, those in the same server, too")

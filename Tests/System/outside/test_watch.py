@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import subprocess
+import time
 
 from harness.daemon import STATUSCTL, Daemon, environment
 from harness.expect import contains, equal, eventually, one_sentence
@@ -116,6 +117,20 @@ def reconnects():
             daemon.done("post", "db", "after")
             lines.until("after")
             eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
+
+
+@test("watch of a server that nobody configured waits for it after a restart, which has forgotten it")
+def guest_after_restart():
+    with Daemon("accept: any\n") as daemon:
+        daemon.done("post", "job", "before")
+        with daemon.follow("watch", "job") as lines:
+            lines.until("before")
+            daemon.stop()
+            eventually(lambda: len(lines.errors) == 1, "one sentence about the daemon that went away")
+            daemon.start()
+            time.sleep(1)  # so that it comes back before there is such a server
+            daemon.done("post", "job", "after")
+            lines.until("after")
 
 
 @test("watch marks the selection that a daemon begins with, where none was selected before it began again")
