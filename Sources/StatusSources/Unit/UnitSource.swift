@@ -32,10 +32,13 @@ public final class UnitSource {
     }
 
     private let server: ServerName
+    private let unit: String
     private let timeout: Duration
     private let monitor: StatusMonitor
     private var judge: UnitJudge
     private var properties: UnitProperties?
+    /// Whether it could not be followed, and nothing has been said since.
+    private var isUnreachable = false
     /// When it is known what its state means, if that is a matter of moments.
     private var settlesAt: Duration?
     private var subscription: UnitSubscription?
@@ -52,6 +55,7 @@ public final class UnitSource {
     ///   - monitor: where statuses are posted.
     public init(server: ServerName, settings: Settings, shown: Level?, bus: UnitBus, monitor: StatusMonitor) {
         self.server = server
+        unit = settings.unit
         timeout = settings.timeout
         self.monitor = monitor
         judge = UnitJudge(
@@ -75,6 +79,7 @@ public final class UnitSource {
         switch observation {
         case .unreachable(let reason):
             properties = nil
+            isUnreachable = true
             timer?.stop()
             // A server that was removed meanwhile has nobody to tell, here and below.
             try? monitor.fail(server, VisibleText.escape(reason))
@@ -95,8 +100,12 @@ public final class UnitSource {
         case .show(let status): _ = try? monitor.post(status.visibleText, level: status.level, to: server)
         case .hold(let status, let count, let needed):
             try? monitor.remark("\(status.visibleText); \(count) of \(needed) before it counts", about: server)
-        case .wait: break
+        case .wait:
+            // What was shown before holds, and is followed again.
+            guard isUnreachable else { break }
+            try? monitor.remark(UnitStatus(properties, of: unit).visibleText.rawValue, about: server)
         }
+        isUnreachable = false
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }
     }
 

@@ -15,7 +15,7 @@ from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import Certificates, listener, web
 
-from .unit import PROJECT, SOCKET, connect, done, journal, log, main_process, service, statusctl, systemctl
+from .unit import PROJECT, SOCKET, connect, done, journal, log, main_process, service, show, statusctl, systemctl
 
 UNITS = pathlib.Path("/etc/systemd/system")
 SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
@@ -171,6 +171,29 @@ def reexec():
             systemctl("daemon-reexec")
             systemctl("stop", "sleeper")
             contains(lines.until("inactive"), "[warning]")
+
+
+@test("a oneshot that has failed is failed while it runs again, also when the bus was away meanwhile; a refresh says so at once")
+def failing_oneshot():
+    job = "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'if test -e /run/statusd-test-slow; then sleep 60; else exit 1; fi'\n"
+    slow = pathlib.Path("/run/statusd-test-slow")
+    with units(job=job), service(configuration=following("job")):
+        becomes("job", "ok", "inactive (dead)")
+        run("systemctl", "start", "job")
+        result = run("/usr/bin/statusctl", "refresh", "job")
+        contains(result.out, "job: failed (exit-code) [critical]")
+        slow.touch()
+        try:
+            systemctl("start", "--no-block", "job")
+            eventually(lambda: show("SubState", "job.service") == "start")
+            contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code)", "[critical]")
+            run("systemctl", "restart", "dbus.service")
+            eventually(lambda: "units are followed again" in log())
+            eventually(lambda: describe("job")["phase"] == "loaded")
+            equal(describe("job")["status"]["level"], "critical")
+        finally:
+            slow.unlink()
+            run("systemctl", "stop", "job")
 
 
 @test("a lost bus is a failed server with that reason, which is well again when the bus is; the last status stays")
