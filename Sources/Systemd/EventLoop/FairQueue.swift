@@ -16,6 +16,12 @@ public struct FairQueue<Element> {
     /// Whether nothing waits.
     public var isEmpty: Bool { owners.isEmpty }
 
+    /// How many owners have something that waits.
+    public var ownerCount: Int { owners.count }
+
+    /// Whether something of an owner waits.
+    public func contains(_ owner: UInt32) -> Bool { elements[owner] != nil }
+
     /// Adds an element behind those of its owner.
     public mutating func append(_ element: Element, of owner: UInt32) {
         if elements[owner] == nil { owners.append(owner) }

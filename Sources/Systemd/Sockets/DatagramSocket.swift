@@ -22,7 +22,7 @@ public final class DatagramSocket {
     private static let batchesAtEnd = 64
 
     /// All sockets are of one owner: who sends is not known before a datagram is received.
-    private static var shares = TurnShares()
+    private static let turns = TurnQueue()
     private static let owner: UInt32 = 0
 
     private let descriptor: OwnedDescriptor
@@ -63,9 +63,9 @@ public final class DatagramSocket {
     private func receive(hasWaited: Bool = false) {
         guard handler != nil, !isWaiting else { return }
         if FlowControl.isHeld { return waitForRelease() }
-        if Self.shares.mustWait(Self.owner, in: EventLoop.turn, hasWaited: hasWaited) { return wait() }
+        if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
         let share = TurnShare()
-        defer { Self.shares.note(share.nanosecondsTaken, by: Self.owner) }
+        defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
         while receiveBatch() {
             guard share.isUsedUp else { continue }
             batchSize = max(1, batchSize / 4)
@@ -76,9 +76,7 @@ public final class DatagramSocket {
 
     private func wait() {
         isWaiting = true
-        Self.shares.beginWait(of: Self.owner)
-        EventLoop.atNextTurn { [weak self] in
-            Self.shares.endWait(of: Self.owner)
+        Self.turns.append(of: Self.owner) { [weak self] in
             self?.isWaiting = false
             self?.receive(hasWaited: true)
         }

@@ -103,7 +103,7 @@ final class ServerConnection {
         guard pieces != nil, !isWriteScheduled else { return }
         if mustWait(hasWaited) { return writeNextTurn() }
         let share = TurnShare()
-        defer { service.shares.note(share.nanosecondsTaken, by: credentials.userID) }
+        defer { service.turns.note(share.nanosecondsTaken, by: credentials.userID) }
         while transport.isOpen, var message = pieces.take() {
             let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
             if hasMore { pieces = message }
@@ -120,10 +120,8 @@ final class ServerConnection {
 
     private func writeNextTurn() {
         isWriteScheduled = true
-        service.shares.beginWait(of: credentials.userID)
-        EventLoop.atNextTurn {
+        service.turns.append(of: credentials.userID) {
             self.isWriteScheduled = false
-            self.service.shares.endWait(of: self.credentials.userID)
             self.writePieces(hasWaited: true)
             self.updateInterest()
         }
@@ -231,7 +229,7 @@ final class ServerConnection {
         let share = TurnShare()
         defer {
             isHandling = false
-            service.shares.note(share.nanosecondsTaken, by: credentials.userID)
+            service.turns.note(share.nanosecondsTaken, by: credentials.userID)
         }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
@@ -243,7 +241,7 @@ final class ServerConnection {
 
     /// Whether the user has had its share of the turn.
     private func mustWait(_ hasWaited: Bool) -> Bool {
-        !isInternal && service.shares.mustWait(credentials.userID, in: EventLoop.turn, hasWaited: hasWaited)
+        !isInternal && !hasWaited && service.turns.mustWait(credentials.userID)
     }
 
     private func handleMessagesNextTurn() {
@@ -257,10 +255,8 @@ final class ServerConnection {
     }
 
     private func goOnNextTurn() {
-        service.shares.beginWait(of: credentials.userID)
-        EventLoop.atNextTurn {
+        service.turns.append(of: credentials.userID) {
             self.isContinuing = false
-            self.service.shares.endWait(of: self.credentials.userID)
             self.handleMessages(hasWaited: true)
             self.updateInterest()
         }

@@ -71,8 +71,8 @@ public final class VarlinkService {
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var places: ConnectionPlaces
-    /// What users take of turns.
-    var shares = TurnShares()
+    /// What users have it do.
+    let turns = TurnQueue()
     /// Streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
