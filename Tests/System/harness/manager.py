@@ -3,6 +3,7 @@
 
 import array
 import os
+import re
 import selectors
 import socket
 import threading
@@ -48,7 +49,8 @@ class FakeServiceManager:
                     data, ancillary, _, _ = self._socket.recvmsg(65536, 4096)
                 except BlockingIOError:
                     return list(self._messages)
-                self._messages.append(data.decode().splitlines())
+                # As systemd does, which takes a backslash for one that keeps the next character as it is.
+                self._messages.append([re.sub(r"\\(.)", r"\1", line) for line in data.decode().splitlines()])
                 for _, kind, content in ancillary:
                     if kind == socket.SCM_RIGHTS:
                         numbers = array.array("i")
