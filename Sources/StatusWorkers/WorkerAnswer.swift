@@ -19,5 +19,6 @@ extension PluginOutcome: WorkerAnswer {
 extension HTTPOutcome: WorkerAnswer {
     public var isFinal: Bool { true }
 
-    public var leavesWorkerIdle: Bool { true }
+    /// A worker that met what it did not expect may be about to end, and is not trusted with another request.
+    public var leavesWorkerIdle: Bool { if case .expected = self { true } else { false } }
 }

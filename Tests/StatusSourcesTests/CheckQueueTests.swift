@@ -24,6 +24,17 @@ import Testing
         #expect(queue.count == 0)
     }
 
+    @Test("get it in the order in which somebody came to wait for them, of whatever kind they are")
+    mutating func urgentOrder() {
+        let connection = queue.append("connection", for: .connection)
+        let process = queue.append("process", for: .process)
+        let request = queue.append("request", for: .request)
+        for number in [request, connection, process] { queue.expedite(number) }
+        var popped: [String] = []
+        while let next = queue.popUrgent(where: { _ in true }, isUrgent: { _ in true }) { popped.append(next.waiter) }
+        #expect(popped == ["request", "connection", "process"])
+    }
+
     @Test("keep their place when their caller leaves, and go before others again when one comes back")
     mutating func urgency() {
         _ = queue.append("first", for: .process)

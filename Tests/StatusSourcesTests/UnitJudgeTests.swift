@@ -179,6 +179,28 @@ import Testing
                 == .show(UnitStatus(unit("inactive", "dead"), of: "x.service")))
     }
 
+    @Test("a oneshot that has failed is not well while it runs again, whoever starts it at once")
+    func restartedOneshot() {
+        var judge = judge()
+        _ = judge.judge(backup(startedAt: .zero), at: .zero)
+        _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(1))
+        // Before it was known whether that was passing.
+        let missed = judge.judge(backup(startedAt: .seconds(1)), at: .seconds(1)).verdict
+        #expect(missed == .show(UnitStatus(.critical, "failed (exit-code)")))
+        #expect(judge.judge(backup(startedAt: .seconds(1)), at: .seconds(10)).verdict == .wait)
+        var last = backup(startedAt: .seconds(1))
+        (last.activeState, last.subState) = ("deactivating", "stop-post")
+        #expect(judge.judge(last, at: .seconds(20)).verdict == .wait)
+        let restarted = unit("activating", "auto-restart", result: "exit-code", restarts: 1)
+        guard case .show(let status) = judge.judge(restarted, at: .seconds(21)).verdict else {
+            Issue.record("nothing is said of a restart")
+            return
+        }
+        #expect(status.level == .warning)
+        #expect(judge.judge(backup(startedAt: .seconds(22)), at: .seconds(22)).verdict == .wait)
+        #expect(judge.judge(backup(startedAt: .seconds(22)), at: .seconds(30)).verdict == .wait)
+    }
+
     @Test("a worse state counts when it was found so many times in a row, an interval apart")
     func failures() {
         var judge = judge(failures: 3, shown: .ok)

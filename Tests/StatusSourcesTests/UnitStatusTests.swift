@@ -41,6 +41,9 @@ import Testing
         #expect(
             unit("deactivating", "stop-sigterm", status: "Serving")
                 == UnitStatus(.warning, "deactivating (stop-sigterm)"))
+        #expect(unit("deactivating", "stop-post", type: "oneshot") == UnitStatus(.ok, "deactivating (stop-post)"))
+        #expect(
+            unit("deactivating", "stop", type: "oneshot", remains: true) == UnitStatus(.warning, "deactivating (stop)"))
         #expect(unit("maintenance", "x") == UnitStatus(.warning, "maintenance (x)"))
     }
 

@@ -77,7 +77,9 @@ final class SourceFactory {
         case .unit(let unit):
             let settings = UnitSource.Settings(
                 unit: unit, timeout: timeout, runtime: server.runtime, schedule: CheckSchedule(server.schedule))
-            return UnitSource(server: name, settings: settings, shown: shown, bus: units, monitor: monitor)
+            return UnitSource(
+                server: name, settings: settings, predecessor: predecessor as? UnitSource, shown: shown, bus: units,
+                monitor: monitor)
         case .exec(let command):
             return start(ExecCheck(command: command, server: name, timeout: timeout, pool: plugins))
         case .tcp(let host, let port):

@@ -165,7 +165,8 @@ public final class CheckBudget {
         let others = Resource.allCases.contains { queue.hasOrdinary($0) && hasRoomForOrdinary($0) }
         return places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: others)
             && (limits.limit(of: resource).map { limit in
-                places(of: resource).haveRoomForUrgent(in: limit, besideOthers: queue.hasOrdinary(resource))
+                places(of: resource).haveRoomForUrgent(
+                    in: limit, besideOthers: queue.hasOrdinary(resource) && hasRoomForOrdinary(resource))
             } ?? true)
     }
 

@@ -20,7 +20,9 @@ struct CheckQueue<Waiter> {
     private var entries: [Int: Entry] = [:]
     /// How many of them are not urgent.
     private var ordinaryCounts: [CheckBudget.Resource: Int] = [:]
-    private var urgent = Self.emptyLines
+    /// Those that are urgent, each with how many became so before it.
+    private var urgent: [CheckBudget.Resource: Deque<(number: Int, place: Int)>] = [:]
+    private var lastPlace = 0
     private var ordinary = Self.emptyLines
     private var lastNumber = 0
 
@@ -45,7 +47,8 @@ struct CheckQueue<Waiter> {
         guard let entry = entries[number], !entry.isExpedited else { return }
         entries[number]?.isExpedited = true
         ordinaryCounts[entry.resource, default: 0] -= 1
-        urgent[entry.resource]?.append(number)
+        lastPlace += 1
+        urgent[entry.resource, default: []].append((number: number, place: lastPlace))
     }
 
     /// Takes a check out; nil if it does not wait any more.
@@ -62,19 +65,30 @@ struct CheckQueue<Waiter> {
     mutating func popUrgent(
         where mayRun: (CheckBudget.Resource) -> Bool, isUrgent: (Waiter) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
+        var fronts: [(number: Int, place: Int, resource: CheckBudget.Resource)] = []
         for resource in CheckBudget.Resource.allCases where mayRun(resource) {
-            while let number = urgent[resource]?.popFirst() {
-                // One that nobody waits for any more keeps its place among the others.
-                guard let entry = entries[number], isUrgent(entry.waiter) else {
-                    if entries[number] != nil {
-                        entries[number]?.isExpedited = false
-                        ordinaryCounts[resource, default: 0] += 1
-                    }
-                    continue
-                }
-                entries[number] = nil
-                return (entry.waiter, resource)
+            if let front = urgentFront(of: resource, isUrgent: isUrgent) {
+                fronts.append((number: front.number, place: front.place, resource: resource))
             }
+        }
+        guard let next = fronts.min(by: { $0.place < $1.place }), let waiter = remove(next.number) else { return nil }
+        _ = urgent[next.resource]?.popFirst()
+        return (waiter, next.resource)
+    }
+
+    /// The urgent check of a resource that comes first; those that nobody waits for any more go back to their places among the others.
+    private mutating func urgentFront(
+        of resource: CheckBudget.Resource, isUrgent: (Waiter) -> Bool
+    ) -> (number: Int, place: Int)? {
+        while let front = urgent[resource]?.first {
+            guard let entry = entries[front.number] else {
+                _ = urgent[resource]?.popFirst()
+                continue
+            }
+            if isUrgent(entry.waiter) { return front }
+            entries[front.number]?.isExpedited = false
+            ordinaryCounts[resource, default: 0] += 1
+            _ = urgent[resource]?.popFirst()
         }
         return nil
     }

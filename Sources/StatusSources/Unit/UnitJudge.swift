@@ -35,8 +35,8 @@ struct UnitJudge {
     private var counted: Counted?
     /// A failure of which nothing has been said yet, since it may be passing.
     private var unsaid: UnitStatus?
-    /// Whether it had failed when it was judged last.
-    private var hasFailed: Bool
+    /// Whether it had failed when it ended last.
+    private(set) var hasFailed: Bool
 
     /// What was counted last, and when it is counted again if it is no other by then.
     private struct Counted {
@@ -51,12 +51,13 @@ struct UnitJudge {
     ///   - runtime: how long it may run if it runs to its end; nil: as long as it likes.
     ///   - schedule: how many times in a row a level has to be found, an interval apart, to count.
     ///   - shown: the level that is shown already.
-    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
+    ///   - hasFailed: whether it had failed when it ended last, as far as somebody knows.
+    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?, hasFailed: Bool = false) {
         self.name = name
         self.runtime = runtime
         interval = schedule.interval
         hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
-        hasFailed = shown == .critical
+        self.hasFailed = hasFailed
     }
 
     /// Judges the unit's properties.
@@ -69,6 +70,7 @@ struct UnitJudge {
         let missed = enter(unit, at: now)
         var unit = unit
         if let missed {
+            hasFailed = true
             let (verdict, counts) = count(missed, at: now)
             return (verdict, min(since + timeToSettle(unit), counts ?? .seconds(Int64.max)))
         }
@@ -89,7 +91,7 @@ struct UnitJudge {
         let isOverdue = limit != nil && next == nil
         // What has failed is not well again because it runs once more, but when it has come to a good end.
         if hasFailed, unit.isRunningToItsEnd, !isOverdue { return (.wait, next) }
-        hasFailed = unit.activeState == "failed"
+        hasFailed = unit.activeState == "failed" || unit.isRestarted && unit.result != "success"
         let status = isOverdue ? overdue(unit) : UnitStatus(unit, of: name)
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())

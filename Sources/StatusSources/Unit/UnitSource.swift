@@ -12,7 +12,7 @@ public import Systemd
 @EventLoop
 public final class UnitSource {
     /// Which unit, and what counts.
-    public struct Settings: Sendable {
+    public struct Settings: Sendable, Equatable {
         /// The unit's full name.
         public var unit: String
         /// How long the service manager has to answer when somebody asks.
@@ -32,8 +32,7 @@ public final class UnitSource {
     }
 
     private let server: ServerName
-    private let unit: String
-    private let timeout: Duration
+    private let settings: Settings
     private let monitor: StatusMonitor
     private var judge: UnitJudge
     private var properties: UnitProperties?
@@ -50,28 +49,37 @@ public final class UnitSource {
     /// - Parameters:
     ///   - server: whose status it is.
     ///   - settings: which unit, and what counts.
+    ///   - predecessor: the source whose place it takes, which has been closed: what it knew of the same unit still holds.
     ///   - shown: the level that is shown already; nil where that says nothing of this unit.
     ///   - bus: the connection to the service manager.
     ///   - monitor: where statuses are posted.
-    public init(server: ServerName, settings: Settings, shown: Level?, bus: UnitBus, monitor: StatusMonitor) {
+    public init(
+        server: ServerName, settings: Settings, predecessor: UnitSource? = nil, shown: Level?, bus: UnitBus,
+        monitor: StatusMonitor
+    ) {
         self.server = server
-        unit = settings.unit
-        timeout = settings.timeout
+        self.settings = settings
         self.monitor = monitor
-        judge = UnitJudge(
-            of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown)
+        let former = predecessor.flatMap { $0.settings.unit == settings.unit ? $0 : nil }
+        if let former, former.settings == settings {
+            judge = former.judge
+        } else {
+            judge = UnitJudge(
+                of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown,
+                hasFailed: former?.judge.hasFailed ?? false)
+        }
         subscription = bus.follow(settings.unit) { [weak self] in self?.take($0) }
     }
 
     private func read() async throws {
         guard let subscription else { return }
         do {
-            try await withTimeLimit(timeout) { await subscription.read() }
+            try await withTimeLimit(settings.timeout) { await subscription.read() }
             guard let settlesAt else { return }
             try await EventLoop.sleep(for: settlesAt - Self.now)
             judgeProperties()
         } catch is TimeLimitExceeded {
-            try? monitor.fail(server, "the service manager did not answer within \(TimeSpan.text(timeout))")
+            try? monitor.fail(server, "the service manager did not answer within \(TimeSpan.text(settings.timeout))")
         }
     }
 
@@ -103,7 +111,7 @@ public final class UnitSource {
         case .wait:
             // What was shown before holds, and is followed again.
             guard isUnreachable else { break }
-            try? monitor.remark(UnitStatus(properties, of: unit).visibleText.rawValue, about: server)
+            try? monitor.remark(UnitStatus(properties, of: settings.unit).visibleText.rawValue, about: server)
         }
         isUnreachable = false
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }

@@ -24,7 +24,7 @@ struct UnitStatus: Equatable {
         case ("active", _), ("reloading", _): self.init(.ok, Self.running(unit))
         case ("activating", _) where unit.isRestarted: self.init(.warning, Self.restarting(unit))
         case ("activating", _): self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.running(unit))
-        default: self.init(.warning, Self.text(unit, unit.subState))
+        default: self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.text(unit, unit.subState))
         }
     }
 
@@ -53,9 +53,14 @@ extension UnitProperties {
     /// Whether it runs to its end again and again, as a backup does.
     fileprivate var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
 
-    /// Whether it is on its way to its end: to systemd a oneshot is starting as long as it runs.
+    /// Whether it is on its way to its end: to systemd a oneshot is starting as long as it runs, and stopping as long as what comes after that runs.
     var isRunningToItsEnd: Bool {
-        serviceType == "oneshot" && activeState == "activating" && !subState.hasPrefix("auto-restart")
+        guard serviceType == "oneshot" else { return false }
+        return switch activeState {
+        case "activating": !subState.hasPrefix("auto-restart")
+        case "deactivating": !remainsAfterExit
+        default: false
+        }
     }
 
     /// Whether it has ended, and systemd will start it again.
