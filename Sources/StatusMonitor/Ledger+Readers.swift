@@ -41,7 +41,7 @@ extension Ledger {
         case .gap(let missed):
             Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
         case .snapshot: snapshot(for: watches[id].target)
-        case .entry(let revision): event(at: revision, for: watches[id])
+        case .entry(let revision): event(at: revision, for: watches[id]) ?? next(id)
         }
     }
 
@@ -53,25 +53,26 @@ extension Ledger {
         return states.isEmpty ? nil : states
     }
 
-    private func event(at revision: Int, for reader: WatchPosition) -> Event {
+    /// What an entry says to a reader; nil if the reader's snapshot has said more.
+    private func event(at revision: Int, for reader: WatchPosition) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
-        if kind == .selected, let progress = reader.snapshotProgress,
-            let state = selection(at: revision, behind: progress)
-        {
-            return Event(kind: kind, cursor: cursor, server: state)
-        }
-        return Event(kind: kind, cursor: cursor, snapshot: log[revision].snapshot)
+        let snapshot = log[revision].snapshot
+        guard kind == .selected, let name = snapshot?.state.name,
+            let read = reader.snapshotProgress?.revision(of: name),
+            let newer = newestEntry(of: name, after: revision, upTo: read)
+        else { return Event(kind: kind, cursor: cursor, snapshot: snapshot) }
+        // Of a server that is gone the snapshot says nothing, and that another one is selected follows.
+        if newer.kind == .event(.removed) { return nil }
+        // Events never go back behind what the snapshot has.
+        var state = newer.snapshot?.state
+        state?.isSelected = true
+        return Event(kind: kind, cursor: cursor, server: state)
     }
 
-    /// The server that was selected at a revision, for a reader whose snapshot has a newer state of it: that one, since events never go back.
-    private func selection(at revision: Int, behind progress: SnapshotProgress) -> ServerState? {
-        guard let name = log[revision].snapshot?.state.name, let read = progress.revision(of: name), read > revision,
-            let newer = (revision + 1...read).last(where: { log[$0].snapshot?.state.name == name })
-        else { return nil }
-        var state = log[newer].snapshot?.state
-        state?.isSelected = true
-        return state
+    private func newestEntry(of name: ServerName, after first: Int, upTo last: Int) -> LogEntry? {
+        guard first < last else { return nil }
+        return (first + 1...last).last { log[$0].snapshot?.state.name == name }.map { log[$0] }
     }
 
     private func snapshot(for target: WatchTarget) -> Event {

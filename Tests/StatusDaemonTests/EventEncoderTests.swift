@@ -24,6 +24,20 @@ import Varlink
         }
     }
 
+    @Test("an event that says something else to another stream is not taken for that")
+    @EventLoop func differentStates() throws {
+        let encoder = EventEncoder()
+        encoder.streamCount = 2
+        for phase in [Phase.loaded, .failed, .loaded] {
+            var state = ServerState(name: try #require(ServerName("db")), source: "push", phase: phase)
+            state.revision = 3
+            let event = Event(kind: .selected, cursor: Cursor(epoch: .none, revision: 3), server: state)
+            var writer = JSONWriter()
+            writer.object { encoder.write(event, to: &$0) }
+            #expect(String(decoding: writer.bytes, as: UTF8.self).contains(#""phase":"\#(phase)""#))
+        }
+    }
+
     @Test("a snapshot of a revision is not taken for the event of that revision")
     @EventLoop func snapshotsAreOwn() throws {
         let encoder = EventEncoder()

@@ -64,6 +64,17 @@ import Testing
         #expect(events.map { $0.server?.isSelected } == [true, true, false])
     }
 
+    @Test("the selection of a server that is gone before it is read is not told: it would stay for ever")
+    func goneSelection() throws {
+        let watch = try fixture.watch(.all)
+        _ = begin(watch, 1)
+        try fixture.monitor.select(name("g"))
+        try fixture.monitor.remove(name("g"))
+        #expect(read(watch, 100).last == "f no status yet")
+        #expect(watch.nextServers(limit: 1) == nil)
+        #expect(watch.lines() == ["selected -"])
+    }
+
     @Test("one that is read while much happens to servers that are not read yet is followed by no gap")
     func noFalseGap() throws {
         let watch = try fixture.watch(.all)

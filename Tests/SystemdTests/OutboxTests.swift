@@ -58,6 +58,15 @@ import Testing
         receiver.mayRead.signal()
     }
 
+    @Test("a message may take the place of one that was not sent yet, in which it is before what came in between")
+    func replacingInPlace() {
+        var queue = OutboxQueue<String>(capacity: 10)
+        for message in ["status 1", "barrier", "status 2"] {
+            _ = queue.add(message, size: 3, inPlace: true) { $0.hasPrefix("status") && message.hasPrefix("status") }
+        }
+        #expect(drain(&queue) == ["status 2", "barrier"])
+    }
+
     @Test("a message may make one needless that was not sent yet, and comes behind what was said in between")
     func replacing() {
         var queue = OutboxQueue<String>(capacity: 100)

@@ -7,11 +7,14 @@ import Varlink
 
 /// Writes events as JSON, and encodes an event once for all streams that write it at about the same time.
 ///
-/// Streams differ in which events they get, never in what an event says; only snapshots and gaps are a stream's own.
+/// Streams differ in which events they get, and seldom in what an event says: a selection that came while a snapshot was written shows the server as
+/// that has it. Snapshots and gaps are a stream's own.
 @EventLoop
 final class EventEncoder {
     private struct EncodedEvent {
         var revision = -1
+        /// What it is about; the one of another stream may be another one.
+        var snapshot: ServerSnapshot?
         var json: [UInt8] = []
     }
 
@@ -33,10 +36,10 @@ final class EventEncoder {
         }
         if recent.isEmpty { recent = Array(repeating: EncodedEvent(), count: Self.capacity) }
         let place = event.cursor.revision & (Self.capacity - 1)
-        if recent[place].revision != event.cursor.revision {
+        if recent[place].revision != event.cursor.revision || recent[place].snapshot !== event.snapshot {
             var own = JSONWriter(reserving: 512)
             own.value(event)
-            recent[place] = EncodedEvent(revision: event.cursor.revision, json: own.bytes)
+            recent[place] = EncodedEvent(revision: event.cursor.revision, snapshot: event.snapshot, json: own.bytes)
         }
         writer.member("event", raw: recent[place].json)
     }

@@ -72,7 +72,9 @@ public enum ServiceManager {
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
-        outbox.post(.notification(notification, text), size: text.utf8.count) { waiting in
+        // A status stays before the barrier of whoever waits for the one before it.
+        outbox.post(.notification(notification, text), size: text.utf8.count, inPlace: !notification.isOfSequence) {
+            waiting in
             if case .notification(let other, _) = waiting { notification.replaces(other) } else { false }
         }
     }
@@ -118,6 +120,14 @@ public enum ServiceManager {
 }
 
 extension ServiceManager.Notification {
+    /// Whether it means something else before another one than behind it.
+    fileprivate var isOfSequence: Bool {
+        switch self {
+        case .ready, .reloading, .stopping: true
+        case .status, .extendTimeout, .watchdog, .watchdogTrigger, .errno: false
+        }
+    }
+
     /// Whether this one makes another needless that was not sent yet.
     fileprivate func replaces(_ other: ServiceManager.Notification) -> Bool {
         switch (self, other) {

@@ -30,9 +30,16 @@ final class Outbox<Message: Sendable>: Sendable {
 
     /// Sends a message of `size` bytes soon.
     ///
-    /// - Parameter replaces: whether it makes a message needless that still waits.
-    func post(_ message: Message, size: Int, replacing replaces: @Sendable (Message) -> Bool = { _ in false }) {
-        let mustStart = state.withLock { $0.queue.add(message, size: size, replacing: replaces) }
+    /// - Parameters:
+    ///   - message: what is sent.
+    ///   - size: its bytes.
+    ///   - inPlace: whether it takes the place of the message that it makes needless.
+    ///   - replaces: whether it makes a message needless that still waits.
+    func post(
+        _ message: Message, size: Int, inPlace: Bool = false,
+        replacing replaces: @Sendable (Message) -> Bool = { _ in false }
+    ) {
+        let mustStart = state.withLock { $0.queue.add(message, size: size, inPlace: inPlace, replacing: replaces) }
         if mustStart { BlockingThread.start { self.work() } }
     }
 

@@ -38,11 +38,21 @@ struct OutboxQueue<Message> {
 
     /// Takes a message of `size` bytes; drops the oldest ones if there is no room for it.
     ///
-    /// - Parameter replaces: whether it makes a message needless that waits, which then is not sent. The new one comes behind all others.
+    /// - Parameters:
+    ///   - replaces: whether it makes a message needless that waits, which then is not sent.
+    ///   - inPlace: whether it is then sent in the place of that one, and not behind all others.
     /// - Returns: whether a sender must be started.
-    mutating func add(_ message: Message, size: Int, replacing replaces: (Message) -> Bool) -> Bool {
+    mutating func add(
+        _ message: Message, size: Int, inPlace: Bool = false, replacing replaces: (Message) -> Bool
+    ) -> Bool {
         if let place = entries.lastIndex(where: { replaces($0.message) }) {
-            self.size -= entries.remove(at: place).size
+            self.size -= entries[place].size
+            if inPlace {
+                entries[place] = Entry(message: message, size: size)
+                self.size += size
+                return false
+            }
+            entries.remove(at: place)
         }
         entries.append(Entry(message: message, size: size))
         self.size += size

@@ -84,8 +84,11 @@ public final class DatagramSocket {
 
     private func waitForRelease() {
         isWaiting = true
+        // Else the loop would find it readable again and again.
+        source?.events = []
         FlowControl.whenReleased { [weak self] in
             self?.isWaiting = false
+            self?.source?.events = .readable
             self?.receive()
         }
     }
