@@ -44,11 +44,8 @@ extension HTTPTransfer {
 
     private static let largeHeader = "the answer's header is too large"
 
-    /// Whether this host had no descriptors, no memory, or no port for a socket.
-    func isOutOfResources(_ code: CURLcode) -> Bool {
-        if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) { return true }
-        return code == CURLE_COULDNT_CONNECT && handle.number(CURLINFO_OS_ERRNO) == Int(EADDRNOTAVAIL)
-    }
+    /// Whether there were no descriptors, or no memory, for a socket.
+    var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
 
     /// What the system says about the last attempt to connect, where it says anything.
     private var connectionReason: String {

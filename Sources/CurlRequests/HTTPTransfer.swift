@@ -132,14 +132,15 @@ final class HTTPTransfer {
     private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
         let name = "transfer-encoding"
         guard String(decoding: line.prefix(name.utf8.count), as: UTF8.self).lowercased() == name else { return false }
-        let value = line.dropFirst(name.utf8.count).filter { !" \t\r\n".utf8.contains($0) }
-        return String(decoding: value.prefix(64), as: UTF8.self).lowercased() != ":chunked"
+        let rest = line.dropFirst(name.utf8.count).filter { !" \t\r\n".utf8.contains($0) }
+        return rest.first == UInt8(ascii: ":")
+            && String(decoding: rest.prefix(64), as: UTF8.self).lowercased() != ":chunked"
     }
 
     /// What became of the request, where it was not the certificate that ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            let isLocal = isOutOfResources(code) || code == CURLE_SSL_CACERT_BADFILE
+            let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
             return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
         }
         let statusCode = handle.number(CURLINFO_RESPONSE_CODE)

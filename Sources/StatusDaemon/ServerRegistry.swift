@@ -87,7 +87,7 @@ final class ServerRegistry {
                 reply.added.append(name.rawValue)
             }
         }
-        for name in guests where needsNewSocket(name) { openNotifySocket(ofGuest: name) }
+        for name in guests where sources[name] == nil || needsNewSocket(name) { openNotifySocket(ofGuest: name) }
         reply.warnings = startFailures.sorted { $0.key < $1.key }.compactMap { name, reason in
             new.servers[name].map { server in
                 Failure(

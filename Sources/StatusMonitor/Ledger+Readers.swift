@@ -36,12 +36,14 @@ extension Ledger {
 
     /// The next event for a reader, as things are now; nil if there is nothing to read.
     mutating func next(_ id: Int) -> Event? {
-        switch watches.advance(id, in: log) {
-        case .nothing: nil
-        case .gap(let missed):
-            Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
-        case .snapshot: snapshot(for: watches[id].target)
-        case .entry(let revision): event(at: revision, for: watches[id]) ?? next(id)
+        while true {
+            switch watches.advance(id, in: log) {
+            case .nothing: return nil
+            case .gap(let missed):
+                return Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
+            case .snapshot: return snapshot(for: watches[id].target)
+            case .entry(let revision): if let event = event(at: revision, for: id) { return event }
+            }
         }
     }
 
@@ -53,26 +55,25 @@ extension Ledger {
         return states.isEmpty ? nil : states
     }
 
-    /// What an entry says to a reader; nil if the reader's snapshot has said more.
-    private func event(at revision: Int, for reader: WatchPosition) -> Event? {
+    /// What an entry says to a reader; nil if the reader's snapshot has said more, or it has to begin anew.
+    private mutating func event(at revision: Int, for id: Int) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
         let snapshot = log[revision].snapshot
-        guard kind == .selected, let name = snapshot?.state.name,
-            let read = reader.snapshotProgress?.revision(of: name),
-            let newer = newestEntry(of: name, after: revision, upTo: read)
-        else { return Event(kind: kind, cursor: cursor, snapshot: snapshot) }
-        // Of a server that is gone the snapshot says nothing, and that another one is selected follows.
-        if newer.kind == .event(.removed) { return nil }
-        // Events never go back behind what the snapshot has.
-        var state = newer.snapshot?.state
-        state?.isSelected = true
-        return Event(kind: kind, cursor: cursor, server: state)
-    }
-
-    private func newestEntry(of name: ServerName, after first: Int, upTo last: Int) -> LogEntry? {
-        guard first < last else { return nil }
-        return (first + 1...last).last { log[$0].snapshot?.state.name == name }.map { log[$0] }
+        if kind == .selected, let name = snapshot?.state.name {
+            switch watches.newestEntry(id, of: name, after: revision, in: log) {
+            case .none: break
+            case .tooMany: return nil
+            case .entry(let newer):
+                // Of a server that is gone the snapshot says nothing, and that another one is selected follows.
+                if log[newer].kind == .event(.removed) { return nil }
+                // Events never go back behind what the snapshot has.
+                var state = log[newer].snapshot?.state
+                state?.isSelected = true
+                return Event(kind: kind, cursor: cursor, server: state)
+            }
+        }
+        return Event(kind: kind, cursor: cursor, snapshot: snapshot)
     }
 
     private func snapshot(for target: WatchTarget) -> Event {

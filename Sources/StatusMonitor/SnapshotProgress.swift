@@ -14,6 +14,21 @@ struct SnapshotProgress {
     }
 
     private var pieces: [Piece] = []
+    /// The newest entries in the snapshot of the servers that were selected while it was written; made when they are first asked for.
+    private var newest: [ServerName: Int]?
+
+    /// More servers than these are not noted, since each costs memory for each reader.
+    private static let maximumSelected = 64
+
+    /// What a snapshot knows of a server beside an entry.
+    enum Newest {
+        /// Nothing newer.
+        case none
+        /// This entry is newer.
+        case entry(Int)
+        /// Too many servers were selected for that to be known.
+        case tooMany
+    }
 
     /// Whether the last server has been read.
     var isComplete: Bool { pieces.last.map { $0.last == nil } ?? false }
@@ -36,6 +51,33 @@ struct SnapshotProgress {
         guard kind != .selected, let name = entry.snapshot?.state.name else { return false }
         guard let revision = revision(of: name) else { return true }
         return entry.revision <= revision
+    }
+
+    /// The newest entry of a server that is in the snapshot, if it is newer than one about its selection.
+    mutating func newestEntry(of name: ServerName, after revision: Int, in log: borrowing EventLog) -> Newest {
+        guard let read = self.revision(of: name), read > revision else { return .none }
+        if newest == nil { newest = newestOfSelected(in: log) }
+        guard let newest, newest.count <= Self.maximumSelected else { return .tooMany }
+        return newest[name].map { $0 > revision ? .entry($0) : .none } ?? .none
+    }
+
+    private func newestOfSelected(in log: borrowing EventLog) -> [ServerName: Int] {
+        guard let first = pieces.first?.revision, let last = pieces.last?.revision, first <= last else { return [:] }
+        var newest: [ServerName: Int] = [:]
+        for revision in max(first, log.oldest)..<min(last, log.latest) + 1 {
+            guard log[revision].kind == .event(.selected), let name = log[revision].snapshot?.state.name else {
+                continue
+            }
+            newest[name] = revision
+            if newest.count > Self.maximumSelected { return newest }
+        }
+        for revision in max(first, log.oldest)..<min(last, log.latest) + 1 {
+            guard let name = log[revision].snapshot?.state.name, newest[name] != nil,
+                revision <= self.revision(of: name) ?? -1
+            else { continue }
+            newest[name] = revision
+        }
+        return newest
     }
 
     /// The revision at which a server was read; nil if it has not been read yet.

@@ -53,6 +53,18 @@ struct WatchTable {
         positions[place].noteServers(upTo: last, at: revision)
     }
 
+    /// The newest entry of a server that a reader's snapshot has in it, if it is newer than one that is told behind the snapshot.
+    ///
+    /// Where too many servers were selected while the snapshot was written, the reader gets a gap and another snapshot.
+    mutating func newestEntry(
+        _ place: Int, of name: ServerName, after revision: Int, in log: borrowing EventLog
+    ) -> SnapshotProgress.Newest {
+        guard let newest = positions[place].snapshotProgress?.newestEntry(of: name, after: revision, in: log)
+        else { return .none }
+        if case .tooMany = newest { positions[place].isLost = true }
+        return newest
+    }
+
     /// Notes a new entry for the readers that want it, but those of one server, and appends those that must be woken.
     mutating func note(_ entry: LogEntry, into wakes: inout [WatchWake]) {
         if entry.kind == .probe { return note(entry, for: ofProbe, into: &wakes) }

@@ -55,6 +55,8 @@ public final class NotifySource {
             at: try hasPath
                 ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access))
         self.access = access
+        // In the order in which it was sent: nothing has been read from the new one yet.
+        former?.receiveAll()
         endFormerSocket()
         formerSocket = former
         timer = try TimerSource { [weak self] in self?.endFormerSocket() }

@@ -22,7 +22,7 @@ public struct SystemdError: Error, Sendable, CustomStringConvertible {
         case permissionDenied
         /// It took too long.
         case timedOut
-        /// Descriptors, memory or ports have run out, for now.
+        /// Descriptors or memory have run out, for now.
         case exhausted
         /// Any other failure of a system call; `errno` tells which.
         case systemCall
@@ -51,7 +51,7 @@ public struct SystemdError: Error, Sendable, CustomStringConvertible {
             case ECONNREFUSED: .connectionRefused
             case EACCES, EPERM, EROFS: .permissionDenied
             case ETIMEDOUT, EAGAIN: .timedOut
-            case EMFILE, ENFILE, ENOMEM, ENOBUFS, EADDRNOTAVAIL: .exhausted
+            case EMFILE, ENFILE, ENOMEM, ENOBUFS: .exhausted
             case ENAMETOOLONG: .pathTooLong
             default: .systemCall
             }

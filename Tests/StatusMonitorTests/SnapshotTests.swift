@@ -64,6 +64,18 @@ import Testing
         #expect(events.map { $0.server?.isSelected } == [true, true, false])
     }
 
+    @Test("whoever gets so many selections behind it that nobody can keep them apart begins anew")
+    func manySelections() throws {
+        let names = (10..<90).map { "s\($0)" }
+        let fixture = MonitorFixture(servers: names, capacities: 1024...1024)
+        let watch = try fixture.watch(.all)
+        #expect(watch.next()?.kind == .snapshot)
+        #expect(watch.nextServers(limit: 1)?.count == 1)
+        for server in names { try fixture.monitor.select(name(server)) }
+        while watch.nextServers(limit: 10) != nil {}
+        #expect(watch.lines() == ["selected s10 no status yet", "gap -", "snapshot -"])
+    }
+
     @Test("the selection of a server that is gone before it is read is not told: it would stay for ever")
     func goneSelection() throws {
         let watch = try fixture.watch(.all)

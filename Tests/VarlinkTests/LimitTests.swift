@@ -27,6 +27,33 @@ struct LimitTests {
         }
     }
 
+    /// Has work of this process's user wait in each turn until a test is over.
+    @EventLoop private final class Occupant {
+        var isOver = false
+
+        func occupy(_ turns: TurnQueue) {
+            turns.append(of: geteuid()) { if !self.isOver { self.occupy(turns) } }
+        }
+    }
+
+    @Test("A message without end closes its connection, also while other work of its user waits in each turn")
+    func boundsMessagesOfBusyUsers() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumMessageBytes = 1_000
+        try await Harness.run(limits: limits) { harness in
+            let endless = await harness.client()
+            let occupant = await EventLoop.run {
+                let occupant = Occupant()
+                // More than one, so that something is left when another one is done.
+                for _ in 0..<2 { occupant.occupy(harness.service.turns) }
+                return occupant
+            }
+            await endless.send(bytes: [UInt8](repeating: UInt8(ascii: " "), count: 1_001))
+            #expect(await endless.seesEnd())
+            await EventLoop.run { occupant.isOver = true }
+        }
+    }
+
     @Test("Clients who leave before they are accepted count for no more than a moment, and what they sent is handled")
     func handlesThoseWhoLeft() async throws {
         try await withTemporaryDirectory { directory in

@@ -74,7 +74,7 @@ final class Reloader {
         }
     }
 
-    private static let cancelled = Problem(.error, at: Origin(file: "configuration"), reason: "nobody waits for it")
+    private static let cancelled = Problem(.error, at: Origin(file: "configuration"), reason: "the daemon is stopping")
 
     private func leave(_ caller: Int) {
         let continuation = current.removeValue(forKey: caller) ?? next.removeValue(forKey: caller)

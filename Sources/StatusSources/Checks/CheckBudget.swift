@@ -134,6 +134,8 @@ public final class CheckBudget {
         guard let number = claim.number else { return }
         claim.number = nil
         queue.remove(number)?.continuation.resume(returning: nil)
+        // It may have kept a place from those that are urgent.
+        admit()
     }
 
     private func leave(_ resource: Resource, isUrgent: Bool) {
@@ -166,7 +168,8 @@ public final class CheckBudget {
         return places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: others)
             && (limits.limit(of: resource).map { limit in
                 places(of: resource).haveRoomForUrgent(
-                    in: limit, besideOthers: queue.hasOrdinary(resource) && hasRoomForOrdinary(resource))
+                    in: limit,
+                    besideOthers: queue.hasOrdinary(resource) && places(of: resource).haveRoomForOrdinary(in: limit))
             } ?? true)
     }
 

@@ -36,8 +36,8 @@ public final class UnitSource {
     private let monitor: StatusMonitor
     private var judge: UnitJudge
     private var properties: UnitProperties?
-    /// Whether it could not be followed, and nothing has been said since.
-    private var isUnreachable = false
+    /// Whether a reason is shown for which it could not be looked at, and nothing has been said since.
+    private var hasReason = false
     /// When it is known what its state means, if that is a matter of moments.
     private var settlesAt: Duration?
     private var subscription: UnitSubscription?
@@ -60,8 +60,9 @@ public final class UnitSource {
         self.server = server
         self.settings = settings
         self.monitor = monitor
+        hasReason = predecessor?.hasReason ?? false
         let former = predecessor.flatMap { $0.settings.unit == settings.unit ? $0 : nil }
-        if let former, former.settings == settings {
+        if let former, former.settings == settings, shown != nil {
             judge = former.judge
         } else {
             judge = UnitJudge(
@@ -79,6 +80,7 @@ public final class UnitSource {
             try await EventLoop.sleep(for: settlesAt - Self.now)
             judgeProperties()
         } catch is TimeLimitExceeded {
+            hasReason = true
             try? monitor.fail(server, "the service manager did not answer within \(TimeSpan.text(settings.timeout))")
         }
     }
@@ -87,7 +89,7 @@ public final class UnitSource {
         switch observation {
         case .unreachable(let reason):
             properties = nil
-            isUnreachable = true
+            hasReason = true
             timer?.stop()
             // A server that was removed meanwhile has nobody to tell, here and below.
             try? monitor.fail(server, VisibleText.escape(reason))
@@ -110,10 +112,10 @@ public final class UnitSource {
             try? monitor.remark("\(status.visibleText); \(count) of \(needed) before it counts", about: server)
         case .wait:
             // What was shown before holds, and is followed again.
-            guard isUnreachable else { break }
+            guard hasReason else { break }
             try? monitor.remark(UnitStatus(properties, of: settings.unit).visibleText.rawValue, about: server)
         }
-        isUnreachable = false
+        hasReason = false
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }
     }
 

@@ -24,7 +24,9 @@ struct UnitStatus: Equatable {
         case ("active", _), ("reloading", _): self.init(.ok, Self.running(unit))
         case ("activating", _) where unit.isRestarted: self.init(.warning, Self.restarting(unit))
         case ("activating", _): self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.running(unit))
-        default: self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.text(unit, unit.subState))
+        default:
+            let isWell = unit.isRunningToItsEnd && unit.result ?? "success" == "success"
+            self.init(isWell ? .ok : .warning, Self.text(unit, unit.subState))
         }
     }
 

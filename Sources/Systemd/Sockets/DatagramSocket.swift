@@ -52,11 +52,16 @@ public final class DatagramSocket {
     public func cancel() {
         // Who sends from now on is told so; else what came between the last look and the end would be lost without a word.
         shutdown(descriptor.rawValue, Int32(SHUT_RD))
-        batchSize = DatagramBatch.capacity
-        for _ in 0..<Self.batchesAtEnd { if !receiveBatch() { break } }
+        receiveAll()
         source?.cancel()
         source = nil
         handler = nil
+    }
+
+    /// Receives all that was sent before, whatever else there is to do.
+    public func receiveAll() {
+        batchSize = DatagramBatch.capacity
+        for _ in 0..<Self.batchesAtEnd { if !receiveBatch() { break } }
     }
 
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
@@ -67,6 +72,7 @@ public final class DatagramSocket {
         let share = TurnShare()
         defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
         while receiveBatch() {
+            if FlowControl.isHeld { return waitForRelease() }
             guard share.isUsedUp else { continue }
             batchSize = max(1, batchSize / 4)
             return

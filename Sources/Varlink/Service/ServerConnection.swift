@@ -245,7 +245,13 @@ final class ServerConnection {
     }
 
     private func handleMessagesNextTurn() {
-        if mayHandle, transport.input.hasMessage() { continueNextTurn() }
+        guard mayHandle else { return }
+        let limit = service.limits.maximumMessageBytes
+        if transport.input.hasMessage() {
+            continueNextTurn()
+        } else if transport.input.count > limit {
+            refuseLongMessage(limit)
+        }
     }
 
     private func continueNextTurn() {

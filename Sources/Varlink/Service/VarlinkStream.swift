@@ -48,6 +48,11 @@ public final class VarlinkStream {
     /// Says that what there is to write will soon be lost: it is asked for now, if there is room for it and the turn has the time, and
     /// what is brought in is held up for a moment if it has not (``FlowControl``).
     public func wakeNow() {
+        // Its client may have read meanwhile, which the loop has not come to yet.
+        if isHungry, let connection {
+            connection.transport.flush()
+            if connection.transport.output.count == 0 { enqueue() }
+        }
         wake()
         if isQueued { connection?.service.streams.catchUp() }
     }

@@ -275,6 +275,23 @@ def many_streams():
             stop_and_time(daemon)
 
 
+@test("messages without end cost nothing, also beside floods of the same user", limit=120)
+def endless_messages():
+    def attack(daemon):
+        busy = [control_socket(daemon.socket) for _ in range(110)]
+        endless = [control_socket(daemon.socket) for _ in range(10)]
+        for _ in until_the_end():
+            for connection in busy:
+                send_what_fits(connection, DESCRIBE * 1000)
+            for connection in endless:
+                send_what_fits(connection, b" " * (1 << 20))
+            for connection in busy:
+                drain(connection)
+
+    grown = flood("messages without end", attack, duration=0, servers=40)
+    assert grown < 32, f"the daemon grew by {grown:.0f} MB"
+
+
 @test("floods of small calls do not keep others waiting", limit=120)
 def small_calls():
     def attack(daemon):
