@@ -374,8 +374,7 @@ servers:
                     contains(describe(name)["status"]["text"], part)
                 becomes("slow", "critical", "timed out after 300ms")
                 equal(done("systemctl", "show", "-P", "NRestarts", "statusd.service").strip(), "0")
-                complaints = [entry["MESSAGE"] for entry in journal() if entry["_PID"] == str(main_process())
-                              and entry["_TRANSPORT"] != "journal"]
+                complaints = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}") if entry["_TRANSPORT"] != "journal"]
                 equal(complaints, [], "what libraries complain of in the journal")
         finally:
             os.unlink("/etc/statusd-test-ca.pem")
