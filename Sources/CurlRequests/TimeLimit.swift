@@ -3,11 +3,17 @@
 import CSystemd
 import Glibc
 import StatusWorkers
+import Synchronization
 
 /// Ends this process in the middle of whatever it does, with an answer to the daemon, when the time for that is over.
 enum TimeLimit {
+    /// Whether a handler may still answer: it, or whoever ends the time, is the first to clear it, on whatever threads they run.
+    private static let isRunning = Atomic(false)
     /// What the signal handlers write, made before: they may only call what is safe in them (signal-safety(7)).
+    ///
+    /// Unsafe: changed only as long as no time runs, so that no handler reads it meanwhile.
     private nonisolated(unsafe) static var answer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
+    /// The same, for the processor time; unsafe for the same reason.
     private nonisolated(unsafe) static var processorAnswer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
 
     /// Begins to count.
@@ -24,17 +30,22 @@ enum TimeLimit {
         set(&processorAnswer, processorOutcome)
         signal(SIGALRM) { _ in TimeLimit.end(with: TimeLimit.answer) }
         signal(SIGPROF) { _ in TimeLimit.end(with: TimeLimit.processorAnswer) }
+        isRunning.store(true, ordering: .sequentiallyConsistent)
         start(ITIMER_REAL, time)
         start(ITIMER_PROF, processorTime)
     }
 
     /// Counts no more: nothing is answered from now on.
+    ///
+    /// Does not return if a handler is about to answer, which ends the process.
     static func end() {
+        while !isRunning.exchange(false, ordering: .sequentiallyConsistent) { pause() }
         start(ITIMER_REAL, .zero)
         start(ITIMER_PROF, .zero)
     }
 
     private static func end(with answer: UnsafeMutableBufferPointer<UInt8>) {
+        guard isRunning.exchange(false, ordering: .sequentiallyConsistent) else { return }
         write(STDIN_FILENO, answer.baseAddress, answer.count)
         _exit(0)
     }

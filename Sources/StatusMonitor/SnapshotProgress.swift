@@ -38,6 +38,7 @@ struct SnapshotProgress {
 
     /// Notes that the servers up to `last`, or all, have been read at a revision.
     mutating func note(upTo last: ServerName?, at revision: Int) {
+        newest = nil
         if pieces.last?.revision == revision {
             pieces[pieces.count - 1].last = last
         } else {

@@ -125,7 +125,7 @@ def clean_journal():
     with service():
         for number in range(20):
             statusctl("post", "db", str(number))
-        entries = [entry for entry in journal() if entry["_PID"] == str(main_process())]
+        entries = journal(f"_PID={main_process()}")
         assert entries
         equal([entry["MESSAGE"] for entry in entries if entry["_TRANSPORT"] != "journal"], [])
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """statusctl watch, as scripts and status bars use it."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -105,32 +106,33 @@ def interrupted():
             equal(lines.errors, [])
 
 
-@test("watch connects again after a restart, and says so")
-def reconnects():
-    with Daemon("servers: { db: { push: true } }\n") as daemon:
+@contextlib.contextmanager
+def watching_over_restart(configuration):
+    """A daemon that was stopped and started again while somebody watched a server of it, and what that one writes."""
+    with Daemon(configuration) as daemon:
         daemon.done("post", "db", "before")
         with daemon.follow("watch", "db") as lines:
             lines.until("before")
             daemon.stop()
             eventually(lambda: len(lines.errors) == 1, "one sentence about the daemon that went away")
             daemon.start()
-            daemon.done("post", "db", "after")
-            lines.until("after")
-            eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
+            yield daemon, lines
+
+
+@test("watch connects again after a restart, and says so")
+def reconnects():
+    with watching_over_restart("servers: { db: { push: true } }\n") as (daemon, lines):
+        daemon.done("post", "db", "after")
+        lines.until("after")
+        eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
 
 
 @test("watch of a server that nobody configured waits for it after a restart, which has forgotten it")
 def guest_after_restart():
-    with Daemon("accept: any\n") as daemon:
-        daemon.done("post", "job", "before")
-        with daemon.follow("watch", "job") as lines:
-            lines.until("before")
-            daemon.stop()
-            eventually(lambda: len(lines.errors) == 1, "one sentence about the daemon that went away")
-            daemon.start()
-            time.sleep(1)  # so that it comes back before there is such a server
-            daemon.done("post", "job", "after")
-            lines.until("after")
+    with watching_over_restart("accept: any\n") as (daemon, lines):
+        time.sleep(1)  # so that it comes back before there is such a server
+        daemon.done("post", "db", "after")
+        lines.until("after")
 
 
 @test("watch marks the selection that a daemon begins with, where none was selected before it began again")
