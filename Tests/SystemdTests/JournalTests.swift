@@ -32,4 +32,11 @@ import Testing
         #expect(ServiceManager.Notification.status(#"C:\"#).assignments == #"STATUS=C:\\"#)
         #expect(ServiceManager.Notification.reloading.assignments.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
     }
+
+    @Test("a line that the service manager would ignore for its length is cut", arguments: [#"\"#, "x", "\u{1}", "ü"])
+    func longLine(_ character: Character) {
+        let text = ServiceManager.Notification.status(String(repeating: character, count: 5000)).assignments
+        #expect((4000..<4096).contains(text.utf8.count))
+        #expect(text.hasSuffix("…"))
+    }
 }

@@ -38,7 +38,8 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// Where workers keep the time themselves, one that does not may have been stopped; then another one is tried.
+    /// Where workers keep the time themselves, one that does not may have been stopped; then another one is tried, with as much time. What a
+    /// worker takes to start, and the call before it to end, comes on top.
     ///
     /// - Throws: ``CheckFailure`` if there is no worker, ``WorkerLost`` if two of them end, ``StuckCheck`` if the one before does not end,
     ///   `CancellationError`.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
 import Glibc
 import Systemd
 
@@ -19,7 +18,7 @@ struct PluginProcess {
 
     /// Starts a plugin.
     init(_ command: [String], environment: [String: String]) throws(NotStarted) {
-        guard let output = Self.pipe(), let errors = Self.pipe() else {
+        guard let output = OwnedDescriptor.makePipe(), let errors = OwnedDescriptor.makePipe() else {
             throw NotStarted(reason: String(cString: strerror(errno)))
         }
         let empty = OwnedDescriptor(adopting: open("/dev/null", O_RDONLY | O_CLOEXEC))
@@ -37,13 +36,6 @@ struct PluginProcess {
         }
         self.output = PluginStream(output.reading)
         self.errors = PluginStream(errors.reading)
-    }
-
-    private static func pipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
-        var ends: [Int32] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
-        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
-        return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {

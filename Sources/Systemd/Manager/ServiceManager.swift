@@ -39,14 +39,21 @@ public enum ServiceManager {
             }
         }
 
+        /// The longest line, in bytes: the manager ignores a message of 4096.
+        private static let longestLine = 4000
+
         private static func oneLine(_ text: String) -> String {
-            guard text.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "\\") }) else { return text }
-            return text.unicodeScalars.reduce(into: "") { line, scalar in
+            let isPlain = !text.utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: "\\") }
+            if isPlain, text.utf8.count <= longestLine { return text }
+            var line = ""
+            for scalar in text.unicodeScalars {
                 // systemd takes one of two backslashes away, and refuses one at the end.
-                for character in (scalar.value < 0x20 ? scalar.escaped(asASCII: true) : String(scalar)) {
-                    line += character == "\\" ? "\\\\" : String(character)
-                }
+                let visible = (scalar.value < 0x20 ? scalar.escaped(asASCII: true) : String(scalar))
+                    .replacing("\\", with: "\\\\")
+                if line.utf8.count + visible.utf8.count > longestLine { return line + "…" }
+                line += visible
             }
+            return line
         }
 
         private static func monotonicMicroseconds() -> Int {
@@ -87,15 +94,7 @@ public enum ServiceManager {
         if isPresent { await barrier.wait(within: timeout) }
     }
 
-    @EventLoop private static let barrier = SharedBarrier { postBarrier() }
-
-    /// Posts one end of a pipe to the manager, and returns the other; on return only the outbox has the first one.
-    private static func postBarrier() -> OwnedDescriptor? {
-        var ends: [Int32] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
-        outbox.post(.barrier(OwnedDescriptor(adopting: ends[1])), size: 1)
-        return OwnedDescriptor(adopting: ends[0])
-    }
+    @EventLoop private static let barrier = SharedBarrier { outbox.post(.barrier($0), size: 1) }
 
     /// Waits until all that was said has been sent, at most for `limit`.
     @EventLoop

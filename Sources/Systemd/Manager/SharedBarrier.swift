@@ -5,8 +5,8 @@
 /// Each who waits is let go by a barrier that was sent after it had begun to wait: all who come while one is under way share the next.
 @EventLoop
 final class SharedBarrier {
-    /// Sends one end of a pipe to the receiver, which closes it when it comes to it, and returns the other one; nil if there is none.
-    private let send: @EventLoop () -> OwnedDescriptor?
+    /// Sends one end of a pipe to the receiver, which closes it when it comes to it.
+    private let send: @EventLoop (OwnedDescriptor) -> Void
     private var source: IOSource?
     private var reading: OwnedDescriptor?
     /// Those who wait for the barrier that is under way, and those who wait for the next.
@@ -17,9 +17,10 @@ final class SharedBarrier {
     /// How many wait.
     var waiting: Int { current.count + next.count }
 
-    init(send: @escaping @EventLoop () -> OwnedDescriptor?) { self.send = send }
+    init(send: @escaping @EventLoop (OwnedDescriptor) -> Void) { self.send = send }
 
-    /// Returns when the receiver has handled all that was sent before, after `limit`, or if the task is cancelled.
+    /// Returns when the receiver has handled all that was sent before, after `limit`, or if the task is cancelled; at once if there is no
+    /// descriptor for a barrier.
     func wait(within limit: Duration) async {
         lastNumber += 1
         let number = lastNumber
@@ -34,11 +35,13 @@ final class SharedBarrier {
     private func begin() {
         guard !next.isEmpty else { return }
         (current, next) = (next, [:])
-        reading = send()
-        source = reading.flatMap {
-            try? IOSource(descriptor: $0.rawValue, events: .readable) { [weak self] _ in self?.end() }
-        }
-        if source == nil { end() }
+        guard let pipe = OwnedDescriptor.makePipe(),
+            let source = try? IOSource(
+                descriptor: pipe.reading.rawValue, events: .readable, handler: { [weak self] _ in self?.end() })
+        else { return end() }
+        (self.source, reading) = (source, pipe.reading)
+        // Only now: one that nobody waits for would only be in the receiver's way.
+        send(pipe.writing)
     }
 
     private func end() {

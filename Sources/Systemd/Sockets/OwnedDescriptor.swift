@@ -41,6 +41,14 @@ public final class OwnedDescriptor: Sendable {
         return OwnedDescriptor(adopting: descriptor, closing: isPipe ? .atOnce : .aside)
     }
 
+    /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
+    public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
+        var ends: [Int32] = [-1, -1]
+        guard pipe2(&ends, O_CLOEXEC) == 0 else { return nil }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
+    }
+
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
