@@ -24,6 +24,22 @@ struct SleepTests {
         timer.cancel()
     }
 
+    @Test("timers that are due at the same time are served in few turns")
+    func together() async throws {
+        let count = 200
+        var turns: [UInt64] = []
+        let hasEnded = AsyncStream<Void>.makeStream()
+        let timers = try (0..<count).map { _ in
+            try TimerSource {
+                turns.append(EventLoop.turn)
+                if turns.count == count { hasEnded.continuation.finish() }
+            }
+        }
+        for timer in timers { timer.schedule(after: .zero) }
+        for await _ in hasEnded.stream {}
+        #expect(Set(turns).count < count / 2)
+    }
+
     @Test("a cancelled sleep ends at once, whether it was cancelled before or while it slept")
     func cancelled() async {
         for isAsleep in [false, true] {

@@ -40,6 +40,20 @@ struct ExpectedEnvelopeTests {
         }
     }
 
+    @EventLoop
+    @Test("no more than a kilobyte of what stands around the parameters is remembered")
+    func bounded() throws {
+        for (length, isRemembered) in [(900, true), (1100, false)] {
+            let method = String(repeating: "x", count: length)
+            let message = Array(Call.call(method, #"{"text":"a"}"#, "oneway").utf8)
+            try message.withUnsafeBytes { message in
+                let call = ReceivedCall(
+                    envelope: try CallEnvelope(message), route: Route(fullName: "", method: "", interface: nil))
+                #expect((ExpectedEnvelope(call, in: message) != nil) == isRemembered)
+            }
+        }
+    }
+
     /// What the service heard of a call, and whether it closed the connection.
     private func outcome(of call: String, after first: String?) async throws -> [String?] {
         try await withOutcome { harness in

@@ -27,6 +27,25 @@ struct LimitTests {
         }
     }
 
+    @Test(
+        "What was answered before a message that is refused, as junk or for its length, is still read, however slowly",
+        arguments: [1, 66_000])
+    func answersBeforeRefusal(length: Int) async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumUnsentBytes = 1 << 20
+        try await Harness.run(limits: limits) { harness in
+            let client = await harness.client()
+            // More than a Unix socket holds.
+            let texts = (0..<600).map { "\($0)" + String(repeating: "x", count: 1000) }
+            for text in texts { await client.send(Call.echo(text)) }
+            await client.send(String(repeating: "}", count: length))
+            while await harness.interface.echoed.count < 600 { await EventLoop.run {} }
+            await harness.settle()
+            for text in texts { #expect(await client.receive() == Call.echoReply(text)) }
+            #expect(await client.seesEnd())
+        }
+    }
+
     /// Has work of this process's user wait in each turn until a test is over.
     @EventLoop private final class Occupant {
         var isOver = false

@@ -125,12 +125,8 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     func run() -> Never {
         var backlog = Backlog()
         while true {
-            repeat {
-                runJobs(&backlog)
-                runEndOfTurn()
-            } while !endOfTurn.isEmpty
             // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
-            let hasDispatched = mustPrepare && dispatchSDEvent()
+            let hasDispatched = runWhatIsDue(&backlog)
             let mayWait = inbox.withLock { inbox in
                 inbox.isAsleep = inbox.jobs.isEmpty && backlog.isEmpty && !hasDispatched && nextTurn.isEmpty
                 return inbox.isAsleep
@@ -141,6 +137,22 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
             share = Self.turn / max(1, pollSet.readyCount + nextTurn.count)
             pollSet.dispatch(wakeUp: wakeUp)
             runNextTurn()
+        }
+    }
+
+    /// Runs jobs, and has sd-event dispatch what is due, one after another with the jobs that it brings, as long as a turn lasts; returns whether
+    /// the last one's jobs have not been run.
+    ///
+    /// If one were dispatched in each turn, a timer would be late by as many turns as there are others that are due.
+    private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
+        let share = TurnShare(Self.turn)
+        while true {
+            repeat {
+                runJobs(&backlog)
+                runEndOfTurn()
+            } while !endOfTurn.isEmpty
+            guard mustPrepare, dispatchSDEvent() else { return false }
+            if share.isUsedUp { return true }
         }
     }
 

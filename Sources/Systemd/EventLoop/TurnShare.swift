@@ -11,9 +11,12 @@ public struct TurnShare: Sendable {
     private let end: UInt64
 
     /// A share of this turn, from now on.
-    @EventLoop public init() {
+    @EventLoop public init() { self.init(EventLoop.executor.share) }
+
+    /// So much of a turn, from now on; less than a second.
+    init(_ duration: Duration) {
         begin = Self.now
-        end = begin + EventLoop.executor.share.nanoseconds
+        end = begin + duration.nanoseconds
     }
 
     /// Whether it is time to leave the rest to the next turn (``EventLoop/atNextTurn(_:)``).

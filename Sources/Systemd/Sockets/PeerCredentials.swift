@@ -25,19 +25,21 @@ public struct PeerCredentials: Sendable, Hashable {
     /// Whether the process is in a group, as its own or a supplementary one.
     public func isMember(of group: UInt32) -> Bool { groupID == group || groups.contains(group) }
 
-    /// The peer of a connected stream socket (`SO_PEERCRED`, `SO_PEERGROUPS`; unix(7)).
+    /// The peer of a connected stream socket (`SO_PEERCRED`; unix(7)), without its supplementary groups.
     init(ofConnected descriptor: Int32) throws(SystemdError) {
         var credentials = statusd_credentials()
         var length = socklen_t(MemoryLayout<statusd_credentials>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
             throw SystemdError(errno: errno, "cannot tell who is at the other end of a socket")
         }
-        self.init(
-            processID: credentials.pid, userID: credentials.uid, groupID: credentials.gid,
-            groups: Self.groups(ofConnected: descriptor))
+        self.init(processID: credentials.pid, userID: credentials.uid, groupID: credentials.gid)
     }
 
-    private static func groups(ofConnected descriptor: Int32) -> [UInt32] {
+    /// More groups than these are not asked for: a process may have 65,536, which take the kernel 2 ms and 256 KiB.
+    private static let maximumGroups = 4096
+
+    /// The supplementary groups of the peer of a connected stream socket, as they were when it connected (`SO_PEERGROUPS`).
+    static func groups(ofConnected descriptor: Int32) -> [UInt32] {
         var groups = [UInt32](repeating: 0, count: 16)
         while true {
             var length = socklen_t(groups.count * MemoryLayout<UInt32>.size)
@@ -46,7 +48,7 @@ public struct PeerCredentials: Sendable, Hashable {
             }
             // The kernel says how much room it needs. Where it does not know groups, there are none.
             let needed = Int(length) / MemoryLayout<UInt32>.size
-            guard errno == ERANGE, needed > groups.count else { return [] }
+            guard errno == ERANGE, groups.count < needed, needed <= maximumGroups else { return [] }
             groups = [UInt32](repeating: 0, count: needed)
         }
     }

@@ -123,10 +123,13 @@ public enum UnixSocket {
     /// An older kernel cannot. Then ``OwnedDescriptor/receive(into:)`` looks at what comes in.
     public static func refuseDescriptors(_ descriptor: Int32) { _ = statusd_refuse_descriptors(descriptor) }
 
-    /// Who is at the other end of a connected stream socket.
+    /// Who is at the other end of a connected stream socket, but for its supplementary groups (``peerGroups(of:)``).
     public static func peerCredentials(of descriptor: Int32) throws(SystemdError) -> PeerCredentials {
         try PeerCredentials(ofConnected: descriptor)
     }
+
+    /// The supplementary groups of who is at the other end of a connected stream socket; empty where they are not known, or are more than 4096.
+    public static func peerGroups(of descriptor: Int32) -> [UInt32] { PeerCredentials.groups(ofConnected: descriptor) }
 
     // MARK: -
 

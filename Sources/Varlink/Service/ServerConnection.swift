@@ -9,7 +9,9 @@ import Systemd
 /// wait for is cancelled the moment it leaves.
 @EventLoop
 final class ServerConnection {
-    let credentials: PeerCredentials
+    private(set) var credentials: PeerCredentials
+    /// Whether the kernel was asked for the client's groups, which only few calls depend on.
+    private var hasGroups = false
     /// Whether the client is a part of this process.
     let isInternal: Bool
     let transport: Transport
@@ -35,8 +37,10 @@ final class ServerConnection {
     private weak var waitingCall: VarlinkCall?
     /// Whether the loop over the messages is on the stack.
     private var isHandling = false
-    /// Whether the client will send no more.
+    /// Whether the client will send no more, or nothing more of it is read.
     private var inputEnded = false
+    /// Whether what the client sent is no call, so that nothing more of it is handled.
+    private var isRefused = false
     /// Whether the client will read no more.
     private var hasDeparted = false
 
@@ -50,6 +54,15 @@ final class ServerConnection {
         // The service holds the connection until it is closed, and so does the transport's last call.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
+    }
+
+    /// Whether a policy allows what the client asks for.
+    func isAllowed(by policy: AccessPolicy) -> Bool {
+        if policy.allows(credentials) { return true }
+        guard !hasGroups else { return false }
+        hasGroups = true
+        credentials.groups = transport.peerGroups
+        return policy.allows(credentials)
     }
 
     /// Ends the connection.
@@ -67,9 +80,7 @@ final class ServerConnection {
     /// The service ends: what has been answered and what the stream has to say is still sent, then the connection is closed.
     func drain() {
         if let stream {
-            stream.pump()
-            // A slow reader's stream goes on from where its output is sent.
-            if !stream.isHungry { abandonCall() }
+            stream.enqueue()
         } else if pieces == nil {
             abandonCall()
         }
@@ -78,7 +89,11 @@ final class ServerConnection {
 
     /// Goes on with a stream whose turn has come.
     func goOn(with stream: VarlinkStream) {
-        if service.isStopping { drain() } else { stream.pump() }
+        stream.pump()
+        // A slow reader's stream goes on from where its output is sent.
+        guard service.isStopping, !stream.isHungry else { return }
+        abandonCall()
+        updateInterest()
     }
 
     // MARK: What a call reports
@@ -180,7 +195,9 @@ final class ServerConnection {
         switch transport.read() {
         case .open: break
         case .ended: inputEnded = true
-        case .descriptors: refuse("descriptors came along")
+        case .descriptors:
+            refuse("descriptors came along")
+            close()
         }
     }
 
@@ -203,7 +220,7 @@ final class ServerConnection {
     }
 
     private var mayHandle: Bool {
-        transport.isOpen && !isBusy && !service.isStopping
+        transport.isOpen && !isBusy && !isRefused && !service.isStopping
             && transport.output.count < service.limits.maximumUnsentBytes
     }
 
@@ -277,9 +294,12 @@ final class ServerConnection {
 
     private func handle(_ message: UnsafeRawBufferPointer) {
         if let received = expected?.call(in: message) { return handle(received, in: message) }
-        let envelope: CallEnvelope
+        var envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
-        let received = ReceivedCall(envelope: envelope, route: service.route(envelope.method, in: message))
+        let route = service.route(envelope.method, in: message)
+        // It may be as long as the message, and the envelope may be kept.
+        envelope.method = nil
+        let received = ReceivedCall(envelope: envelope, route: route)
         expected = ExpectedEnvelope(received, in: message)
         handle(received, in: message)
     }
@@ -305,19 +325,20 @@ final class ServerConnection {
         return call
     }
 
-    /// Closes the connection of a client whose message is longer than it may be; what it called is not known.
+    /// Refuses what a client sends whose message is longer than it may be; what it called is not known.
     private func refuseLongMessage(_ limit: Int) {
         if let error = service.refusal("message", limit) { transport.write { error.writeMembers(to: &$0) } }
         refuse("longer than \(limit) bytes")
     }
 
-    /// Closes the connection of a client that does not speak Varlink.
+    /// Ends the connection of a client that does not speak Varlink, once it has read what was answered before.
     private func refuse(_ reason: String) {
         service.logger.debug(
             "closing a connection: what came is not a call",
             metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
-        // The calls before it have been answered.
+        inputEnded = true
+        isRefused = true
         transport.flush()
-        close()
+        updateInterest()
     }
 }

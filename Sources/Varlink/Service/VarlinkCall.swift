@@ -35,7 +35,7 @@ public final class VarlinkCall {
     /// The process of the client.
     public var processID: Int32 { connection.credentials.processID }
     /// Whether a policy allows who calls.
-    public func isAllowed(by policy: AccessPolicy) -> Bool { policy.allows(connection.credentials) }
+    public func isAllowed(by policy: AccessPolicy) -> Bool { connection.isAllowed(by: policy) }
 
     private let connection: ServerConnection
     private var received: ReceivedCall

@@ -22,7 +22,7 @@ public final class VarlinkService {
         public var maximumConnectionsPerUser = 128
         /// How many connections all users together may have; the last of them are for root and this process's own user.
         ///
-        /// Half of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 300 MB.
+        /// Half of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 400 MB.
         public var maximumConnections = min(2048, OwnedDescriptor.limit / 2)
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
@@ -206,6 +206,7 @@ public final class VarlinkService {
     ///
     /// - Parameter isInternal: whether it is a part of this process, which needs no place and is never closed for somebody else.
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
+        // Not their groups, which may take the kernel long: most are never asked for, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
         switch isInternal ? .place : places.take(for: user) {

@@ -12,10 +12,13 @@ struct ExpectedEnvelope {
     private let tail: [UInt8]
     private var call: ReceivedCall
 
+    /// More bytes than these are not remembered: no client has so much to say around the parameters.
+    private static let maximumLength = 1024
+
     /// Remembers a call; nil if it is not oneway, or nothing but its end stands behind its parameters.
     init?(_ call: ReceivedCall, in message: UnsafeRawBufferPointer) {
         guard call.envelope.isOneway, let parameters = call.envelope.parameters,
-            message.count - parameters.upperBound > 1
+            message.count - parameters.upperBound > 1, message.count - parameters.count <= Self.maximumLength
         else { return nil }
         head = Array(message[..<parameters.lowerBound])
         tail = Array(message[parameters.upperBound...])

@@ -21,7 +21,8 @@ package final class Transport {
     /// What is to be sent, and was not yet.
     private(set) var output = ByteOutput()
 
-    private let descriptor: OwnedDescriptor
+    /// Until it is closed.
+    private var descriptor: OwnedDescriptor?
     private var source: IOSource?
     private var onReady: (@EventLoop (IOSource.Events) -> Void)?
     private var isFlushScheduled = false
@@ -65,23 +66,30 @@ package final class Transport {
     /// no events, after output was sent.
     package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
         self.onReady = onReady
+        guard let descriptor else { return }
         source = try IOSource(descriptor: descriptor.rawValue, events: []) { [unowned self] in ready($0) }
         watch()
     }
 
     /// Stops everything; what was not sent is dropped.
     ///
-    /// To be called before the transport is let go.
+    /// To be called before the transport is let go. Whoever still holds it, because something of it waits for its turn, holds no descriptor.
     package func close() {
         guard let source else { return }
         source.cancel()
         self.source = nil
         onReady = nil
-        shutdown(descriptor.rawValue, Int32(SHUT_RDWR))
+        output.removeFirst(output.count, keeping: 0)
+        if let descriptor { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
+        descriptor = nil
     }
+
+    /// The supplementary groups of the peer.
+    var peerGroups: [UInt32] { descriptor.map { UnixSocket.peerGroups(of: $0.rawValue) } ?? [] }
 
     /// Reads once what is there, as much as there is room for.
     package func read() -> ReadResult {
+        guard let descriptor else { return .ended }
         let room = input.room()
         while true {
             let count = descriptor.receive(into: UnsafeMutableRawBufferPointer(room))
@@ -157,13 +165,13 @@ package final class Transport {
 
     /// Sends as much as the socket takes now.
     func flush() {
-        guard isOpen else { return }
+        guard isOpen, let descriptor else { return }
         while output.count > 0 {
             let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
             let count = send(descriptor.rawValue, output.bytes.baseAddress, output.count, flags)
             if count >= 0 {
                 output.removeFirst(count, keeping: Self.keptCapacity)
-            } else if errno == EAGAIN {
+            } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
                 break
             } else if errno != EINTR {
                 // The peer has gone, or has shut down its reading side. The loop would call the socket writable for ever.

@@ -13,7 +13,7 @@ from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
 from harness.daemon import NOBODY, Daemon
 from harness.runner import test
-from harness.varlink import Connection
+from harness.varlink import Connection, VarlinkError
 
 from .test_freezing import DURATION, control_socket, stop_and_time
 
@@ -38,11 +38,11 @@ def until_the_end():
         yield
 
 
-def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daemon: None):
+def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daemon: None, groups=()):
     """Runs `act(daemon)` as an attacker beside a well-behaved client of a daemon with many servers; returns the daemon's growth in MB."""
     with Daemon("accept: any\n") as daemon:
         fill(daemon, servers)
-        with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
+        with Bystander(daemon) as bystander, Attacker(act, daemon, groups=groups) as attacker:
             attacker.wait()
             meanwhile(daemon)
             time.sleep(duration)
@@ -313,6 +313,72 @@ def connecting():
                 connection.close()
 
     flood("clients that connect and leave", attack, duration=0)
+
+
+@test("clients in as many groups as there can be cost neither time nor memory", limit=120)
+def groups():
+    def attack(daemon):
+        kept = [control_socket(daemon.socket) for _ in range(100)]
+        for connection in kept:
+            connection.sendall(b'{"method":"org.statusd.monitor.Post","parameters":{"server":"a","text":"x"}}\0')
+        for _ in until_the_end():
+            for connection in [control_socket(daemon.socket) for _ in range(100)]:
+                connection.close()
+        return kept
+
+    need_root()
+    grown = flood("clients in 65,536 groups that connect and leave", attack, servers=40, groups=[7] * 65_536)
+    assert grown < 12, f"the daemon grew by {grown:.0f} MB"
+
+
+@test("of a client's last call nothing long is kept", limit=120)
+def long_names():
+    def attack(daemon):
+        kept = [control_socket(daemon.socket) for _ in range(120)]
+        for connection in kept:
+            # Has an escape, so that the name is not where the message is.
+            connection.sendall(b'{"method":"\\u0061%s","parameters":{},"oneway":true}\0' % (b"a" * 64_000))
+        time.sleep(1)
+        for connection in kept:
+            connection.sendall(b" " * 60_000)
+        return kept
+
+    grown = flood("calls with long names", attack, servers=40)
+    assert grown < 22, f"the daemon grew by {grown:.0f} MB"
+
+
+@test("waits that end at once, hundreds of them all the time, do not make the time of others longer", limit=120)
+def waits():
+    call = b'{"method":"%s.Wait","parameters":{"server":"server7","text":"never","timeoutMilliseconds":0}}\0' % INTERFACE.encode()
+
+    def attack(daemon):
+        waiting = [control_socket(daemon.socket) for _ in range(100)]
+        busy = [control_socket(daemon.socket) for _ in range(20)]
+        for _ in until_the_end():
+            for connection in waiting:
+                send_what_fits(connection, call * 20)
+            for connection in busy:
+                send_what_fits(connection, DESCRIBE * 1000)
+            for connection in waiting + busy:
+                drain(connection)
+
+    def wait(daemon):
+        with daemon.connect() as connection:
+            times = []
+            for _ in until_the_end():
+                began = time.monotonic()
+                with contextlib.suppress(VarlinkError):
+                    connection.call("Wait", {"server": "server7", "text": "never", "timeoutMilliseconds": 10})
+                times.append(1000 * (time.monotonic() - began) - 10)
+        times.sort()
+        print(f"     others' waits of 10 ms: late by {times[len(times) // 2]:.2f} ms, worst {times[-1]:.1f} ms", flush=True)
+
+    with Daemon("accept: any\n") as daemon:
+        fill(daemon, 40)
+        with Bystander(daemon) as bystander, Attacker(attack, daemon):
+            wait(daemon)
+            bystander.finish("waits that end at once")
+            stop_and_time(daemon)
 
 
 @test("streams that begin behind old cursors, again and again, do not keep others waiting", limit=120)

@@ -17,10 +17,10 @@ def need_root():
         raise Skip("needs root, to run a command as another user")
 
 
-def become(user):
-    """Makes this process an unprivileged user's, if it may."""
+def become(user, groups=()):
+    """Makes this process an unprivileged user's, in these groups, if it may."""
     if os.geteuid() == 0:
-        os.setgroups([])
+        os.setgroups(groups)
         os.setgid(user)
         os.setuid(user)
 
@@ -49,13 +49,13 @@ class Attacker:
     """A function that runs in a process of its own, as an unprivileged user where the tests run as root. The process keeps what it has
     opened until the `with` block ends."""
 
-    def __init__(self, attack, *arguments, user=NOBODY):
+    def __init__(self, attack, *arguments, user=NOBODY, groups=()):
         self._done = _processes.Event()
-        self.process = _processes.Process(target=self._run, args=(attack, user, arguments), daemon=True)
+        self.process = _processes.Process(target=self._run, args=(attack, user, groups, arguments), daemon=True)
         self.process.start()
 
-    def _run(self, attack, user, arguments):
-        become(user)
+    def _run(self, attack, user, groups, arguments):
+        become(user, groups)
         kept = attack(*arguments)
         self._done.set()
         while kept is not self:
