@@ -15,6 +15,7 @@ let settings: [SwiftSetting] = [
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
 let package = Package(
@@ -46,7 +47,8 @@ let package = Package(
         .target(name: "Arguments", dependencies: ["Suggestions"], swiftSettings: settings),
         .target(name: "CExecutorHooks"),
         .target(
-            name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, logging], swiftSettings: settings),
+            name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, heap, logging], swiftSettings: settings
+        ),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusWorkers", dependencies: ["CSystemd", "Systemd", "Varlink"], swiftSettings: settings),
@@ -68,9 +70,8 @@ let package = Package(
         .target(
             name: "StatusDaemon",
             dependencies: [
-                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusWorkers", "StatusMonitor",
-                "StatusSources",
-                "StatusInterface", "StatusConfiguration", logging, lifecycle,
+                "CSystemd", "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusWorkers",
+                "StatusMonitor", "StatusSources", "StatusInterface", "StatusConfiguration", logging, lifecycle,
             ], swiftSettings: settings),
         .target(
             name: "StatusCommands",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Glibc
 public import Logging
 import ServiceLifecycle
@@ -35,6 +36,9 @@ public struct Daemon: Sendable {
     /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them, and workers that it started
     /// leave no zombies.
     public static func prepare() {
+        // Buffers of connections and messages are given back when they go: small blocks between them would keep them, since the threshold grows
+        // with what is allocated.
+        mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
         signal(SIGCHLD, SIG_IGN)
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// The text of a status: one visible line of 1 to 1024 bytes of UTF-8.
 ///
 /// It is trimmed of white space, and what is invisible in it is escaped (``VisibleText``), before its length is judged.
@@ -41,6 +43,26 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     public init(of level: Level) { rawValue = level.rawValue }
 
     public var description: String { rawValue }
+
+    /// By bytes.
+    ///
+    /// `String` also finds equal what only looks alike, for which it may take a thousand times as long.
+    public static func == (left: StatusText, right: StatusText) -> Bool {
+        var (left, right) = (left.rawValue, right.rawValue)
+        return left.withUTF8 { left in
+            right.withUTF8 { right in
+                guard left.count == right.count, let left = left.baseAddress, let start = right.baseAddress else {
+                    return false
+                }
+                return memcmp(left, start, right.count) == 0
+            }
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        var text = rawValue
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
 
     private static func visible(_ text: consuming String) throws(InvalidStatus) -> String {
         if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }

@@ -23,7 +23,13 @@ extension Ledger {
     }
 
     mutating func unwatch(_ id: Int) {
-        if case .server(let name) = watches[id].target { withReaders(of: name) { $0.removeAll { $0 == id } } }
+        if case .server(let name) = watches[id].target {
+            withReaders(of: name) { readers in
+                readers.removeAll { $0 == id }
+                // An empty array would keep its memory, for each server that ever had many readers.
+                if readers.isEmpty { readers = [] }
+            }
+        }
         watches.remove(id)
     }
 

@@ -61,7 +61,11 @@ struct WatchTable {
     ) -> SnapshotProgress.Newest {
         guard let newest = positions[place].snapshotProgress?.newestEntry(of: name, after: revision, in: log)
         else { return .none }
-        if case .tooMany = newest { positions[place].isLost = true }
+        if case .tooMany = newest {
+            positions[place].isLost = true
+            // Has not been told, so that whoever comes back behind the gap gets another one.
+            positions[place].revision = revision - 1
+        }
         return newest
     }
 

@@ -56,8 +56,8 @@ public final class NotifySource {
                 ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access))
         self.access = access
         // In the order in which it was sent: nothing has been read from the new one yet.
-        former?.receiveAll()
         endFormerSocket()
+        former?.receiveAll()
         formerSocket = former
         timer = try TimerSource { [weak self] in self?.endFormerSocket() }
         timer?.schedule(after: Self.grace)

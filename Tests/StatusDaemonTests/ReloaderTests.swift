@@ -28,14 +28,14 @@ import Testing
             _ = await reloader.reload()
             ended.append(number)
         }
-        var late: [Task<Void, Never>] = []
-        reloader.onReload = { _ in
-            reloads += 1
-            // Asked for while the first one runs; the loop comes to them as soon as it has ended.
-            if late.isEmpty { late = (1...3).map { number in Task { @EventLoop in await reload(number) } } }
-        }
+        reloader.onReload = { _ in reloads += 1 }
+        let first = Task { @EventLoop in await reload(0) }
+        while reloader.waiting == 0 { await Task.yield() }
         let service = Task { @EventLoop in await reloader.run() }
-        await reload(0)
+        // It has begun, and reads on another thread.
+        while reloader.waiting > 0 { await Task.yield() }
+        let late = (1...3).map { number in Task { @EventLoop in await reload(number) } }
+        await first.value
         for task in late { await task.value }
         #expect(ended.first == 0)
         #expect(ended.sorted() == [0, 1, 2, 3])
@@ -54,6 +54,7 @@ import Testing
         var reloads = 0
         reloader.onReload = { _ in reloads += 1 }
         let caller = Task { @EventLoop in await reloader.reload() }
+        while reloader.waiting == 0 { await Task.yield() }
         caller.cancel()
         _ = await caller.value
         let service = Task { @EventLoop in await reloader.run() }

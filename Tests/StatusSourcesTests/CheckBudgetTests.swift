@@ -135,6 +135,31 @@ import Testing
         #expect(budget.running == 0)
     }
 
+    @Test("what somebody waits for does not wait for checks of other kinds that hang, though others of its kind do")
+    func lent() async {
+        let budget = CheckBudget(CheckBudget.Limits(checks: 4, processes: 4, requests: 1))
+        let hanging = (0..<4).map { _ in GateCheck() }
+        var tasks = hanging.map { start($0, in: budget, .connection) }
+        for check in hanging[..<3] { await check.began(1) }
+        let (first, second, scheduled) = (GateCheck(), GateCheck(), GateCheck())
+        tasks.append(start(first, in: budget, .request, isUrgent: true))
+        await first.began(1)
+        tasks += [start(scheduled, in: budget, .request), start(second, in: budget, .request, isUrgent: true)]
+        await settle(budget, at: 7)
+        first.end(.ok, "")
+        // Its turn, after one that was urgent.
+        await scheduled.began(1)
+        #expect(second.begun == 0)
+        scheduled.end(.ok, "")
+        await second.began(1)
+        #expect(hanging[3].begun == 0)
+        for check in [second] + hanging[..<3] { check.end(.ok, "") }
+        await hanging[3].began(1)
+        hanging[3].end(.ok, "")
+        for task in tasks { #expect(await task.value) }
+        #expect(budget.running == 0)
+    }
+
     @Test("who is cancelled while it waits leaves its place in the line, and takes none")
     func cancelled() async {
         let budget = CheckBudget(CheckBudget.Limits(checks: 1, processes: 1))

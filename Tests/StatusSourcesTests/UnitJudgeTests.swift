@@ -174,9 +174,21 @@ import Testing
             #expect(verdict == (number == failures ? .show(failed) : .hold(failed, number, of: failures)))
         }
         #expect(judge.judge(backup(startedAt: .seconds(1000)), at: .seconds(1000)).verdict == .wait)
+        var done = backup(startedAt: .seconds(1000))
+        (done.activeState, done.subState) = ("inactive", "dead")
+        #expect(judge.judge(done, at: .seconds(1001)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+    }
+
+    @Test("a oneshot that has failed is not well because it has been running for too long meanwhile")
+    func overdueOneshot() {
+        var judge = judge(runtime: .seconds(60))
+        _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(1))
+        let again = backup(startedAt: .seconds(2))
+        #expect(judge.judge(again, at: .seconds(2)).verdict == .wait)
         #expect(
-            judge.judge(unit("inactive", "dead"), at: .seconds(1001)).verdict
-                == .show(UnitStatus(unit("inactive", "dead"), of: "x.service")))
+            judge.judge(again, at: .seconds(70)).verdict
+                == .show(UnitStatus(.critical, "activating for more than 1min")))
+        #expect(judge.hasFailed)
     }
 
     @Test("a oneshot that has failed is not well while it runs again, whoever starts it at once")

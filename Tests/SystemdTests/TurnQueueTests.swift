@@ -11,16 +11,33 @@ import Testing
         await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
     }
 
-    @Test("an owner that has taken a millisecond of a turn waits for the next one; another one does not")
-    func share() async {
-        for _ in 0..<4 {
-            #expect(!queue.mustWait(1))
-            queue.note(250_000, by: 1)
+    @Test("when owners have taken a millisecond of a turn together, all wait for the next one", arguments: [1, 4])
+    func share(owners: UInt32) async {
+        for number: UInt32 in 0..<4 {
+            #expect(!queue.mustWait(number % owners))
+            queue.note(250_000, by: number % owners)
         }
-        #expect(queue.mustWait(1))
-        #expect(!queue.mustWait(2))
+        for owner: UInt32 in 0...5 { #expect(queue.mustWait(owner)) }
         await nextTurn()
-        #expect(!queue.mustWait(1))
+        for owner: UInt32 in 0...5 { #expect(!queue.mustWait(owner)) }
+    }
+
+    @Test("of those who wait the one goes first who has taken least")
+    func least() async {
+        var done: [UInt32] = []
+        await withCheckedContinuation { continuation in
+            for owner: UInt32 in 1...2 {
+                for _ in 0..<2 {
+                    queue.append(of: owner) {
+                        done.append(owner)
+                        queue.note(100_000, by: owner)
+                        if done.count == 1 { queue.append(of: 11) { done.append(11) } }
+                        if done.count == 5 { continuation.resume() }
+                    }
+                }
+            }
+        }
+        #expect(done == [1, 2, 11, 1, 2])
     }
 
     @Test("the more owners wait, the less another one may take at once; those who wait have to wait for what they left")

@@ -22,6 +22,8 @@ final class Reloader {
     private var current: [Int: CheckedContinuation<Outcome, Never>] = [:]
     private var next: [Int: CheckedContinuation<Outcome, Never>] = [:]
     private var lastCaller = 0
+    /// How many wait for a reload that has not begun.
+    var waiting: Int { next.count }
     private var hasEnded = false
     private let requests: AsyncStream<Void>
     private let request: AsyncStream<Void>.Continuation
@@ -89,11 +91,12 @@ final class Reloader {
 
     private func perform() async -> Outcome {
         ServiceManager.notify(.reloading)
+        let result = await reading.read()
+        // The daemon ends, and has said so.
+        if Task.isCancelled { return .failure(Self.cancelled) }
         defer { ServiceManager.notify(.ready) }
-        switch await reading.read() {
+        switch result {
         case .failure(let problem):
-            // The daemon ends.
-            if Task.isCancelled { return .failure(problem) }
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):

@@ -71,6 +71,12 @@ public final class CheckBudget {
 
     private enum Place {
         case ordinary, urgent
+        /// One of those that urgent ones have, for an ordinary one whose turn it is of those of its kind.
+        case lent
+
+        var isUrgent: Bool { self == .urgent }
+        /// Whether it counts as urgent among all.
+        var isUrgentOfAll: Bool { self != .ordinary }
     }
 
     /// The limits; those who run already go on where they become less.
@@ -103,7 +109,7 @@ public final class CheckBudget {
         _ claim: Claim, _ body: @EventLoop @Sendable () async throws -> Result
     ) async throws -> Result {
         guard let place = await enter(claim) else { throw CancellationError() }
-        defer { leave(claim.resource, isUrgent: place == .urgent) }
+        defer { leave(claim.resource, place) }
         return try await body()
     }
 
@@ -138,29 +144,46 @@ public final class CheckBudget {
         admit()
     }
 
-    private func leave(_ resource: Resource, isUrgent: Bool) {
-        for kind in [nil, resource] { places[kind, default: Places()].leave(isUrgent: isUrgent) }
+    private func leave(_ resource: Resource, _ place: Place) {
+        places[nil, default: Places()].leave(isUrgent: place.isUrgentOfAll)
+        places[resource, default: Places()].leave(isUrgent: place.isUrgent)
         admit()
     }
 
     /// Hands free slots over to those who wait; nobody can come in between.
     private func admit() {
-        while let (waiter, resource, isUrgent) = nextWaiter() {
-            for kind in [nil, resource] { places[kind, default: Places()].enter(isUrgent: isUrgent) }
+        while let (waiter, resource, place) = nextWaiter() {
+            places[nil, default: Places()].enter(isUrgent: place.isUrgentOfAll)
+            places[resource, default: Places()].enter(isUrgent: place.isUrgent)
             waiter.claim.number = nil
-            waiter.continuation.resume(returning: isUrgent ? .urgent : .ordinary)
+            waiter.continuation.resume(returning: place)
         }
     }
 
-    private func nextWaiter() -> (waiter: Waiter, resource: Resource, isUrgent: Bool)? {
+    private func nextWaiter() -> (waiter: Waiter, resource: Resource, place: Place)? {
         guard running < limits.checks else { return nil }
         let resources = Resource.allCases.filter(hasRoomForUrgent)
         if let (waiter, resource) = queue.popUrgent(
             where: { resources.contains($0) }, isUrgent: { $0.claim.isUrgent() })
         {
-            return (waiter, resource, true)
+            return (waiter, resource, .urgent)
         }
-        return queue.popOrdinary(where: hasRoomForOrdinary).map { ($0.waiter, $0.resource, false) }
+        if let (waiter, resource) = queue.popOrdinary(where: hasRoomForOrdinary) {
+            return (waiter, resource, .ordinary)
+        }
+        let lent = Resource.allCases.filter(mustLend)
+        return queue.popOrdinary { lent.contains($0) }.map { ($0.waiter, $0.resource, .lent) }
+    }
+
+    /// Whether an urgent check waits only for an ordinary one of its kind, whose turn it is, and that one for those of other kinds, which may
+    /// hang.
+    private func mustLend(_ resource: Resource) -> Bool {
+        guard let limit = limits.limit(of: resource), queue.hasUrgent(resource), queue.hasOrdinary(resource) else {
+            return false
+        }
+        let kind = places(of: resource)
+        return kind.haveRoomForOrdinary(in: limit) && !kind.haveRoomForUrgent(in: limit, besideOthers: true)
+            && places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: false)
     }
 
     private func hasRoomForUrgent(_ resource: Resource) -> Bool {

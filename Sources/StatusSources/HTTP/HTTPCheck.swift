@@ -29,7 +29,7 @@ public struct HTTPCheck: Check {
             return CheckResult(.critical, reason + (deadDisk.map { "; perhaps \($0)" } ?? ""))
         } catch is WorkerLost {
             throw CheckFailure(
-                "the process that makes its request has ended twice; perhaps the server's answer is more than it can take"
+                "the process that makes its request has ended; perhaps the server's answer is more than it can take"
                     + (deadDisk.map { ", or \($0)" } ?? ""))
         } catch let error as StuckCheck {
             throw CheckFailure(

@@ -91,7 +91,10 @@ struct UnitJudge {
         let isOverdue = limit != nil && next == nil
         // What has failed is not well again because it runs once more, but when it has come to a good end.
         if hasFailed, unit.isRunningToItsEnd, !isOverdue { return (.wait, next) }
-        hasFailed = unit.activeState == "failed" || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
+        if !isOverdue {
+            hasFailed =
+                unit.activeState == "failed" || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
+        }
         let status = isOverdue ? overdue(unit) : UnitStatus(unit, of: name)
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())

@@ -80,19 +80,24 @@ public final class UnitSource {
             try await EventLoop.sleep(for: settlesAt - Self.now)
             judgeProperties()
         } catch is TimeLimitExceeded {
-            hasReason = true
-            try? monitor.fail(server, "the service manager did not answer within \(TimeSpan.text(settings.timeout))")
+            // Meanwhile another source may have taken its place.
+            guard self.subscription != nil else { return }
+            fail("the service manager did not answer within \(TimeSpan.text(settings.timeout))")
         }
+    }
+
+    /// Shows why the unit cannot be looked at; what was known of it says nothing more.
+    private func fail(_ reason: String) {
+        properties = nil
+        hasReason = true
+        timer?.stop()
+        // A server that was removed meanwhile has nobody to tell, here and below.
+        try? monitor.fail(server, reason)
     }
 
     private func take(_ observation: UnitObservation) {
         switch observation {
-        case .unreachable(let reason):
-            properties = nil
-            hasReason = true
-            timer?.stop()
-            // A server that was removed meanwhile has nobody to tell, here and below.
-            try? monitor.fail(server, VisibleText.escape(reason))
+        case .unreachable(let reason): fail(VisibleText.escape(reason))
         case .properties(var properties):
             // What this process says of itself is what it shows: shown once more, it would grow with each turn.
             if properties.mainProcess == getpid() { properties.statusText = nil }

@@ -41,8 +41,8 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     /// Where workers keep the time themselves, one that does not may have been stopped; then another one is tried, with as much time. What a
     /// worker takes to start, and the call before it to end, comes on top.
     ///
-    /// - Throws: ``CheckFailure`` if there is no worker, ``WorkerLost`` if two of them end, ``StuckCheck`` if the one before does not end,
-    ///   `CancellationError`.
+    /// - Throws: ``CheckFailure`` if there is no worker, ``WorkerLost`` if two of them end, or one does and what is left of the time is too short for
+    ///   another, ``StuckCheck`` if the one before does not end, `CancellationError`.
     func run(
         _ call: Call, of server: ServerName, within timeout: Duration
     ) async throws -> Answer? {
@@ -54,12 +54,14 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
             let worker =
                 if let idle { idle } else { try await startWorker(within: max(timeout, PoolLimits.startTime)) }
             idle = nil
+            let isShort = rest < timeout
             let began = ContinuousClock.now
             let answer: Answer?? = await TimedWait.run(within: rest) { worker.run(call, then: $0) }
             rest -= began.duration(to: .now)
             guard let answer else {
                 end(worker, of: server)
                 try Task.checkCancellation()
+                if isShort { throw WorkerLost() }
                 guard keepsTime, run < PoolLimits.runs else { return nil }
                 try await waitForPredecessor(of: server)
                 rest = timeout
@@ -159,7 +161,7 @@ private enum PoolLimits {
     static let ending = OwnedDescriptor.limit / 16
 }
 
-/// The worker that carried out a call has ended, and so has a second one.
+/// The worker that carried out a call has ended, and so has a second one, or it had too little time left.
 struct WorkerLost: Error {}
 
 /// What was done for a server does not end, so that nothing else is.

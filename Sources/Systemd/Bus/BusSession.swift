@@ -34,8 +34,6 @@ final class BusSession {
 
     /// The system bus as sd_bus_open_system(3) opens it, but without descriptors: those that any user may send would be closed here, which may wait for them.
     private static func open() throws(SystemdError) -> OpaquePointer {
-        // Else the memory of a large message would be kept for the next one.
-        mallopt(M_MMAP_THRESHOLD, 1 << 20)
         var bus: OpaquePointer?
         guard sd_bus_new(&bus) >= 0, let bus else { throw SystemdError(errno: ENOMEM, "cannot reach the system bus") }
         let address = ProcessEnvironment.current["DBUS_SYSTEM_BUS_ADDRESS"] ?? standardAddress

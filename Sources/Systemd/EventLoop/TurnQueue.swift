@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What several owners have the loop do, such as users by their connections: each may take its share of a turn at once, and what is left waits for the
-/// next turns, in which owners take turns.
+/// next turns, in which the owner comes first who has taken least.
 ///
-/// An owner is a number. However much waits, it takes no more than a millisecond of each turn; a piece of work takes what it takes, but the next one has
-/// to wait.
+/// An owner is a number. However much waits, it takes no more than a millisecond of each turn, and no more than that is done at once; a piece of work takes what it
+/// takes, but the next one has to wait.
 @EventLoop
 public final class TurnQueue {
     /// How much of a turn owners may take at once, and how much of it what waits may take, in nanoseconds.
@@ -12,19 +12,23 @@ public final class TurnQueue {
     /// What takes less is not noted, in nanoseconds: most things do, and a hundred of them take no more than a share.
     private static let leastNoted: UInt64 = 10_000
 
-    private var waiting = FairQueue<@EventLoop () -> Void>()
+    private var waiting = FairQueue<@EventLoop () -> Void>(credit: TurnQueue.limit)
     private var isScheduled = false
     private var turn: UInt64 = 0
+    /// What each owner has taken of this turn, and all of them together.
     private var taken: [UInt32: UInt64] = [:]
+    private var takenByAll: UInt64 = 0
 
     /// A queue in which nothing waits.
     public init() {}
 
-    /// Whether something of an owner has to wait: because something of it does already, or because it has had its share of this turn.
+    /// Whether something of an owner has to wait: because all owners have had their part of this turn, or others wait and this one has had its share of
+    /// it, or something of it waits already.
     public func mustWait(_ owner: UInt32) -> Bool {
         beginTurn()
-        if !waiting.isEmpty, waiting.contains(owner) { return true }
-        return !taken.isEmpty && taken[owner, default: 0] >= Self.limit / UInt64(max(1, waiting.ownerCount))
+        if takenByAll >= Self.limit { return true }
+        if waiting.isEmpty { return false }
+        return waiting.contains(owner) || taken[owner, default: 0] >= Self.limit / UInt64(waiting.ownerCount)
     }
 
     /// Notes how long something of an owner has been done in this turn.
@@ -32,11 +36,13 @@ public final class TurnQueue {
         guard nanoseconds >= Self.leastNoted else { return }
         beginTurn()
         taken[owner, default: 0] += nanoseconds
+        takenByAll += nanoseconds
+        waiting.charge(nanoseconds, to: owner)
     }
 
     private func beginTurn() {
         guard turn != EventLoop.turn else { return }
-        turn = EventLoop.turn
+        (turn, takenByAll) = (EventLoop.turn, 0)
         if !taken.isEmpty { taken.removeAll(keepingCapacity: true) }
     }
 
@@ -50,7 +56,7 @@ public final class TurnQueue {
 
     private func goOn() {
         let share = TurnShare()
-        while share.nanosecondsTaken < Self.limit, let work = waiting.popFirst() { work() }
+        while share.nanosecondsTaken < Self.limit, let next = waiting.popFirst() { next.element() }
         isScheduled = !waiting.isEmpty
         if isScheduled { EventLoop.atNextTurn { self.goOn() } }
     }

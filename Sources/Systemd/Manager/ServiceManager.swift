@@ -48,8 +48,12 @@ public enum ServiceManager {
             var line = ""
             for scalar in text.unicodeScalars {
                 // systemd takes one of two backslashes away, and refuses one at the end.
-                let visible = (scalar.value < 0x20 ? scalar.escaped(asASCII: true) : String(scalar))
-                    .replacing("\\", with: "\\\\")
+                let visible =
+                    if scalar.value < 0x20 {
+                        "\\" + scalar.escaped(asASCII: true)
+                    } else {
+                        scalar == "\\" ? #"\\"# : String(scalar)
+                    }
                 if line.utf8.count + visible.utf8.count > longestLine { return line + "…" }
                 line += visible
             }

@@ -18,8 +18,8 @@ public struct Datagram: ~Copyable {
 /// A datagram socket that is read on the loop.
 @EventLoop
 public final class DatagramSocket {
-    /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen), unless it is sent more meanwhile.
-    private static let batchesAtEnd = 64
+    /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen: 10, and 512 where systemd runs).
+    private static let longestQueue = 1024
 
     /// All sockets are of one owner: who sends is not known before a datagram is received.
     private static let turns = TurnQueue()
@@ -50,18 +50,20 @@ public final class DatagramSocket {
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
-        // Who sends from now on is told so; else what came between the last look and the end would be lost without a word.
+        // Who sends from now on is told so; else what came between the last look and the end would be lost without a word. Nothing may be left: descriptors
+        // of others would be closed with it.
         shutdown(descriptor.rawValue, Int32(SHUT_RD))
-        receiveAll()
+        while receiveBatch() {}
         source?.cancel()
         source = nil
         handler = nil
     }
 
-    /// Receives all that was sent before, whatever else there is to do.
+    /// Receives all that was sent before, whatever else there is to do; not what is sent meanwhile without end.
     public func receiveAll() {
         batchSize = DatagramBatch.capacity
-        for _ in 0..<Self.batchesAtEnd { if !receiveBatch() { break } }
+        var received = 0
+        while received < Self.longestQueue, receiveBatch() { received += batchSize }
     }
 
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.

@@ -21,7 +21,19 @@ extension JSONReader {
 
     /// Goes past a string, checking it.
     mutating func skipString() throws(JSONError) {
-        if plainString() == nil { _ = try anyString() }
+        if plainString() != nil { return }
+        position &+= 1
+        while true {
+            try check(try plainRun())
+            if current == UInt8(ascii: "\"") { break }
+            _ = try escapedCharacter()
+        }
+        position &+= 1
+    }
+
+    /// Whether a part of a string between its escapes is UTF-8: no character goes on behind an escape.
+    private func check(_ run: UnsafeBufferPointer<UInt8>) throws(JSONError) {
+        guard (try? UTF8Span(validating: run.span)) != nil else { throw error(.encoding) }
     }
 
     /// Reads a string that has escapes or characters beyond ASCII.
@@ -34,7 +46,14 @@ extension JSONReader {
         }
         var decoded = Array(run)
         while current != UInt8(ascii: "\"") {
-            repeat { try escape(into: &decoded) } while current == UInt8(ascii: "\\")
+            repeat {
+                let character = try escapedCharacter()
+                if character.isASCII {
+                    decoded.append(UInt8(truncatingIfNeeded: character.value))
+                } else {
+                    decoded.append(contentsOf: UTF8.encode(character) ?? UTF8.encodedReplacementCharacter)
+                }
+            } while current == UInt8(ascii: "\\")
             run = try plainRun()
             decoded.append(contentsOf: run)
         }
@@ -57,21 +76,18 @@ extension JSONReader {
     }
 
     /// Decodes the escape at the position.
-    private mutating func escape(into decoded: inout [UInt8]) throws(JSONError) {
+    private mutating func escapedCharacter() throws(JSONError) -> Unicode.Scalar {
         position &+= 1
         let mark = current
         position &+= 1
         switch mark {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): decoded.append(mark)
-        case UInt8(ascii: "b"): decoded.append(0x08)
-        case UInt8(ascii: "f"): decoded.append(0x0C)
-        case UInt8(ascii: "n"): decoded.append(0x0A)
-        case UInt8(ascii: "r"): decoded.append(0x0D)
-        case UInt8(ascii: "t"): decoded.append(0x09)
-        case UInt8(ascii: "u"):
-            let scalar = try escapedScalar()
-            if scalar.isASCII { return decoded.append(UInt8(truncatingIfNeeded: scalar.value)) }
-            decoded.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(mark)
+        case UInt8(ascii: "b"): return "\u{8}"
+        case UInt8(ascii: "f"): return "\u{C}"
+        case UInt8(ascii: "n"): return "\n"
+        case UInt8(ascii: "r"): return "\r"
+        case UInt8(ascii: "t"): return "\t"
+        case UInt8(ascii: "u"): return try escapedScalar()
         default: throw error(.syntax)
         }
     }

@@ -319,6 +319,9 @@ final class ServerConnection {
         if hasDeparted { abandonCall() }
     }
 
+    /// The last message was not what it looked like, or its parameters were no good; the next one is read without expecting anything.
+    func expectationFailed() { expected = nil }
+
     private func nextCall(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) -> VarlinkCall {
         guard let call = spareCall.take() else { return VarlinkCall(received, in: message, connection: self) }
         call.become(received, in: message)

@@ -12,7 +12,7 @@ final class StreamQueue {
     /// How much they may take if they are about to miss something.
     private static let largestShare: UInt64 = 3_000_000
 
-    private var waiting = FairQueue<VarlinkStream>()
+    private var waiting = FairQueue<VarlinkStream>(credit: StreamQueue.share)
     private var isScheduled = false
     private var turn: UInt64 = 0
     /// What they have taken of this turn, in nanoseconds.
@@ -45,9 +45,11 @@ final class StreamQueue {
     private func pump(upTo limit: UInt64) {
         if EventLoop.turn != turn { (turn, taken) = (EventLoop.turn, 0) }
         let (share, before) = (TurnShare(), taken)
-        while taken < limit, let stream = waiting.popFirst() {
+        while taken < limit, let (stream, user) = waiting.popFirst() {
             stream.takeTurn()
+            let takenBefore = taken
             taken = before + share.nanosecondsTaken
+            waiting.charge(taken - takenBefore, to: user)
         }
     }
 }

@@ -100,6 +100,8 @@ public final class VarlinkCall {
             return parameters
         } catch {
             let envelope = try CallEnvelope(message)
+            received.isUnverified = false
+            connection.expectationFailed()
             return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
         }
     }

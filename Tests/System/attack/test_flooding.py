@@ -2,6 +2,7 @@
 """Invariants 15 to 17: what clients cause in great numbers costs others little, and the daemon a bounded amount of memory."""
 
 import contextlib
+import json
 import multiprocessing
 import os
 import resource
@@ -379,6 +380,77 @@ def waits():
             wait(daemon)
             bystander.finish("waits that end at once")
             stop_and_time(daemon)
+
+
+@test("waits for a text that looks like another do not keep whoever posts waiting", limit=120)
+def lookalikes():
+    # The same accents, in one character and in two.
+    wait = json.dumps({"method": f"{INTERFACE}.Wait", "parameters": {"server": "db", "text": "e\u0301" * 340 + "b"}}).encode() + b"\0"
+
+    def attack(daemon):
+        kept = [control_socket(daemon.socket) for _ in range(120)]
+        for connection in kept:
+            connection.sendall(wait)
+        return kept
+
+    with Daemon("accept: any\n") as daemon, daemon.connect() as connection:
+        connection.call("Post", {"server": "db", "text": "é" * 340 + "a"})
+        with Bystander(daemon) as bystander, Attacker(attack, daemon) as attacker:
+            attacker.wait()
+            end = time.monotonic() + DURATION
+            while time.monotonic() < end:
+                for number in range(60):
+                    connection.send("Post", {"server": "db", "text": "é" * 340 + f"{number % 10}"})
+                for _ in range(60):
+                    connection.receive()
+            bystander.finish("waits for lookalikes")
+            stop_and_time(daemon)
+
+
+@test("users with a connection each, who all send what takes long to read, do not keep others waiting", limit=120)
+def costly_calls_of_many():
+    strings = rb'"\n",' * 12_000
+    call = b'{"method":"org.statusd.monitor.Wait","parameters":{"x":[%s0]},"oneway":true}\0' % strings
+    rest = {}
+
+    def ask(connections):
+        for connection in connections:
+            left = rest.get(connection, call)
+            rest[connection] = left[max(0, send_what_fits(connection, left)):] or call
+            select.select([], [connection], [], 0.1)
+
+    for users in 10, 100:
+        with Daemon("accept: any\n") as daemon:
+            fill(daemon, 10)
+            with Bystander(daemon) as bystander:
+                with crowd(ask, daemon, users, places=1):
+                    pass
+                bystander.finish(f"{users} users with a connection each and costly calls")
+                stop_and_time(daemon)
+
+
+@test("waits for one server after another leave nothing behind", limit=120)
+def waits_everywhere():
+    def attack(daemon, servers):
+        connections = [control_socket(daemon.socket) for _ in range(120)]
+        for number in servers:
+            call = b'{"method":"%s.Wait","parameters":{"server":"server%d","text":"never","timeoutMilliseconds":1}}\0' % (
+                INTERFACE.encode(), number)
+            for connection in connections:
+                connection.sendall(call)
+            for connection in connections:
+                connection.recv(1 << 16)
+
+    with Daemon("accept: any\n") as daemon:
+        fill(daemon, 1200)
+        grown = []
+        for servers in range(100), range(100, 1200):
+            before = daemon.resident()
+            with Attacker(attack, daemon, servers) as attacker:
+                attacker.wait()
+            grown.append((daemon.resident() - before) / 1024)
+        print(f"     120 waits for each of 1100 servers: {grown[1]:.1f} MB", flush=True)
+        assert grown[1] < 1.2, f"the daemon grew by {grown[1]:.1f} MB"
 
 
 @test("streams that begin behind old cursors, again and again, do not keep others waiting", limit=120)
