@@ -15,9 +15,9 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
     public static func standard(environment: [String: String], isRoot: Bool) -> ConfigurationLocation {
         if let directories = environment["CONFIGURATION_DIRECTORY"], let first = directories.split(separator: ":").first
         {
-            return .directories([String(first), "/run/statusd", "/usr/lib/statusd"])
+            return .directories([String(first), "/run/statusd.d", "/usr/lib/statusd"])
         }
-        if isRoot { return .directories(["/etc/statusd", "/run/statusd", "/usr/lib/statusd"]) }
+        if isRoot { return .directories(["/etc/statusd", "/run/statusd.d", "/usr/lib/statusd"]) }
         let home = environment["HOME"].map { $0 + "/.config" }
         return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
     }

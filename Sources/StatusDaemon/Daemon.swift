@@ -64,14 +64,24 @@ public struct Daemon: Sendable {
     private static let drainTime = Duration.milliseconds(500)
 
     private func statusOfRun() async -> Int32 {
-        do {
-            try await start()
-            return 0
-        } catch {
-            let failure = Self.failure(error)
-            logger.log(.startFailed, level: .error, "\(failure)")
-            FailedStart.answerClients("\(failure)")
-            return failure.code.exitStatus
+        while true {
+            do {
+                try await start()
+                return 0
+            } catch {
+                let failure = Self.failure(error)
+                logger.log(.startFailed, level: .error, "\(failure)")
+                guard await answerClients(failure) else { return failure.code.exitStatus }
+            }
+        }
+    }
+
+    /// Tells clients why there is no daemon; returns whether what was wrong has been mended meanwhile.
+    private func answerClients(_ failure: DaemonError) async -> Bool {
+        guard failure.code == .configuration else { return await FailedStart.answerClients("\(failure)") }
+        return await FailedStart.answerClients("\(failure)") { [location] in
+            let read = try? await Self.endingAtSignals { await ConfigurationReading(location: location).read() }.get()
+            return read != nil
         }
     }
 

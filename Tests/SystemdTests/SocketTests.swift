@@ -2,8 +2,9 @@
 
 import Foundation
 import Synchronization
-import Systemd
 import Testing
+
+@testable import Systemd
 
 @Suite("Unix sockets", .timeLimit(.minutes(1))) struct SocketTests {
     private func temporaryPath() -> String { "/tmp/statusd-test-\(UUID().uuidString.prefix(8))" }
@@ -113,6 +114,23 @@ import Testing
         ends = nil
         // The pipe ends when its last writer is closed.
         #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
+    }
+
+    @Test("a pipe is closed at once, but not a file that is a pipe, whose file system may go with it")
+    func pipes() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(Glibc.pipe(&ends) == 0)
+        let foreign = ForeignDescriptors()
+        let before = foreign.datagramsToReceive
+        #expect(before > 0)
+        var descriptors = ends.map { OwnedDescriptor.received($0, as: foreign) }
+        #expect(foreign.datagramsToReceive == before)
+        let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
+        try #require(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        descriptors.append(OwnedDescriptor.received(open(path, O_RDWR), as: foreign))
+        #expect(foreign.datagramsToReceive == 0)
+        withExtendedLifetime(descriptors) {}
     }
 
     @Test("a policy is a list on a file, by which the kernel decides who may use it")

@@ -12,7 +12,7 @@ public final class ListeningSockets: Sendable {
     public static let inherited = ListeningSockets(receive())
 
     /// A socket's `FileDescriptorName=`, and its descriptor.
-    typealias Named = (name: String, descriptor: Int32)
+    typealias Named = (name: String, descriptor: OwnedDescriptor)
 
     private let sockets: Mutex<[Named]>
 
@@ -25,11 +25,16 @@ public final class ListeningSockets: Sendable {
         sockets.withLock { sockets in
             let taken = sockets.filter { $0.name == name }
             sockets.removeAll { $0.name == name }
-            return taken.map { socket in
-                _ = fcntl(socket.descriptor, F_SETFL, fcntl(socket.descriptor, F_GETFL) | O_NONBLOCK)
-                return OwnedDescriptor(adopting: socket.descriptor)
+            for (_, socket) in taken {
+                _ = fcntl(socket.rawValue, F_SETFL, fcntl(socket.rawValue, F_GETFL) | O_NONBLOCK)
             }
+            return taken.map(\.descriptor)
         }
+    }
+
+    /// Gives sockets back that were taken, for whoever takes them next.
+    public func giveBack(_ taken: [OwnedDescriptor], named name: String) {
+        sockets.withLock { $0 += taken.map { (name, $0) } }
     }
 
     private static func receive() -> [Named] {
@@ -39,7 +44,8 @@ public final class ListeningSockets: Sendable {
         defer { free(names) }
         return (0..<Int(count)).map { index in
             defer { free(names[index]) }
-            return (names[index].map { String(cString: $0) } ?? "unknown", SD_LISTEN_FDS_START + Int32(index))
+            let descriptor = OwnedDescriptor(adopting: SD_LISTEN_FDS_START + Int32(index))
+            return (names[index].map { String(cString: $0) } ?? "unknown", descriptor)
         }
     }
 }

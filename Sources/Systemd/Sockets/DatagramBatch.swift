@@ -10,10 +10,10 @@ import Glibc
 final class DatagramBatch {
     static let shared = DatagramBatch()
 
-    /// The most datagrams that one system call receives: so few that the descriptors that come along, 253 with each at the most, are a quarter
-    /// of those that this process may have.
+    /// The most datagrams that one system call receives: so few that the descriptors that come along are a sixteenth of those that this process
+    /// may have.
     nonisolated static let capacity = max(
-        1, min(Int(STATUSD_BATCH), OwnedDescriptor.limit / 4 / Int(STATUSD_MAX_DESCRIPTORS)))
+        1, min(Int(STATUSD_BATCH), OwnedDescriptor.limit / 16 / ForeignDescriptors.perDatagram))
     private static let datagramSize = 65_536
 
     private let buffer = UnsafeMutableRawPointer.allocate(byteCount: capacity * datagramSize, alignment: 16)
@@ -27,22 +27,23 @@ final class DatagramBatch {
         max(0, Int(statusd_batch_receive(descriptor, batch, Int32(most))))
     }
 
-    /// Calls `body` with a datagram of the last batch; once for each, since its descriptors are closed behind it.
-    func withDatagram(_ index: Int, _ body: (borrowing Datagram) -> Void) {
+    /// Calls `body` with a datagram of the last batch; once for each, since its descriptors, which are some of `foreign` meanwhile, are closed
+    /// behind it.
+    func withDatagram(_ index: Int, foreign: ForeignDescriptors, _ body: (borrowing Datagram) -> Void) {
         statusd_batch_take(batch, Int32(index), received)
         let bytes = UnsafeRawBufferPointer(
             start: buffer + index * Self.datagramSize, count: min(received.pointee.length, Self.datagramSize))
         body(
             Datagram(
-                bytes: bytes, descriptors: takeDescriptors(),
+                bytes: bytes, descriptors: takeDescriptors(as: foreign),
                 isTruncated: received.pointee.flags & Int32(MSG_TRUNC) != 0))
     }
 
-    private func takeDescriptors() -> [OwnedDescriptor] {
+    private func takeDescriptors(as foreign: ForeignDescriptors) -> [OwnedDescriptor] {
         let count = Int(received.pointee.descriptor_count)
         guard count > 0 else { return [] }
         return withUnsafeBytes(of: &received.pointee.descriptors) { bytes in
-            bytes.bindMemory(to: Int32.self).prefix(count).map { OwnedDescriptor.received($0) }
+            bytes.bindMemory(to: Int32.self).prefix(count).map { OwnedDescriptor.received($0, as: foreign) }
         }
     }
 }

@@ -26,6 +26,7 @@ public final class DatagramSocket {
     private static let owner: UInt32 = 0
 
     private let descriptor: OwnedDescriptor
+    private let foreign = ForeignDescriptors()
     /// Whether this socket has to wait for the next turn.
     private var isWaiting = false
     /// How many datagrams are received at once: fewer if they take more than their share of a turn.
@@ -50,10 +51,9 @@ public final class DatagramSocket {
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
-        // Who sends from now on is told so; else what came between the last look and the end would be lost without a word. Nothing may be left: descriptors
-        // of others would be closed with it.
+        // Who sends from now on is told so; else what came between the last look and the end would be lost without a word.
         shutdown(descriptor.rawValue, Int32(SHUT_RD))
-        while receiveBatch() {}
+        while receiveBatch() == .perhapsMore {}
         source?.cancel()
         source = nil
         handler = nil
@@ -63,7 +63,7 @@ public final class DatagramSocket {
     public func receiveAll() {
         batchSize = DatagramBatch.capacity
         var received = 0
-        while received < Self.longestQueue, receiveBatch() { received += batchSize }
+        while received < Self.longestQueue, receiveBatch() == .perhapsMore { received += batchSize }
     }
 
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
@@ -73,13 +73,19 @@ public final class DatagramSocket {
         if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
         let share = TurnShare()
         defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
-        while receiveBatch() {
+        while true {
+            switch receiveBatch() {
+            case .perhapsMore: break
+            case .noMore:
+                batchSize = min(batchSize * 2, DatagramBatch.capacity)
+                return
+            case .noRoom: return pause { DescriptorCloser.whenSomeMayBeClosed($0) }
+            }
             if FlowControl.isHeld { return waitForRelease() }
             guard share.isUsedUp else { continue }
             batchSize = max(1, batchSize / 4)
             return
         }
-        batchSize = min(batchSize * 2, DatagramBatch.capacity)
     }
 
     private func wait() {
@@ -90,22 +96,32 @@ public final class DatagramSocket {
         }
     }
 
-    private func waitForRelease() {
+    private func waitForRelease() { pause { FlowControl.whenReleased($0) } }
+
+    /// Receives nothing until `schedule` has called back.
+    private func pause(_ schedule: (@escaping @EventLoop () -> Void) -> Void) {
         isWaiting = true
         // Else the loop would find it readable again and again.
         source?.events = []
-        FlowControl.whenReleased { [weak self] in
+        schedule { [weak self] in
             self?.isWaiting = false
             self?.source?.events = .readable
             self?.receive()
         }
     }
 
-    /// Receives some datagrams; returns whether there may be more.
-    private func receiveBatch() -> Bool {
-        let size = batchSize
+    private enum Outcome {
+        case perhapsMore, noMore
+        /// There is no room for the descriptors that may come along.
+        case noRoom
+    }
+
+    /// Receives some datagrams.
+    private func receiveBatch() -> Outcome {
+        let size = min(batchSize, foreign.datagramsToReceive)
+        if size <= 0 { return .noRoom }
         let count = DatagramBatch.shared.receive(size, from: descriptor.rawValue)
-        for index in 0..<count { DatagramBatch.shared.withDatagram(index) { handler?($0) } }
-        return count == size
+        for index in 0..<count { DatagramBatch.shared.withDatagram(index, foreign: foreign) { handler?($0) } }
+        return count == size ? .perhapsMore : .noMore
     }
 }

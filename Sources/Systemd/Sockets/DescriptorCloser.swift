@@ -7,8 +7,9 @@ import Synchronization
 /// Closes descriptors whose closing may wait, on threads of its own.
 ///
 /// A descriptor that another process sent may be a TCP socket with SO_LINGER: the last close(2) of it waits until its peer has read
-/// everything, for as long as the sender likes. So does the last close of a Unix socket in whose queue such a descriptor is. A signal ends
-/// that wait, so a close that takes longer than ``patience`` is interrupted.
+/// everything, for as long as the sender likes. So does the last close of a Unix socket in whose queue such a descriptor is, and that of a file
+/// takes as long as it takes to take its file system apart. A signal ends the wait for a socket, so a close that takes longer than ``patience`` is
+/// interrupted.
 enum DescriptorCloser {
     private struct Worker {
         let thread: pthread_t
@@ -17,8 +18,13 @@ enum DescriptorCloser {
         var closedAtLastLook = 0
     }
 
+    private struct Entry {
+        let descriptor: Int32
+        let foreign: ForeignDescriptors?
+    }
+
     private struct State {
-        var descriptors: [Int32] = []
+        var entries: [Entry] = []
         /// The threads at work, and how many there are with those that are starting.
         var workers: [Int: Worker] = [:]
         var workerCount = 0
@@ -27,17 +33,15 @@ enum DescriptorCloser {
 
     private static let state = Mutex(State())
     /// Some file systems do not let a signal end the wait, so one stuck thread must not hold up all other descriptors.
-    private static let maximumWorkers = 4
+    private static let maximumWorkers = 16
     private static let patience = Duration.milliseconds(50)
     @EventLoop private static var guardTimer: TimerSource?
+    @EventLoop private static var waiters: [@EventLoop () -> Void] = []
 
-    /// Closes a descriptor soon, without waiting.
-    static func close(_ descriptor: Int32) {
-        // A socket that nobody else has is closed at once by this.
-        var none = linger()
-        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
+    /// Closes a descriptor soon, without waiting, and takes it out of those that it is one of.
+    static func close(_ descriptor: Int32, of foreign: ForeignDescriptors? = nil) {
         let mustStart = state.withLock { state in
-            state.descriptors.append(descriptor)
+            state.entries.append(Entry(descriptor: descriptor, foreign: foreign))
             guard state.workerCount == 0 else { return false }
             state.workerCount = 1
             return true
@@ -47,6 +51,12 @@ enum DescriptorCloser {
         EventLoop.perform { scheduleGuard() }
     }
 
+    /// Calls `body` in a moment, when some descriptors may have been closed.
+    @EventLoop static func whenSomeMayBeClosed(_ body: @escaping @EventLoop () -> Void) {
+        waiters.append(body)
+        scheduleGuard()
+    }
+
     /// A worker's whole life: it ends when nothing is left to close.
     @Sendable private static func work() {
         let worker = state.withLock { state in
@@ -54,15 +64,19 @@ enum DescriptorCloser {
             state.workers[state.lastWorker] = Worker(thread: pthread_self())
             return state.lastWorker
         }
-        while let descriptor = next(for: worker) {
-            Glibc.close(descriptor)
+        while let entry = next(for: worker) {
+            // A socket that nobody else has is closed at once by this. Its owner may keep it locked, and this waiting.
+            var none = linger()
+            setsockopt(entry.descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
+            Glibc.close(entry.descriptor)
+            entry.foreign?.remove()
             state.withLock { $0.workers[worker]?.closed += 1 }
         }
     }
 
-    private static func next(for worker: Int) -> Int32? {
+    private static func next(for worker: Int) -> Entry? {
         state.withLock { state in
-            if let descriptor = state.descriptors.popLast() { return descriptor }
+            if let entry = state.entries.popLast() { return entry }
             state.workers[worker] = nil
             state.workerCount -= 1
             return nil
@@ -74,9 +88,16 @@ enum DescriptorCloser {
     @EventLoop private static func scheduleGuard() {
         if guardTimer == nil {
             handleInterruptions()
-            guardTimer = try? TimerSource { interruptStuckWorkers() }
+            guardTimer = try? TimerSource { look() }
         }
         guardTimer?.schedule(after: patience)
+    }
+
+    @EventLoop private static func look() {
+        interruptStuckWorkers()
+        let bodies = waiters
+        waiters = []
+        for body in bodies { body() }
     }
 
     /// Interrupts the workers that have closed nothing since the last look; if that does not help any of them, there is one more.
@@ -92,7 +113,7 @@ enum DescriptorCloser {
                 state.workers[id]?.closedAtLastLook = worker.closed
             }
             let needsMore =
-                stuck == state.workerCount && !state.descriptors.isEmpty && state.workerCount < maximumWorkers
+                stuck == state.workerCount && !state.entries.isEmpty && state.workerCount < maximumWorkers
             if needsMore { state.workerCount += 1 }
             return (state.workerCount > 0, needsMore)
         }

@@ -14,8 +14,8 @@ public final class OwnedDescriptor: Sendable {
     private enum Closing {
         /// At once: closing it never waits.
         case atOnce
-        /// By a thread that may wait.
-        case aside
+        /// By a thread that may wait; it may be one of another process.
+        case aside(ForeignDescriptors? = nil)
         /// By a thread that may wait if something is in its queue, which may be descriptors of another process.
         case asideIfUnread
     }
@@ -29,16 +29,31 @@ public final class OwnedDescriptor: Sendable {
         self.init(adopting: descriptor, closing: isClean ? .atOnce : .asideIfUnread)
     }
 
+    /// Takes over a bound datagram socket, to which others may send descriptors of their own.
+    public convenience init(adoptingReceiver descriptor: Int32) {
+        self.init(adopting: descriptor, closing: .aside())
+    }
+
     private init(adopting descriptor: Int32, closing: Closing) {
         rawValue = descriptor
         self.closing = closing
     }
 
-    /// Takes over a descriptor that another process sent.
-    static func received(_ descriptor: Int32) -> OwnedDescriptor {
+    /// Takes over a descriptor that another process sent, one of `foreign` until it is closed.
+    static func received(_ descriptor: Int32, as foreign: ForeignDescriptors) -> OwnedDescriptor {
         // Of all that may be sent, a pipe is what is usually sent (sd_notify_barrier(3)), and closing it never waits.
-        let isPipe = fcntl(descriptor, Int32(STATUSD_F_GETPIPE_SZ)) >= 0
-        return OwnedDescriptor(adopting: descriptor, closing: isPipe ? .atOnce : .aside)
+        if isPipe(descriptor) { return OwnedDescriptor(adopting: descriptor) }
+        foreign.add()
+        return OwnedDescriptor(adopting: descriptor, closing: .aside(foreign))
+    }
+
+    /// Whether a descriptor is of pipe(2), and not of a file that is a pipe, whose file system may go with it.
+    private static func isPipe(_ descriptor: Int32) -> Bool {
+        guard fcntl(descriptor, Int32(STATUSD_F_GETPIPE_SZ)) >= 0 else { return false }
+        // No file is asked for its status, which may keep the caller waiting.
+        let beginning = "pipe:[".utf8.map { CChar(bitPattern: $0) }
+        var name = [CChar](repeating: 0, count: beginning.count)
+        return readlink("/proc/self/fd/\(descriptor)", &name, name.count) == name.count && name == beginning
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
@@ -52,7 +67,7 @@ public final class OwnedDescriptor: Sendable {
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
-        case .aside: DescriptorCloser.close(rawValue)
+        case .aside(let foreign): DescriptorCloser.close(rawValue, of: foreign)
         case .asideIfUnread: closeConnection()
         }
     }
@@ -74,7 +89,7 @@ extension OwnedDescriptor {
     ///
     /// Then it must be closed. The descriptors stay in the queue: the kernel would close them, and wait, if the bytes were taken.
     public func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard closing == .asideIfUnread else {
+        guard case .asideIfUnread = closing else {
             return recv(rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         }
         var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)

@@ -133,15 +133,15 @@ public enum UnixSocket {
 
     // MARK: -
 
-    private static func make(_ type: Int32) throws(SystemdError) -> OwnedDescriptor {
+    private static func make(_ type: Int32, receives: Bool = false) throws(SystemdError) -> OwnedDescriptor {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_UNIX, type | flags, 0)
         guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot make a socket") }
-        return OwnedDescriptor(adopting: descriptor)
+        return receives ? OwnedDescriptor(adoptingReceiver: descriptor) : OwnedDescriptor(adopting: descriptor)
     }
 
     private static func bind(_ path: String, type: Int32, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {
-        let socket = try make(type)
+        let socket = try make(type, receives: type == datagram)
         // For a socket the mode of the descriptor, less the umask, becomes that of the path (Linux): it is never wider for a moment.
         guard fchmod(socket.rawValue, mode) == 0 else {
             throw SystemdError(errno: errno, "cannot set the mode of \(path)")

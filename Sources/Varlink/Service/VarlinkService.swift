@@ -22,8 +22,8 @@ public final class VarlinkService {
         public var maximumConnectionsPerUser = 128
         /// How many connections all users together may have; the last of them are for root and this process's own user.
         ///
-        /// Half of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 400 MB.
-        public var maximumConnections = min(2048, OwnedDescriptor.limit / 2)
+        /// Three eighths of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 400 MB.
+        public var maximumConnections = min(2048, OwnedDescriptor.limit * 3 / 8)
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
 

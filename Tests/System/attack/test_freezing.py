@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariant 16: nothing that another process can slow down holds up the loop."""
 
+import ctypes
 import fcntl
 import os
 import pathlib
+import resource
 import signal
 import socket
 import struct
@@ -13,7 +15,7 @@ import time
 from harness.attacker import Attacker
 from harness.bystander import Bystander
 from harness.daemon import BINARIES, STATUSD, Daemon, run
-from harness.expect import equal, eventually
+from harness.expect import Skip, equal, eventually
 from harness.runner import test
 from harness.tracing import stopped_thread
 
@@ -87,9 +89,9 @@ def stop_and_time(daemon):
     print(f"     SIGTERM to the end: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
 
-def measure(attack, act, configuration=CONFIGURATION, variables=()):
+def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None):
     """Runs `act(daemon)` as an attacker beside a well-behaved client; prints what that one noticed."""
-    with Daemon(configuration, start=False) as daemon:
+    with Daemon(configuration, start=False, **(limits or {})) as daemon:
         daemon.environment.update(variables)
         daemon.start()
         with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
@@ -103,6 +105,73 @@ def measure(attack, act, configuration=CONFIGURATION, variables=()):
 def lingering_notify():
     measure("lingering sockets to a notify socket",
             lambda daemon: hand_over(lambda: notify_socket(daemon.notify_path("backup")), b"STATUS=x", 5))
+
+
+@test("more such sockets than the daemon may have descriptors, each in the queue of another one, hold up nobody", limit=120)
+def lingering_crowd():
+    def attack(daemon):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
+        sender = notify_socket(daemon.notify_path("backup"))
+        sender.setblocking(False)
+        peers, nested, unsent = [], [], []
+        for _ in range(1500):
+            lingering, peer = lingering_socket()
+            peers.append(peer)
+            inner, outer = socket.socketpair()
+            socket.send_fds(inner, [b"x"], [lingering.fileno()])
+            lingering.close()
+            inner.close()
+            nested.append(outer)
+        for start in range(0, len(nested), 250):
+            some = nested[start:start + 250]
+            try:
+                socket.send_fds(sender, [b"STATUS=x"], [each.fileno() for each in some])
+            except BlockingIOError:  # it takes no more; and closing them would hold up us
+                unsent += some
+                continue
+            for each in some:
+                each.close()
+        return peers, unsent
+
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}
+    measure("more lingering sockets than there are descriptors", attack, limits=limits)
+
+
+def detach_file_system(files):
+    """A pipe that is a file, the last reference to a file system with so many files."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def check(result):
+        if result != 0:
+            raise Skip(f"no file system of one's own: {os.strerror(ctypes.get_errno())}")
+
+    user, group = os.getuid(), os.getgid()
+    libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, which changing the user took away
+    check(libc.unshare(0x10000000 | 0x20000))  # CLONE_NEWUSER, CLONE_NEWNS
+    for name, text in ("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1"):
+        pathlib.Path("/proc/self", name).write_text(text)
+    check(libc.mount(b"tmpfs", b"/mnt", b"tmpfs", 0, b"nr_inodes=0"))
+    for number in range(files):
+        os.close(os.open(f"/mnt/{number}", os.O_CREAT | os.O_WRONLY))
+    os.mkfifo("/mnt/pipe")
+    pipe = os.open("/mnt/pipe", os.O_RDWR)
+    check(libc.umount2(b"/mnt", 2))  # MNT_DETACH
+    return pipe
+
+
+@test("a pipe whose file system goes with it, sent to a notify socket, holds up nobody", limit=120)
+def detached_pipe():
+    def attack(daemon):
+        sender = notify_socket(daemon.notify_path("backup"))
+        try:
+            pipe = detach_file_system(files=200_000)
+        except (OSError, Skip) as reason:
+            print(f"     {reason}", flush=True)
+            return
+        socket.send_fds(sender, [b"STATUS=x"], [pipe])
+        os.close(pipe)
+
+    measure("a pipe of a file system that goes with it", attack)
 
 
 @test("sockets that block whoever closes them, sent to the control socket, hold up nobody")

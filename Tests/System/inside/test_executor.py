@@ -71,9 +71,18 @@ def read_only_configuration():
     with service(configuration="servers: { db: { push: true } }\n"):
         user = pwd.getpwnam("statusd")
         equal(os.stat(CONFIGURATION.parent).st_uid, 0)
-        result = run("nsenter", "-t", str(main_process()), "-m", "setpriv", "--reuid", str(user.pw_uid), "--regid",
-                     str(user.pw_gid), "--clear-groups", "touch", "/etc/statusd/statusd.yaml")
-        assert result.status != 0, "the file was written"
+
+        def as_daemon(*command):
+            return run("nsenter", "-t", str(main_process()), "-m", "setpriv", "--reuid", str(user.pw_uid), "--regid",
+                       str(user.pw_gid), "--clear-groups", *command)
+
+        assert as_daemon("touch", "/etc/statusd/statusd.yaml").status != 0, "the file was written"
+        # Where it may write, nothing is read.
+        drop_in = "servers: { forged: { push: true } }"
+        for folder in "/run/statusd", "/run/statusd.d", "/var/lib/statusd":
+            as_daemon("sh", "-c", f"mkdir -p {folder}/conf.d && echo '{drop_in}' > {folder}/conf.d/z.yaml")
+        statusctl("reload")
+        assert "forged" not in statusctl("list"), "the daemon wrote its own configuration"
 
 
 @test("a daemon that is killed leaves no plugin behind, and its successor runs them again")

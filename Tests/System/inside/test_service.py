@@ -334,10 +334,9 @@ def broken_with_clients():
                 equal(told.status, 69)
                 contains(told.err, "does not start", f"{CONFIGURATION}:")
             starts = sum(entry["MESSAGE"].startswith("Starting statusd.service") for entry in journal())
-            assert starts < 100, f"{starts} starts for 200 clients"
             equal(show("ActiveState", "statusd.socket"), "active")
-            # A start that is under way still fails.
-            eventually(lambda: show("ActiveState") == "failed", "the end of the last start")
+            assert starts < 10, f"{starts} starts for 200 clients"
+            # A start may be under way: it succeeds, too.
             CONFIGURATION.write_text(TWO)
             systemctl("start", "statusd.service")
             statusctl("post", "db", "mended")
