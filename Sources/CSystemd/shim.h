@@ -45,8 +45,6 @@ static inline int statusd_signal_process(int descriptor, int number) {
     return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);
 }
 
-enum { STATUSD_F_GETPIPE_SZ = 1032 }; /* fcntl(2), F_GETPIPE_SZ, GNU's */
-
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16, asm-generic/socket.h; older kernels answer ENOPROTOOPT */
 #endif

@@ -64,24 +64,26 @@ public struct Daemon: Sendable {
     private static let drainTime = Duration.milliseconds(500)
 
     private func statusOfRun() async -> Int32 {
+        let reading = await ConfigurationReading(location: location)
         while true {
             do {
-                try await start()
+                try await start(reading)
                 return 0
             } catch {
                 let failure = Self.failure(error)
                 logger.log(.startFailed, level: .error, "\(failure)")
-                guard await answerClients(failure) else { return failure.code.exitStatus }
+                guard await answerClients(failure, reading) else { return failure.code.exitStatus }
             }
         }
     }
 
     /// Tells clients why there is no daemon; returns whether what was wrong has been mended meanwhile.
-    private func answerClients(_ failure: DaemonError) async -> Bool {
-        guard failure.code == .configuration else { return await FailedStart.answerClients("\(failure)") }
-        return await FailedStart.answerClients("\(failure)") { [location] in
-            let read = try? await Self.endingAtSignals { await ConfigurationReading(location: location).read() }.get()
-            return read != nil
+    private func answerClients(_ failure: DaemonError, _ reading: ConfigurationReading) async -> Bool {
+        guard failure.code == .configuration, await !reading.isReading else {
+            return await FailedStart.answerClients("\(failure)")
+        }
+        return await FailedStart.answerClients("\(failure)") {
+            (try? await Self.endingAtSignals { await reading.read() }.get()) != nil
         }
     }
 
@@ -93,9 +95,8 @@ public struct Daemon: Sendable {
         }
     }
 
-    private func start() async throws {
+    private func start(_ reading: ConfigurationReading) async throws {
         try raiseDescriptorLimit()
-        let reading = await ConfigurationReading(location: location)
         let read = try await Self.endingAtSignals { await reading.read() }.get()
         for problem in read.problems { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)

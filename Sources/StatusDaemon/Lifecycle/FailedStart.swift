@@ -38,9 +38,13 @@ enum FailedStart {
             while ContinuousClock.now < next {
                 var polled = listeners.map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
                 poll(&polled, nfds_t(polled.count), interval)
-                clients += answer(listeners, message)
+                let answered = answer(listeners, message)
+                // Somebody has come and cannot be answered, if there are no descriptors.
+                if answered.isEmpty { poll(nil, 0, interval / 10) }
+                clients += answered
             }
             if let isMended, await isMended() {
+                poll(nil, 0, interval / 10)
                 ListeningSockets.inherited.giveBack(listeners, named: name)
                 return true
             }

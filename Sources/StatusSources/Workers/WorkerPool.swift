@@ -49,12 +49,13 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
         try await waitForPredecessor(of: server)
         var (idle, rest) = (takeIdleWorker(), timeout)
         var notFinal: Answer?
+        var wasLost = false
         for run in 1...PoolLimits.runs {
             // The second run gets a new worker: what was done before may have spoiled all that are idle.
             let worker =
                 if let idle { idle } else { try await startWorker(within: max(timeout, PoolLimits.startTime)) }
             idle = nil
-            let isShort = rest < timeout
+            let isShort = wasLost && rest < timeout / 2
             let began = ContinuousClock.now
             let answer: Answer?? = await TimedWait.run(within: rest) { worker.run(call, then: $0) }
             rest -= began.duration(to: .now)
@@ -72,6 +73,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
                 losses?.log(
                     "\(server): the process that makes its request has ended", about: server.rawValue,
                     metadata: ["server": "\(server)"])
+                wasLost = true
                 continue
             }
             guard answer.isFinal else { continue }

@@ -14,6 +14,8 @@ public final class TurnQueue {
 
     private var waiting = FairQueue<@EventLoop () -> Void>(credit: TurnQueue.limit)
     private var isScheduled = false
+    /// Whether what waits is being done, of which each piece is charged, however small.
+    private var isGoingOn = false
     private var turn: UInt64 = 0
     /// What each owner has taken of this turn, and all of them together.
     private var taken: [UInt32: UInt64] = [:]
@@ -37,7 +39,7 @@ public final class TurnQueue {
         beginTurn()
         taken[owner, default: 0] += nanoseconds
         takenByAll += nanoseconds
-        waiting.charge(nanoseconds, to: owner)
+        if !isGoingOn { waiting.charge(nanoseconds, to: owner) }
     }
 
     private func beginTurn() {
@@ -56,7 +58,15 @@ public final class TurnQueue {
 
     private func goOn() {
         let share = TurnShare()
-        while share.nanosecondsTaken < Self.limit, let next = waiting.popFirst() { next.element() }
+        var before: UInt64 = 0
+        isGoingOn = true
+        while before < Self.limit, let next = waiting.popFirst() {
+            next.element()
+            let taken = share.nanosecondsTaken
+            waiting.charge(taken - before, to: next.owner)
+            before = taken
+        }
+        isGoingOn = false
         isScheduled = !waiting.isEmpty
         if isScheduled { EventLoop.atNextTurn { self.goOn() } }
     }

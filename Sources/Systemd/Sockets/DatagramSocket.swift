@@ -53,7 +53,7 @@ public final class DatagramSocket {
     public func cancel() {
         // Who sends from now on is told so; else what came between the last look and the end would be lost without a word.
         shutdown(descriptor.rawValue, Int32(SHUT_RD))
-        while receiveBatch() == .perhapsMore {}
+        while case .perhapsMore = receiveBatch() {}
         source?.cancel()
         source = nil
         handler = nil
@@ -63,7 +63,7 @@ public final class DatagramSocket {
     public func receiveAll() {
         batchSize = DatagramBatch.capacity
         var received = 0
-        while received < Self.longestQueue, receiveBatch() == .perhapsMore { received += batchSize }
+        while received < Self.longestQueue, case .perhapsMore(let count) = receiveBatch() { received += count }
     }
 
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
@@ -71,6 +71,8 @@ public final class DatagramSocket {
         guard handler != nil, !isWaiting else { return }
         if FlowControl.isHeld { return waitForRelease() }
         if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
+        // Whoever sends what is long in closing waits for it.
+        guard foreign.isEmpty else { return waitForClosing() }
         let share = TurnShare()
         defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
         while true {
@@ -81,6 +83,7 @@ public final class DatagramSocket {
                 return
             case .noRoom: return pause { DescriptorCloser.whenSomeMayBeClosed($0) }
             }
+            guard foreign.isEmpty else { return waitForClosing() }
             if FlowControl.isHeld { return waitForRelease() }
             guard share.isUsedUp else { continue }
             batchSize = max(1, batchSize / 4)
@@ -98,8 +101,12 @@ public final class DatagramSocket {
 
     private func waitForRelease() { pause { FlowControl.whenReleased($0) } }
 
+    private func waitForClosing() {
+        pause { resume in foreign.whenEmpty { EventLoop.perform { resume() } } }
+    }
+
     /// Receives nothing until `schedule` has called back.
-    private func pause(_ schedule: (@escaping @EventLoop () -> Void) -> Void) {
+    private func pause(_ schedule: (@escaping @EventLoop @Sendable () -> Void) -> Void) {
         isWaiting = true
         // Else the loop would find it readable again and again.
         source?.events = []
@@ -111,17 +118,19 @@ public final class DatagramSocket {
     }
 
     private enum Outcome {
-        case perhapsMore, noMore
+        /// So many were received.
+        case perhapsMore(Int)
+        case noMore
         /// There is no room for the descriptors that may come along.
         case noRoom
     }
 
     /// Receives some datagrams.
     private func receiveBatch() -> Outcome {
-        let size = min(batchSize, foreign.datagramsToReceive)
+        let size = min(batchSize, ForeignDescriptors.datagramsToReceive)
         if size <= 0 { return .noRoom }
         let count = DatagramBatch.shared.receive(size, from: descriptor.rawValue)
         for index in 0..<count { DatagramBatch.shared.withDatagram(index, foreign: foreign) { handler?($0) } }
-        return count == size ? .perhapsMore : .noMore
+        return count == size ? .perhapsMore(count) : .noMore
     }
 }

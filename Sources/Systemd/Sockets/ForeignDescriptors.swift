@@ -8,29 +8,47 @@ import Synchronization
 /// A process without room for more must not receive any: the kernel would close them itself, and wait for that, in the middle of recvmsg(2).
 /// So a socket receives nothing before all that it has brought in are closed, and all sockets together have a quarter of the descriptors.
 final class ForeignDescriptors: Sendable {
+    private struct State {
+        var count = 0
+        var waiter: (@Sendable () -> Void)?
+    }
+
     /// The most that come with one datagram.
     static let perDatagram = Int(STATUSD_MAX_DESCRIPTORS)
 
     private static let limit = max(perDatagram, OwnedDescriptor.limit / 4)
     private static let ofAll = Atomic(0)
 
-    private let count = Atomic(0)
+    private let state = Mutex(State())
 
-    /// How many datagrams may be received now, whatever comes with them.
-    var datagramsToReceive: Int {
-        guard count.load(ordering: .acquiring) == 0 else { return 0 }
-        return (Self.limit - Self.ofAll.load(ordering: .acquiring)) / Self.perDatagram
-    }
+    /// Whether all have been closed.
+    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+
+    /// How many datagrams all sockets together may receive now, whatever comes with them.
+    static var datagramsToReceive: Int { (limit - ofAll.load(ordering: .acquiring)) / perDatagram }
 
     /// One has come.
     func add() {
-        count.add(1, ordering: .acquiringAndReleasing)
         Self.ofAll.add(1, ordering: .acquiringAndReleasing)
+        state.withLock { $0.count += 1 }
     }
 
     /// One has been closed.
     func remove() {
-        count.subtract(1, ordering: .acquiringAndReleasing)
         Self.ofAll.subtract(1, ordering: .acquiringAndReleasing)
+        let waiter = state.withLock { state in
+            state.count -= 1
+            return state.count == 0 ? state.waiter.take() : nil
+        }
+        waiter?()
+    }
+
+    /// Calls `body` once all have been closed, on whatever thread closes the last one.
+    func whenEmpty(_ body: @escaping @Sendable () -> Void) {
+        let isEmpty = state.withLock { state in
+            if state.count > 0 { state.waiter = body }
+            return state.count == 0
+        }
+        if isEmpty { body() }
     }
 }

@@ -40,20 +40,11 @@ public final class OwnedDescriptor: Sendable {
     }
 
     /// Takes over a descriptor that another process sent, one of `foreign` until it is closed.
+    ///
+    /// Nothing is asked of it either: whoever writes to a pipe may keep it locked, and so whoever asks for its size, or closes it.
     static func received(_ descriptor: Int32, as foreign: ForeignDescriptors) -> OwnedDescriptor {
-        // Of all that may be sent, a pipe is what is usually sent (sd_notify_barrier(3)), and closing it never waits.
-        if isPipe(descriptor) { return OwnedDescriptor(adopting: descriptor) }
         foreign.add()
         return OwnedDescriptor(adopting: descriptor, closing: .aside(foreign))
-    }
-
-    /// Whether a descriptor is of pipe(2), and not of a file that is a pipe, whose file system may go with it.
-    private static func isPipe(_ descriptor: Int32) -> Bool {
-        guard fcntl(descriptor, Int32(STATUSD_F_GETPIPE_SZ)) >= 0 else { return false }
-        // No file is asked for its status, which may keep the caller waiting.
-        let beginning = "pipe:[".utf8.map { CChar(bitPattern: $0) }
-        var name = [CChar](repeating: 0, count: beginning.count)
-        return readlink("/proc/self/fd/\(descriptor)", &name, name.count) == name.count && name == beginning
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.

@@ -101,6 +101,7 @@ public final class VarlinkCall {
         } catch {
             let envelope = try CallEnvelope(message)
             received.isUnverified = false
+            received.envelope.parameters = envelope.parameters
             connection.expectationFailed()
             return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
         }

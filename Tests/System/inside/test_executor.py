@@ -79,8 +79,9 @@ def read_only_configuration():
         assert as_daemon("touch", "/etc/statusd/statusd.yaml").status != 0, "the file was written"
         # Where it may write, nothing is read.
         drop_in = "servers: { forged: { push: true } }"
-        for folder in "/run/statusd", "/run/statusd.d", "/var/lib/statusd":
-            as_daemon("sh", "-c", f"mkdir -p {folder}/conf.d && echo '{drop_in}' > {folder}/conf.d/z.yaml")
+        for folder, may in ("/run/statusd", True), ("/run/statusd.d", False), ("/var/lib/statusd", True):
+            written = as_daemon("sh", "-c", f"mkdir -p {folder}/conf.d && echo '{drop_in}' > {folder}/conf.d/z.yaml")
+            equal(written.status == 0, may, folder)
         statusctl("reload")
         assert "forged" not in statusctl("list"), "the daemon wrote its own configuration"
 

@@ -174,6 +174,18 @@ def spread():
         assert fullest < 450, f"{fullest} of {len(second)} in a tenth of {tenth * 10 / 1e9:.1f} s"
 
 
+@test("a plugin whose worker is ended shortly before its time is over has failed, and not timed out")
+def cut_short():
+    with Daemon(start=False) as daemon:
+        # The second one gets no more than what is left of the time.
+        command = script(daemon, "cut", "sleep 1.6; kill -9 $PPID; sleep 60")
+        daemon.file.write_text(once(f"  cut: {{ exec: [{command}], timeout: 2s }}\n"))
+        daemon.start()
+        server = eventually(lambda: (state := daemon.describe("cut"))["phase"] != "loading" and state)
+        equal(server["phase"], "failed")
+        contains(server["message"], "the worker that runs it has ended")
+
+
 @test("a daemon that stops leaves no plugin behind, and does not wait for it")
 def stops():
     marker = f"86401.{os.getpid()}"

@@ -366,7 +366,7 @@ def deadly_answer():
             expect(daemon, "good", "ok", "HTTP 200 in ")
             kill.extend((1, 1))
             equal(daemon.ctl("refresh", "bad").status, 1)
-            contains(daemon.describe("bad")["message"], "the process that makes its request has ended twice; perhaps the server's answer is more than it can take")
+            contains(daemon.describe("bad")["message"], "the process that makes its request has ended; perhaps the server's answer is more than it can take")
             equal((daemon.describe("bad")["status"]["level"], len(asked)), ("ok", 3), "the last status, and the number of requests")
             contains(daemon.done("refresh", "good"), "HTTP 200 in ")
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
