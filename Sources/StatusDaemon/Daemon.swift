@@ -36,8 +36,8 @@ public struct Daemon: Sendable {
     /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them, and workers that it started
     /// leave no zombies.
     public static func prepare() {
-        // Buffers of connections and messages are given back when they go: small blocks between them would keep them, since the threshold grows
-        // with what is allocated.
+        // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows with the allocations,
+        // and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
         signal(SIGCHLD, SIG_IGN)
@@ -77,7 +77,7 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// Tells clients why there is no daemon; returns whether what was wrong has been mended meanwhile.
+    /// Reports a failed start to clients; returns whether the cause has been mended meanwhile.
     private func answerClients(_ failure: DaemonError, _ reading: ConfigurationReading) async -> Bool {
         guard failure.code == .configuration, await !reading.isReading else {
             return await FailedStart.answerClients("\(failure)")

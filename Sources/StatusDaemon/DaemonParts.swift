@@ -29,14 +29,25 @@ final class DaemonParts {
     static func make(
         _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
     ) async throws -> DaemonParts {
-        try DaemonParts(read, reading: reading, directories: directories, logger: logger)
+        let inherited = ListeningSockets.inherited.take(named: socketName)
+        do {
+            return try DaemonParts(
+                read, inherited: inherited, reading: reading, directories: directories, logger: logger)
+        } catch {
+            // For the answer to the clients that wait (``FailedStart``).
+            ListeningSockets.inherited.giveBack(inherited, named: socketName)
+            throw error
+        }
     }
 
+    /// The name of the control socket among those from the service manager.
+    static let socketName = "varlink"
+
     private init(
-        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
+        _ read: ReadConfiguration, inherited: [OwnedDescriptor], reading: ConfigurationReading,
+        directories: DaemonDirectories, logger: Logger
     ) throws {
         self.logger = logger
-        let inherited = ListeningSockets.inherited.take(named: "varlink")
         let live = MonitorAddress.live(directories.controlSocket)
         let ownSockets = inherited.isEmpty ? [directories.controlSocket, live] : [live]
         // Whoever may not reach the service manager's socket may not reach the one beside it.

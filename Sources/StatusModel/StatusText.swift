@@ -44,9 +44,9 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String { rawValue }
 
-    /// By bytes.
+    /// Compares the bytes.
     ///
-    /// `String` also finds equal what only looks alike, for which it may take a thousand times as long.
+    /// `String` compares canonical equivalence, which can take a thousand times as long.
     public static func == (left: StatusText, right: StatusText) -> Bool {
         var (left, right) = (left.rawValue, right.rawValue)
         return left.withUTF8 { left in

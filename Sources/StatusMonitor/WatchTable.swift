@@ -63,7 +63,7 @@ struct WatchTable {
         else { return .none }
         if case .tooMany = newest {
             positions[place].isLost = true
-            // Has not been told, so that whoever comes back behind the gap gets another one.
+            // This event was not delivered. A client that resumes at the gap's cursor must get another gap.
             positions[place].revision = revision - 1
         }
         return newest

@@ -132,6 +132,23 @@ import Testing
         withExtendedLifetime(descriptors) {}
     }
 
+    @Test("datagrams with descriptors are all received, in order; a socket goes on when they are closed")
+    @EventLoop func datagrams() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let peer = OwnedDescriptor(adopting: ends[1])
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
+            continuation.yield("\(String(decoding: datagram.bytes, as: UTF8.self)) \(datagram.descriptors.count)")
+        }
+        var iterator = stream.makeAsyncIterator()
+        for _ in 0..<5 {
+            for text in ["a", "b", "c"] { send(text, with: text == "c" ? nil : peer.rawValue, to: peer) }
+            for expected in ["a 1", "b 1", "c 0"] { #expect(await iterator.next() == expected) }
+        }
+        socket.cancel()
+    }
+
     @Test("a policy is a list on a file, by which the kernel decides who may use it")
     func accessList() throws {
         let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"

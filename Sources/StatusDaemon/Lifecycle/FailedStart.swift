@@ -9,25 +9,23 @@ import Varlink
 ///
 /// If they were left to wait, the service manager would start it again at once, and over and over until it gives up on both units.
 enum FailedStart {
-    private static let name = "varlink"
-
-    /// For how long others are answered, too, once one was.
+    /// How long the daemon keeps answering clients after the first one, with and without a check whether the cause has been mended.
     ///
-    /// So there are fewer starts than the units' limits, 100 in 10 s and (systemd's own for a socket) 20 in 2 s. Where nobody looks whether a start would
-    /// succeed by now, it is short, because whoever starts the daemon meanwhile joins the start that fails.
+    /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s. Without a check it is
+    /// short, because a start that an administrator requests meanwhile joins the failing one.
     private static let (stay, shortStay) = (Duration.seconds(2), Duration.milliseconds(200))
-    /// How often somebody looks, in milliseconds.
+    /// The pause between two checks, in milliseconds.
     private static let interval: Int32 = 200
 
-    /// Tells clients the reason, if there are any.
+    /// Reports the reason to all clients that connect.
     ///
     /// - Parameters:
     ///   - reason: why the daemon does not start.
-    ///   - isMended: whether it would by now; nil if nobody can tell.
-    /// - Returns: whether it would by now, so that it should be started: whoever has mended it and asked for a start has joined this one.
+    ///   - isMended: checks whether a start would succeed now; nil if that cannot be checked.
+    /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined this one.
     @EventLoop
     static func answerClients(_ reason: String, isMended: (@EventLoop () async -> Bool)? = nil) async -> Bool {
-        let listeners = ListeningSockets.inherited.take(named: name)
+        let listeners = ListeningSockets.inherited.take(named: DaemonParts.socketName)
         let message = VarlinkError.startFailed(reason).reply
         // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
         var clients = answer(listeners, message)
@@ -39,13 +37,13 @@ enum FailedStart {
                 var polled = listeners.map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
                 poll(&polled, nfds_t(polled.count), interval)
                 let answered = answer(listeners, message)
-                // Somebody has come and cannot be answered, if there are no descriptors.
+                // If descriptors are exhausted, the listener stays readable.
                 if answered.isEmpty { poll(nil, 0, interval / 10) }
                 clients += answered
             }
             if let isMended, await isMended() {
                 poll(nil, 0, interval / 10)
-                ListeningSockets.inherited.giveBack(listeners, named: name)
+                ListeningSockets.inherited.giveBack(listeners, named: DaemonParts.socketName)
                 return true
             }
         }

@@ -71,11 +71,12 @@ public final class CheckBudget {
 
     private enum Place {
         case ordinary, urgent
-        /// One of those that urgent ones have, for an ordinary one whose turn it is of those of its kind.
+        /// A slot reserved for urgent checks that an ordinary check uses, because urgent checks of its kind wait for it.
         case lent
 
+        /// Whether it counts as urgent among the checks of its kind.
         var isUrgent: Bool { self == .urgent }
-        /// Whether it counts as urgent among all.
+        /// Whether it counts as urgent among all checks.
         var isUrgentOfAll: Bool { self != .ordinary }
     }
 
@@ -175,8 +176,9 @@ public final class CheckBudget {
         return queue.popOrdinary { lent.contains($0) }.map { ($0.waiter, $0.resource, .lent) }
     }
 
-    /// Whether an urgent check waits only for an ordinary one of its kind, whose turn it is, and that one for those of other kinds, which may
-    /// hang.
+    /// Whether an urgent check waits for its turn after an ordinary check of its kind, which in turn waits for checks of other kinds.
+    ///
+    /// Those may hang, so the ordinary check is admitted.
     private func mustLend(_ resource: Resource) -> Bool {
         guard let limit = limits.limit(of: resource), queue.hasUrgent(resource), queue.hasOrdinary(resource) else {
             return false

@@ -61,7 +61,7 @@ struct CheckQueue<Waiter> {
     /// Whether a check that only the clock asked for waits for such a resource.
     func hasOrdinary(_ resource: CheckBudget.Resource) -> Bool { ordinaryCounts[resource, default: 0] > 0 }
 
-    /// Whether a check that a caller has asked for waits for such a resource, perhaps one that nobody waits for any more.
+    /// Whether an expedited check waits for such a resource, even if its callers have left.
     func hasUrgent(_ resource: CheckBudget.Resource) -> Bool { urgent[resource]?.isEmpty == false }
 
     /// Takes the next urgent check that `mayRun` and that is still urgent; nil if there is none.

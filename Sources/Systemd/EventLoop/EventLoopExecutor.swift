@@ -140,10 +140,11 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs jobs, and has sd-event dispatch what is due, one after another with the jobs that it brings, as long as a turn lasts; returns whether
-    /// the last one's jobs have not been run.
+    /// Runs jobs and dispatches the sources of sd-event that are due, each with the jobs it creates, for up to the length of a turn.
     ///
-    /// If one were dispatched in each turn, a timer would be late by as many turns as there are others that are due.
+    /// With one source per turn, a timer would be late by as many turns as other timers are due.
+    ///
+    /// - Returns: whether the jobs of the last source have not been run.
     private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
         let share = TurnShare(Self.turn)
         while true {

@@ -3,49 +3,49 @@
 import DequeModule
 import HeapModule
 
-/// What waits for several owners, such as users: that of one in the order in which it came; the owner comes first who has been given least.
+/// A queue shared by several owners, such as users, that serves the owner that has used least.
 ///
-/// So whoever has much, or takes long, holds up nobody else's. It is start-time fair queueing (Goyal, Vin and Cheng, 1996): an owner's time
-/// is what it has been given, but never less, by more than a small credit, than that of whoever was served last; so nobody saves up by staying
-/// away, and who asks for little comes before all who ask for much. Each operation takes a time that grows with the logarithm of the number of
-/// owners.
+/// The elements of one owner stay in order. An owner with many or costly elements does not delay the others. The algorithm is start-time fair
+/// queueing (Goyal, Vin and Cheng, 1996): the virtual time of an owner is the cost charged to it. An owner that returns after a while gets the virtual
+/// time of the queue, less a small credit, so idle owners cannot save up, and an owner with light use comes before owners with heavy use. Each
+/// operation is logarithmic in the number of owners.
 public struct FairQueue<Element> {
-    private struct Line {
+    fileprivate struct Line {
         var elements: Deque<Element> = []
-        /// What its owner has been given.
+        /// The owner's virtual time.
         var time: UInt64 = 0
     }
 
-    /// An owner's place among those who have something that waits.
-    private struct Turn: Comparable {
+    /// The place of an owner among all owners with elements.
+    fileprivate struct Turn: Comparable, Sendable {
         let time: UInt64
-        /// Of those who have been given as much as each other, who came first.
+        /// Orders owners with the same virtual time.
         let number: UInt64
         let owner: UInt32
 
         static func < (left: Turn, right: Turn) -> Bool { (left.time, left.number) < (right.time, right.number) }
     }
 
-    /// What waits for each owner; some that have nothing are kept, since they soon have something again, or have been given more than others.
+    /// The elements of each owner; some empty lines are kept, for reuse or because their virtual time is ahead.
     private var lines: [UInt32: Line] = [:]
     private var turns = Heap<Turn>()
     private var lastNumber: UInt64 = 0
-    /// The time of whoever was served last; the longest of all when nothing waits any more.
+    /// The virtual time of the queue: that of the owner served last, or the greatest of all once the queue is empty.
     private var now: UInt64
     private var longestTime: UInt64 = 0
     private let credit: UInt64
-    /// More lines than these are looked through for some that can go.
+    /// If there are more lines than this, the ones that are not needed are removed.
     private var linesToKeep = 16
 
     /// A queue in which nothing waits.
     ///
-    /// - Parameter credit: how much less than others an owner may have been given at the most, for what it has not asked for.
+    /// - Parameter credit: how far an owner that was idle may be behind the virtual time of the queue.
     public init(credit: UInt64 = 0) {
         self.credit = credit
         now = credit
     }
 
-    /// The time of an owner who has been given nothing for long.
+    /// The virtual time of an owner that was idle.
     private var leastTime: UInt64 { now - credit }
 
     /// Whether nothing waits.
@@ -69,22 +69,22 @@ public struct FairQueue<Element> {
         if let time { insert(owner, time) }
     }
 
-    /// Takes the first element of the owner who has been given least; nil if nothing waits.
+    /// Takes the first element of the owner with the least virtual time; nil if the queue is empty.
     public mutating func popFirst() -> (element: Element, owner: UInt32)? {
         while let turn = turns.popMin() {
             let owner = turn.owner
             let (element, time): (Element?, UInt64?) = Self.with(&lines[owner, default: Line()]) { line in
-                // It has been given something since.
+                // The owner was charged after this place was taken.
                 if line.time > turn.time { return (nil, line.time) }
                 let element = line.elements.popFirst()
-                // What is given without a note of its cost counts, too: so owners take turns.
+                // Without a charge, owners take turns.
                 line.time += 1
                 longestTime = max(longestTime, line.time)
                 return (element, line.elements.isEmpty ? nil : line.time)
             }
             if let time { insert(owner, time) }
             guard let element else { continue }
-            // Whoever came with credit does not turn it back.
+            // An owner with credit does not move it back.
             now = max(now, turns.isEmpty ? longestTime : turn.time)
             if time == nil { forgetIdleLines() }
             return (element, owner)
@@ -92,7 +92,7 @@ public struct FairQueue<Element> {
         return nil
     }
 
-    /// Notes that an owner has been given so much, of what waited or otherwise; that counts as long as something waits.
+    /// Charges a cost to an owner, whether for queued work or not; has no effect while the queue is empty.
     public mutating func charge(_ cost: UInt64, to owner: UInt32) {
         guard !turns.isEmpty else { return }
         let time = max(lines[owner]?.time ?? 0, leastTime) + cost
@@ -106,13 +106,16 @@ public struct FairQueue<Element> {
         turns.insert(Turn(time: time, number: lastNumber, owner: owner))
     }
 
-    /// Forgets whoever has nothing and has been given no more than others, once there are twice as many as were left the last time.
+    /// Removes empty lines that are not ahead, if the number of lines has doubled since the last time.
     private mutating func forgetIdleLines() {
         guard lines.count > linesToKeep else { return }
         lines = lines.filter { !$0.value.elements.isEmpty || $0.value.time > leastTime }
         linesToKeep = max(16, 2 * lines.count)
     }
 
-    /// Looks for an owner once.
+    /// Looks an owner up once.
     private static func with<Result>(_ line: inout Line, _ body: (inout Line) -> Result) -> Result { body(&line) }
 }
+
+extension FairQueue: Sendable where Element: Sendable {}
+extension FairQueue.Line: Sendable where Element: Sendable {}

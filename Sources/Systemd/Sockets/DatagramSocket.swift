@@ -47,7 +47,7 @@ public final class DatagramSocket {
 
     isolated deinit { source?.cancel() }
 
-    /// Reads what was sent before, then stops and lets the handler go.
+    /// Reads what was sent before, unless there is no room for the descriptors that may come along; then stops and lets the handler go.
     ///
     /// The path stays until somebody removes it.
     public func cancel() {
@@ -59,7 +59,7 @@ public final class DatagramSocket {
         handler = nil
     }
 
-    /// Receives all that was sent before, whatever else there is to do; not what is sent meanwhile without end.
+    /// Receives all that was sent before, if there is room for the descriptors that may come along; but not endlessly what is sent meanwhile.
     public func receiveAll() {
         batchSize = DatagramBatch.capacity
         var received = 0
@@ -102,7 +102,8 @@ public final class DatagramSocket {
     private func waitForRelease() { pause { FlowControl.whenReleased($0) } }
 
     private func waitForClosing() {
-        pause { resume in foreign.whenEmpty { EventLoop.perform { resume() } } }
+        // Not at once, which would be within the call that waits.
+        pause { resume in foreign.whenEmpty { EventLoop.perform { EventLoop.atNextTurn { resume() } } } }
     }
 
     /// Receives nothing until `schedule` has called back.

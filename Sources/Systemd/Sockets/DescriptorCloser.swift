@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
-import DequeModule
 import Glibc
 import Synchronization
 
 /// Closes descriptors whose closing may wait, on threads of its own.
 ///
 /// A descriptor that another process sent may be a TCP socket with SO_LINGER: the last close(2) of it waits until its peer has read
-/// everything, for as long as the sender likes. So does the last close of a Unix socket in whose queue such a descriptor is, that of a pipe to which
-/// somebody writes what does not come, and that of a file takes as long as it takes to take its file system apart. A signal ends the wait for a
+/// everything, for as long as the sender likes. The last close of a Unix socket with such a descriptor in its queue blocks in the same way; that of a
+/// pipe blocks while a writer holds its lock; and that of a file may have to dismantle a file system. A signal ends the wait for a
 /// socket, so a close that takes longer than ``patience`` is interrupted.
 enum DescriptorCloser {
     private struct Worker {
@@ -23,28 +22,52 @@ enum DescriptorCloser {
         let descriptor: Int32
         let foreign: ForeignDescriptors?
 
-        /// Whom it came from: a socket, or none.
-        var owner: ObjectIdentifier? { foreign.map(ObjectIdentifier.init) }
+        /// The socket that received it; 0 for connections and sockets of this process, which may have such descriptors in their queues.
+        var owner: UInt32 { foreign?.number ?? 0 }
     }
 
     private struct State {
-        /// In the order in which they came.
-        var entries: Deque<Entry> = []
+        /// The entries by owner; the cost of one is the time its close takes, so slow ones do not delay those of other owners.
+        var entries = FairQueue<Entry>(credit: DescriptorCloser.credit)
+        /// Entries of owners that have reached their limit of workers.
+        var held: [UInt32: [Entry]] = [:]
         /// The threads at work, and how many there are with those that are starting.
         var workers: [Int: Worker] = [:]
         var workerCount = 0
         var lastWorker = 0
-        /// How many workers close something of each owner.
-        var busy: [ObjectIdentifier?: Int] = [:]
+        /// The number of workers that close a descriptor of each owner.
+        var busy: [UInt32: Int] = [:]
 
-        /// The first one whose owner does not keep too many workers busy.
-        var next: Int? { entries.firstIndex { busy[$0.owner, default: 0] < maximumWorkersOfOwner } }
+        /// Takes the next entry of an owner that has not reached its limit of workers, and counts its worker.
+        mutating func popFirst() -> Entry? {
+            while let (entry, owner) = entries.popFirst() {
+                let count = busy[owner, default: 0]
+                if count < (owner == 0 ? maximumWorkersForOwn : maximumWorkersOfOwner) {
+                    busy[owner] = count + 1
+                    return entry
+                }
+                held[owner, default: []].append(entry)
+            }
+            return nil
+        }
+
+        /// Counts a worker of an owner as free again, after a close that took this long, in nanoseconds.
+        mutating func note(_ nanoseconds: UInt64, by owner: UInt32) {
+            let count = busy[owner, default: 1] - 1
+            busy[owner] = count == 0 ? nil : count
+            entries.charge(nanoseconds, to: owner)
+            guard let entry = held[owner]?.popLast() else { return }
+            if held[owner]?.isEmpty == true { held[owner] = nil }
+            entries.append(entry, of: owner)
+        }
     }
 
     private static let state = Mutex(State())
-    /// Some file systems do not let a signal end the wait, so stuck threads must not hold up all other descriptors.
+    /// On some file systems a signal does not end the wait, so several threads share the work, and no owner can block all of them.
     private static let maximumWorkers = 16
     private static let maximumWorkersOfOwner = 4
+    private static let maximumWorkersForOwn = 8
+    private static let credit: UInt64 = 50_000_000
     private static let patience = Duration.milliseconds(50)
     @EventLoop private static var guardTimer: TimerSource?
     @EventLoop private static var isGuarding = false
@@ -53,17 +76,20 @@ enum DescriptorCloser {
     /// Closes a descriptor soon, without waiting, and takes it out of those that it is one of.
     static func close(_ descriptor: Int32, of foreign: ForeignDescriptors? = nil) {
         let mustStart = state.withLock { state in
-            state.entries.append(Entry(descriptor: descriptor, foreign: foreign))
-            guard state.workerCount == 0 else { return false }
-            state.workerCount = 1
-            return true
+            let entry = Entry(descriptor: descriptor, foreign: foreign)
+            state.entries.append(entry, of: entry.owner)
+            // Busy workers may be stuck with descriptors of other owners.
+            let mustStart =
+                state.workerCount == 0 || state.busy[entry.owner] == nil && state.workerCount < maximumWorkers
+            if mustStart { state.workerCount += 1 }
+            return mustStart
         }
         guard mustStart else { return }
         BlockingThread.start(work)
         EventLoop.perform { scheduleGuard() }
     }
 
-    /// Calls `body` in a moment, when some descriptors may have been closed.
+    /// Calls `body` after ``patience``, when some descriptors may have been closed.
     @EventLoop static func whenSomeMayBeClosed(_ body: @escaping @EventLoop () -> Void) {
         waiters.append(body)
         scheduleGuard()
@@ -77,14 +103,14 @@ enum DescriptorCloser {
             return state.lastWorker
         }
         while let entry = next(for: worker) {
-            // A socket that nobody else has is closed at once by this. Its owner may keep it locked, and this waiting.
+            let share = TurnShare(patience)
+            // Makes the close of a socket return at once. The sender may hold the socket's lock, so this may block, too.
             var none = linger()
             setsockopt(entry.descriptor, SOL_SOCKET, SO_LINGER, &none, socklen_t(MemoryLayout<linger>.size))
             Glibc.close(entry.descriptor)
             state.withLock { state in
                 state.workers[worker]?.closed += 1
-                let busy = state.busy[entry.owner, default: 1] - 1
-                state.busy[entry.owner] = busy == 0 ? nil : busy
+                state.note(share.nanosecondsTaken, by: entry.owner)
             }
             entry.foreign?.remove()
         }
@@ -92,11 +118,7 @@ enum DescriptorCloser {
 
     private static func next(for worker: Int) -> Entry? {
         state.withLock { state in
-            if let index = state.next {
-                let entry = state.entries.remove(at: index)
-                state.busy[entry.owner, default: 0] += 1
-                return entry
-            }
+            if let entry = state.popFirst() { return entry }
             state.workers[worker] = nil
             state.workerCount -= 1
             return nil
@@ -105,7 +127,7 @@ enum DescriptorCloser {
 
     // MARK: Guarding
 
-    /// Looks in a moment; not later because it is asked to again.
+    /// Starts the timer, unless it is running.
     @EventLoop private static func scheduleGuard() {
         if guardTimer == nil {
             handleInterruptions()
@@ -124,20 +146,15 @@ enum DescriptorCloser {
         for body in bodies { body() }
     }
 
-    /// Interrupts the workers that have closed nothing since the last look; if that does not help any of them, there is one more.
+    /// Interrupts the workers that have closed nothing since the last look, and adds one if some descriptors wait.
     @EventLoop private static func interruptStuckWorkers() {
         let (areWorking, needsMore) = state.withLock { state in
-            var stuck = 0
             for (id, worker) in state.workers {
-                if worker.closed == worker.closedAtLastLook {
-                    // It is alive: only with this lock held does it leave the table.
-                    pthread_kill(worker.thread, interruption)
-                    stuck += 1
-                }
+                // It is alive: only with this lock held does it leave the table.
+                if worker.closed == worker.closedAtLastLook { pthread_kill(worker.thread, interruption) }
                 state.workers[id]?.closedAtLastLook = worker.closed
             }
-            let needsMore =
-                stuck == state.workerCount && state.next != nil && state.workerCount < maximumWorkers
+            let needsMore = !state.entries.isEmpty && state.workerCount < maximumWorkers
             if needsMore { state.workerCount += 1 }
             return (state.workerCount > 0, needsMore)
         }

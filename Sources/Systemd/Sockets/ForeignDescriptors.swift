@@ -3,37 +3,41 @@
 import CSystemd
 import Synchronization
 
-/// The descriptors of other processes that a socket has brought in and that are not closed yet.
+/// Counts the descriptors that a socket has received from other processes and that are not closed yet.
 ///
-/// A process without room for more must not receive any: the kernel would close them itself, and wait for that, in the middle of recvmsg(2).
-/// So a socket receives nothing before all that it has brought in are closed, and all sockets together have a quarter of the descriptors.
+/// The descriptor table must never be full while a datagram is received: the kernel closes the descriptors that do not fit, in recvmsg(2), and
+/// that close may block. So a socket receives nothing until all descriptors it has received are closed, and all sockets together use no more
+/// than a quarter of the table.
 final class ForeignDescriptors: Sendable {
     private struct State {
         var count = 0
         var waiter: (@Sendable () -> Void)?
     }
 
-    /// The most that come with one datagram.
+    /// The maximum number of descriptors in one datagram.
     static let perDatagram = Int(STATUSD_MAX_DESCRIPTORS)
 
     private static let limit = max(perDatagram, OwnedDescriptor.limit / 4)
     private static let ofAll = Atomic(0)
+    private static let lastNumber = Atomic<UInt32>(0)
 
+    /// A number that no other socket's descriptors have; not 0.
+    let number = ForeignDescriptors.lastNumber.add(1, ordering: .relaxed).newValue
     private let state = Mutex(State())
 
     /// Whether all have been closed.
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
 
-    /// How many datagrams all sockets together may receive now, whatever comes with them.
+    /// How many datagrams fit now, each with the maximum number of descriptors.
     static var datagramsToReceive: Int { (limit - ofAll.load(ordering: .acquiring)) / perDatagram }
 
-    /// One has come.
+    /// Counts a received descriptor.
     func add() {
         Self.ofAll.add(1, ordering: .acquiringAndReleasing)
         state.withLock { $0.count += 1 }
     }
 
-    /// One has been closed.
+    /// Counts a closed descriptor.
     func remove() {
         Self.ofAll.subtract(1, ordering: .acquiringAndReleasing)
         let waiter = state.withLock { state in
@@ -43,7 +47,9 @@ final class ForeignDescriptors: Sendable {
         waiter?()
     }
 
-    /// Calls `body` once all have been closed, on whatever thread closes the last one.
+    /// Calls `body` once all are closed, on the thread that closes the last one.
+    ///
+    /// A second call replaces the first one's body.
     func whenEmpty(_ body: @escaping @Sendable () -> Void) {
         let isEmpty = state.withLock { state in
             if state.count > 0 { state.waiter = body }

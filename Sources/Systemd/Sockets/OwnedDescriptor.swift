@@ -41,7 +41,7 @@ public final class OwnedDescriptor: Sendable {
 
     /// Takes over a descriptor that another process sent, one of `foreign` until it is closed.
     ///
-    /// Nothing is asked of it either: whoever writes to a pipe may keep it locked, and so whoever asks for its size, or closes it.
+    /// No system call on it is safe on the loop: a writer can hold the lock of a pipe, which fcntl(2) and close(2) wait for.
     static func received(_ descriptor: Int32, as foreign: ForeignDescriptors) -> OwnedDescriptor {
         foreign.add()
         return OwnedDescriptor(adopting: descriptor, closing: .aside(foreign))

@@ -39,7 +39,7 @@ final class ServerConnection {
     private var isHandling = false
     /// Whether the client will send no more, or nothing more of it is read.
     private var inputEnded = false
-    /// Whether what the client sent is no call, so that nothing more of it is handled.
+    /// Whether the client sent an invalid message, so its input is ignored.
     private var isRefused = false
     /// Whether the client will read no more.
     private var hasDeparted = false
@@ -297,7 +297,7 @@ final class ServerConnection {
         var envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method, in: message)
-        // It may be as long as the message, and the envelope may be kept.
+        // The name may be as long as the message, and the envelope outlives it.
         envelope.method = nil
         let received = ReceivedCall(envelope: envelope, route: route)
         expected = ExpectedEnvelope(received, in: message)
@@ -319,7 +319,7 @@ final class ServerConnection {
         if hasDeparted { abandonCall() }
     }
 
-    /// The last message was not what it looked like, or its parameters were no good; the next one is read without expecting anything.
+    /// Drops the expected envelope, after a message that did not match it or had invalid parameters.
     func expectationFailed() { expected = nil }
 
     private func nextCall(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) -> VarlinkCall {

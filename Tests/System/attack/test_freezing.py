@@ -89,13 +89,14 @@ def stop_and_time(daemon):
     print(f"     SIGTERM to the end: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
 
-def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None):
+def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None, meanwhile=lambda daemon: None):
     """Runs `act(daemon)` as an attacker beside a well-behaved client; prints what that one noticed."""
     with Daemon(configuration, start=False, **(limits or {})) as daemon:
         daemon.environment.update(variables)
         daemon.start()
         with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
             attacker.wait()
+            meanwhile(daemon)
             time.sleep(DURATION)
             bystander.finish(attack)
             stop_and_time(daemon)
@@ -110,11 +111,11 @@ def lingering_notify():
 @test("more such sockets than the daemon may have descriptors, each in the queue of another one, hold up nobody", limit=120)
 def lingering_crowd():
     def attack(daemon):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, 16_384))
         sender = notify_socket(daemon.notify_path("backup"))
         sender.setblocking(False)
         peers, nested, unsent = [], [], []
-        for _ in range(1500):
+        for _ in range(4500):
             lingering, peer = lingering_socket()
             peers.append(peer)
             inner, outer = socket.socketpair()
@@ -133,8 +134,16 @@ def lingering_crowd():
                 each.close()
         return peers, unsent
 
-    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}
-    measure("more lingering sockets than there are descriptors", attack, limits=limits)
+    def notify_another(daemon):
+        began = time.monotonic()
+        # Returns when its descriptor has been closed.
+        done = run("systemd-notify", "--status=well", env={**os.environ, "NOTIFY_SOCKET": daemon.notify_path("other")})
+        equal((done.status, daemon.text("other")), (0, "well"))
+        print(f"     another server's barrier: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
+
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))}
+    measure("more lingering sockets than there are descriptors", attack, CONFIGURATION + "  other: { notify: true }\n",
+            limits=limits, meanwhile=notify_another)
 
 
 def detach_file_system(files):

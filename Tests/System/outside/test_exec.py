@@ -178,8 +178,8 @@ def spread():
 def cut_short():
     with Daemon(start=False) as daemon:
         # The second one gets no more than what is left of the time.
-        command = script(daemon, "cut", "sleep 1.6; kill -9 $PPID; sleep 60")
-        daemon.file.write_text(once(f"  cut: {{ exec: [{command}], timeout: 2s }}\n"))
+        command = script(daemon, "cut", "sleep 2.5; kill -9 $PPID; sleep 60")
+        daemon.file.write_text(once(f"  cut: {{ exec: [{command}], timeout: 4s }}\n"))
         daemon.start()
         server = eventually(lambda: (state := daemon.describe("cut"))["phase"] != "loading" and state)
         equal(server["phase"], "failed")
