@@ -112,12 +112,14 @@ import Varlink
                 writer.member("text", "Signed In")
             }
             #expect(found == nil)
-            let late = await error(client, "Wait") { writer in
-                writer.member("server", "b")
-                writer.member("text", "never")
-                writer.member("timeoutMilliseconds", 1)
+            for milliseconds in [0, 1] {
+                let late = await error(client, "Wait") { writer in
+                    writer.member("server", "b")
+                    writer.member("text", "never")
+                    writer.member("timeoutMilliseconds", milliseconds)
+                }
+                #expect(late?.name == "org.statusd.monitor.WaitTimedOut")
             }
-            #expect(late?.name == "org.statusd.monitor.WaitTimedOut")
             #expect(await error(client, "Forget") { $0.member("server", "b") } == nil)
             #expect(try await names(client) == ["a"])
         }

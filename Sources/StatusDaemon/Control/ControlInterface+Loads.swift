@@ -64,12 +64,15 @@ extension ControlInterface {
 
     func wait(_ call: VarlinkCall) throws {
         let parameters = try call.parameters(WaitParameters.self)
-        // Who hears no answer waits for nothing.
-        if call.isOneway { return call.reply() }
+        // A client that gets no answer waits for nothing.
+        if !call.isHeard { return call.reply() }
         let monitor = monitor
         let name = parameters.server
         let wait = monitor.wait(for: name, where: parameters.condition)
         if let state = wait.found { return call.reply { $0.member("server", state) } }
+        if let timeout = parameters.timeout, timeout <= .zero {
+            return call.fail(.waitTimedOut(try? monitor.state(of: name)))
+        }
         call.perform { call in
             let state: ServerState?
             if let timeout = parameters.timeout {

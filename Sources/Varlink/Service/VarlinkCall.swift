@@ -30,6 +30,8 @@ public final class VarlinkCall {
     public var wantsMore: Bool { received.envelope.wantsMore }
     /// Whether the client wants no reply.
     public var isOneway: Bool { received.envelope.isOneway }
+    /// Whether an answer would reach the client: it wants one, and has not left.
+    public var isHeard: Bool { !isOneway && connection.mayReply }
     var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
     var route: Route { received.route }
     /// The process of the client.
