@@ -4,6 +4,7 @@ import Arguments
 import Glibc
 import StatusInterface
 import Systemd
+import Varlink
 
 /// Makes commands that ask the daemon.
 enum ClientCommand {
@@ -16,9 +17,15 @@ enum ClientCommand {
         let arguments: ParsedArguments
     }
 
+    /// How long a command that only reads waits for a daemon that was stopping when the command connected.
+    private static let restartTime = Duration.seconds(5)
+
     /// A command with ``Options/json`` and ``Options/address`` beside its own parameters.
+    ///
+    /// If it only reads and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
+        onlyReads: Bool = false,
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
@@ -28,11 +35,19 @@ enum ClientCommand {
             validate: validate
         ) { arguments in
             let address = try arguments[Options.address] ?? standardAddress()
+            func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
+                try await run(
+                    Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
+            }
             do {
-                return try await run(
-                    Context(
-                        client: try await MonitorClient.connect(to: address), address: address,
-                        terminal: Terminal(arguments), arguments: arguments))
+                do {
+                    return try await runOnce(try await MonitorClient.connect(to: address))
+                } catch let lost as VarlinkClientError where onlyReads && lost.code == .closed {
+                    guard let client = try? await DaemonReturn(to: address).wait(within: restartTime) else {
+                        throw lost
+                    }
+                    return try await runOnce(client)
+                }
             } catch {
                 throw CommandFailure(error, address: address)
             }

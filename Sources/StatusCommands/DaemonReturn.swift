@@ -11,14 +11,18 @@ struct DaemonReturn: Sendable {
     /// A way back to the daemon at `address`.
     init(to address: UnixAddress) { self.address = address }
 
-    /// Tries again, more and more rarely, until the daemon is back.
-    func wait() async throws -> MonitorClient {
+    /// Tries again, at growing intervals, until the daemon is back.
+    ///
+    /// - Throws: the last error if the daemon is not back within `limit`; without a limit it tries until the task is cancelled.
+    func wait(within limit: Duration? = nil) async throws -> MonitorClient {
+        let deadline = limit.map { ContinuousClock.now + $0 }
         var pause = Duration.milliseconds(100)
         while true {
             do throws(VarlinkClientError) {
                 return try await MonitorClient.connect(to: place)
             } catch {
                 guard error.code == .noService || error.code == .timedOut else { throw error }
+                if let deadline, ContinuousClock.now >= deadline { throw error }
             }
             try await EventLoop.sleep(for: pause)
             pause = min(pause * 2, .seconds(2))

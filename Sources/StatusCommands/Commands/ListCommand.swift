@@ -10,7 +10,8 @@ enum ListCommand {
     private static let noLegend = Flag("no-legend", help: "Leave out the line with the columns' names.")
 
     static let command = ClientCommand.make(
-        "list", abstract: "List all servers, the selected one marked with *.", parameters: [noLegend]
+        "list", abstract: "List all servers, the selected one marked with *.", parameters: [noLegend],
+        onlyReads: true
     ) { context in
         let terminal = context.terminal
         let servers = try await context.client.list()

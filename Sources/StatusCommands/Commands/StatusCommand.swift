@@ -7,7 +7,8 @@ import StatusModel
 /// The command `statusctl status`.
 enum StatusCommand {
     static let command = ClientCommand.make(
-        "status", abstract: "Show one server; without a name the selected one.", parameters: [Options.anyServer]
+        "status", abstract: "Show one server; without a name the selected one.", parameters: [Options.anyServer],
+        onlyReads: true
     ) { context in
         let terminal = context.terminal
         let server = try await context.client.describe(context.arguments[Options.anyServer])

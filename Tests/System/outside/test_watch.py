@@ -6,9 +6,11 @@ import json
 import signal
 import socket
 import subprocess
+import tempfile
+import threading
 import time
 
-from harness.daemon import STATUSCTL, Daemon, environment
+from harness.daemon import STATUSCTL, Daemon, environment, run
 from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 
@@ -205,3 +207,27 @@ def slow_reader():
                 text = event["server"]["status"]["text"]
         contains(kinds, "gap")
         equal(kinds[kinds.index("gap") + 1], "snapshot", "what follows a gap")
+
+
+@test("list and status are repeated if a stopping daemon closed the connection; post is not, and fails")
+def asked_again():
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = f"{folder}/socket"
+        listener.bind(path)
+        listener.listen()
+
+        def serve():
+            # As a daemon that stops does, and the one after it.
+            for answer in (b"", b'{"parameters":{"servers":[]}}\0', b""):
+                connection, _ = listener.accept()
+                connection.recv(4096)
+                connection.sendall(answer)
+                connection.close()
+
+        server = threading.Thread(target=serve)
+        server.start()
+        listed = run(STATUSCTL, "--address", f"unix:{path}", "list")
+        posted = run(STATUSCTL, "--address", f"unix:{path}", "post", "db", "well")
+        server.join()
+        equal((listed.status, posted.status), (0, 69))
+        contains(posted.err, "has closed the connection")
