@@ -350,7 +350,7 @@ def long_names():
 
 @test("waits that end at once, hundreds of them all the time, do not make the time of others longer", limit=120)
 def waits():
-    call = b'{"method":"%s.Wait","parameters":{"server":"server7","text":"never","timeoutMilliseconds":0}}\0' % INTERFACE.encode()
+    call = b'{"method":"%s.Wait","parameters":{"server":"server7","text":"never","timeoutMilliseconds":1}}\0' % INTERFACE.encode()
 
     def attack(daemon):
         waiting = [control_socket(daemon.socket) for _ in range(100)]
