@@ -10,7 +10,7 @@ public import Systemd
 /// `notify: true`: a datagram socket that any program that speaks sd_notify(3) can be pointed at with `NOTIFY_SOCKET`.
 ///
 /// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` the level, and the text where there is
-/// none; `WATCHDOG=1` keeps a status fresh, for as long as `WATCHDOG_USEC` says. Descriptors that come along are closed when the message has been handled: for
+/// none; `WATCHDOG=1` keeps a status fresh, for as long as `WATCHDOG_USEC` says. Descriptors that come along are released when the message has been handled: for
 /// `BARRIER=1` that is the answer, since by then all that came before it has been posted.
 @EventLoop
 public final class NotifySource {
@@ -41,7 +41,7 @@ public final class NotifySource {
         self.directory = directory
         self.access = access
         self.logger = logger
-        try listen(at: try UnixSocket.bindDatagram(at: path, for: access))
+        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access))
         Self.count += 1
     }
 
@@ -50,27 +50,32 @@ public final class NotifySource {
     /// Senders always find a socket, and what was sent before is handled first.
     public func open(for access: AccessPolicy) throws(SystemdError) {
         if isReachable(for: access) { return }
-        let former = socket
-        try listen(
-            at: try hasPath
-                ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access))
-        self.access = access
-        // In the order in which it was sent: nothing has been read from the new one yet.
+        let next = try makeSocket(
+            try hasPath
+                ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access),
+            isHeld: true)
         endFormerSocket()
-        former?.receiveAll()
-        formerSocket = former
+        self.access = access
+        formerSocket = socket
+        socket = next
+        // In the order in which it was sent: nothing has been read from the new one yet.
+        formerSocket?.receiveAll { next.resume() }
         timer = try TimerSource { [weak self] in self?.endFormerSocket() }
         timer?.schedule(after: Self.grace)
     }
 
-    private func listen(at descriptor: OwnedDescriptor) throws(SystemdError) {
-        socket = try DatagramSocket(adopting: descriptor) { [unowned self] in receive($0) }
+    private func makeSocket(_ descriptor: OwnedDescriptor, isHeld: Bool = false) throws(SystemdError) -> DatagramSocket
+    {
+        try DatagramSocket(adopting: descriptor, isHeld: isHeld) { [weak self] in self?.receive($0) }
     }
 
     private func endFormerSocket() {
         timer = nil
-        formerSocket?.cancel()
-        formerSocket = nil
+        guard let former = formerSocket.take() else { return }
+        former.refuse()
+        former.receiveAll { former.cancel() }
+        // However long that takes.
+        socket?.resume()
     }
 
     /// Removes the socket's path, and closes it when all that was sent to it has been handled.

@@ -35,6 +35,12 @@ import Testing
         #expect(try StatusText(visible).rawValue == visible)
     }
 
+    @Test("texts are equal if their bytes are")
+    func equality() throws {
+        #expect(try StatusText("\u{E9}") != StatusText("e\u{301}"))
+        #expect(try StatusText("\u{E9}") == StatusText(" \u{E9} "))
+    }
+
     @Test("a caller is told that a text is empty or too long, counted in bytes after escaping")
     func refuses() {
         #expect(throws: InvalidStatus.empty) { try StatusText(" \n\t ") }

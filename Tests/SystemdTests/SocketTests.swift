@@ -116,47 +116,62 @@ import Testing
         #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
     }
 
-    @Test("a descriptor that was received counts until it has been closed, which is told")
-    func received() async throws {
+    /// A datagram socket that hands on what it receives, and a socket that is connected to it.
+    @EventLoop private func receiver() throws -> (DatagramSocket, peer: OwnedDescriptor, AsyncStream<String>) {
         var ends: [Int32] = [-1, -1]
-        try #require(Glibc.pipe(&ends) == 0)
-        let foreign = ForeignDescriptors()
-        var descriptors = ends.map { OwnedDescriptor.received($0, as: foreign) }
-        #expect(!foreign.isEmpty)
-        await withCheckedContinuation { continuation in
-            foreign.whenEmpty { continuation.resume() }
-            descriptors = []
+        try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
+            continuation.yield(String(decoding: datagram.bytes, as: UTF8.self))
         }
-        #expect(foreign.isEmpty)
-        await withCheckedContinuation { continuation in foreign.whenEmpty { continuation.resume() } }
-        withExtendedLifetime(descriptors) {}
+        return (socket, OwnedDescriptor(adopting: ends[1]), stream)
     }
 
-    @Test("a socket receives nothing until the descriptors that it received are closed, and then goes on")
+    @Test(
+        "descriptors that come with a datagram are released when its text is handled, and what is behind it is received"
+    )
     @EventLoop func datagrams() async throws {
+        let (socket, peer, stream) = try receiver()
+        var iterator = stream.makeAsyncIterator()
+        for _ in 0..<3 {
+            var pipe: [Int32] = [-1, -1]
+            try #require(Glibc.pipe(&pipe) == 0)
+            let reading = OwnedDescriptor(adopting: pipe[0])
+            send("first", to: peer)
+            send("with", with: pipe[1], to: peer)
+            send("behind", to: peer)
+            close(pipe[1])
+            for text in ["first", "with", "behind"] { #expect(await iterator.next() == text) }
+            // The pipe ends when its last writer is released.
+            #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
+        }
+        socket.cancel()
+    }
+
+    @Test("all that was sent is received before it is said to be, also what is behind descriptors", arguments: 0..<3)
+    @EventLoop func receivesAll(withDescriptor: Int) async throws {
+        let (socket, peer, stream) = try receiver()
+        var iterator = stream.makeAsyncIterator()
+        for number in 0..<3 { send("\(number)", with: number == withDescriptor ? peer.rawValue : nil, to: peer) }
+        await withCheckedContinuation { received in socket.receiveAll { received.resume() } }
+        socket.cancel()
+        for number in 0..<3 { #expect(await iterator.next() == "\(number)") }
+    }
+
+    @Test("a socket that is held receives nothing until it goes on")
+    @EventLoop func held() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         let peer = OwnedDescriptor(adopting: ends[1])
-        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-        var (received, kept) = (0, [OwnedDescriptor]())
-        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
-            received += 1
-            kept += datagram.descriptors
-            continuation.yield("\(String(decoding: datagram.bytes, as: UTF8.self)) \(datagram.descriptors.count)")
+        var received = ""
+        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0]), isHeld: true) {
+            received += String(decoding: $0.bytes, as: UTF8.self)
         }
-        var iterator = stream.makeAsyncIterator()
-        for _ in 0..<3 {
-            received = 0
-            send("first", with: peer.rawValue, to: peer)
-            #expect(await iterator.next() == "first 1")
-            send("second", to: peer)
-            for _ in 0..<3 {
-                await withCheckedContinuation { turn in EventLoop.atNextTurn { turn.resume() } }
-            }
-            #expect(received == 1)
-            kept = []
-            #expect(await iterator.next() == "second 0")
-        }
+        send("text", to: peer)
+        for _ in 0..<3 { await withCheckedContinuation { turn in EventLoop.atNextTurn { turn.resume() } } }
+        #expect(received == "")
+        socket.resume()
+        #expect(received == "text")
         socket.cancel()
     }
 

@@ -40,6 +40,21 @@ import Testing
         #expect(done.prefix(3) == [1, 2, 11])
     }
 
+    @Test("an owner that has taken some of the turn while its work waits is served after one that has not")
+    func charged() async {
+        var done: [String] = []
+        await withCheckedContinuation { continuation in
+            queue.append(of: 1) { done.append("a1") }
+            queue.append(of: 1) {
+                done.append("a2")
+                continuation.resume()
+            }
+            queue.note(500_000, by: 1)
+            queue.append(of: 2) { done.append("b") }
+        }
+        #expect(done == ["b", "a1", "a2"])
+    }
+
     @Test("the more owners wait, the less another one may take at once; those who wait have to wait for what they left")
     func several() {
         for owner: UInt32 in 1...10 { queue.append(of: owner) {} }

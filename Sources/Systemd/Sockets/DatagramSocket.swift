@@ -2,20 +2,21 @@
 
 import CSystemd
 import Glibc
+import Synchronization
 
 /// One datagram, while it is handled.
 public struct Datagram: ~Copyable {
     /// What was sent; valid in the handler only.
     public let bytes: UnsafeRawBufferPointer
-    /// The descriptors that came along.
-    ///
-    /// Each is closed when the last reference to it goes.
-    public let descriptors: [OwnedDescriptor]
     /// Whether it was longer than 64 KiB, so that its end is missing.
     public let isTruncated: Bool
 }
 
-/// A datagram socket that is read on the loop.
+/// A datagram socket that is read on the loop and never takes descriptors.
+///
+/// The loop looks at each datagram before it receives it. A datagram with descriptors is handled while it is still in the queue. Then another thread
+/// receives it, without room for the descriptors, so the kernel releases them and they never get into the descriptor table: the release may wait
+/// (``ReleaseThreads``), and close(2) would wait in more ways. The socket receives nothing until then.
 @EventLoop
 public final class DatagramSocket {
     /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen: 10, and 512 where systemd runs).
@@ -24,46 +25,80 @@ public final class DatagramSocket {
     /// All sockets are of one owner: who sends is not known before a datagram is received.
     private static let turns = TurnQueue()
     private static let owner: UInt32 = 0
+    private static let lastNumber = Atomic<UInt32>(0)
+    /// A datagram of any socket; of its 64 KiB the system gives only the pages that datagrams have filled.
+    private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     private let descriptor: OwnedDescriptor
-    private let foreign = ForeignDescriptors()
-    /// Whether this socket has to wait for the next turn.
+    /// A number that no other socket has.
+    private let number = DatagramSocket.lastNumber.add(1, ordering: .relaxed).newValue
+    /// Whether this socket has to wait for the next turn, or for something else.
     private var isWaiting = false
-    /// How many datagrams are received at once: fewer if they take more than their share of a turn.
-    private var batchSize = DatagramBatch.capacity
+    /// Whether another thread receives the first datagram.
+    private var isReleasing = false
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
+    /// Called once nothing is left in the queue.
+    private var whenEmpty: [@EventLoop () -> Void] = []
 
     /// Reads from a bound socket (``UnixSocket/bindDatagram(at:for:)``).
+    ///
+    /// - Parameter isHeld: whether it reads nothing before ``resume()``.
     public init(
-        adopting descriptor: OwnedDescriptor, handler: @escaping @EventLoop (borrowing Datagram) -> Void
+        adopting descriptor: OwnedDescriptor, isHeld: Bool = false,
+        handler: @escaping @EventLoop (borrowing Datagram) -> Void
     ) throws(SystemdError) {
         self.descriptor = descriptor
         self.handler = handler
-        source = try IOSource(descriptor: descriptor.rawValue, events: .readable) { [unowned self] _ in
+        isWaiting = isHeld
+        source = try IOSource(descriptor: descriptor.rawValue, events: isHeld ? [] : .readable) { [unowned self] _ in
             receive()
         }
     }
 
     isolated deinit { source?.cancel() }
 
-    /// Reads what was sent before, unless there is no room for the descriptors that may come along; then stops and lets the handler go.
+    /// Goes on receiving.
+    public func resume() {
+        guard !isReleasing else { return }
+        isWaiting = false
+        source?.events = .readable
+        receive()
+    }
+
+    /// Refuses what is sent from now on; whoever sends is told so, and nothing is lost without a word.
+    public func refuse() { shutdown(descriptor.rawValue, Int32(SHUT_RD)) }
+
+    /// Receives what was sent before; then stops and lets the handler go.
     ///
-    /// The path stays until somebody removes it.
+    /// What stands behind a datagram with descriptors is lost; wait for ``receiveAll(then:)`` first if that matters. The path stays until somebody
+    /// removes it.
     public func cancel() {
-        // Who sends from now on is told so; else what came between the last look and the end would be lost without a word.
-        shutdown(descriptor.rawValue, Int32(SHUT_RD))
-        while case .perhapsMore = receiveBatch() {}
+        refuse()
+        while !isReleasing, receiveOne() == .received {}
         source?.cancel()
         source = nil
         handler = nil
+        callWaiters()
     }
 
-    /// Receives all that was sent before, if there is room for the descriptors that may come along; but not endlessly what is sent meanwhile.
-    public func receiveAll() {
-        batchSize = DatagramBatch.capacity
-        var received = 0
-        while received < Self.longestQueue, case .perhapsMore(let count) = receiveBatch() { received += count }
+    /// Receives all that was sent before, then calls `body`: at once, unless descriptors came along, which have to be released first.
+    public func receiveAll(then body: @escaping @EventLoop () -> Void) {
+        whenEmpty.append(body)
+        guard !isReleasing else { return }
+        var (received, outcome) = (0, Outcome.received)
+        // Not endlessly what is sent meanwhile.
+        while outcome == .received, received < Self.longestQueue {
+            outcome = receiveOne()
+            received += 1
+        }
+        outcome == .hasDescriptors ? release() : callWaiters()
+    }
+
+    private func callWaiters() {
+        let bodies = whenEmpty
+        whenEmpty = []
+        for body in bodies { body() }
     }
 
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
@@ -71,24 +106,16 @@ public final class DatagramSocket {
         guard handler != nil, !isWaiting else { return }
         if FlowControl.isHeld { return waitForRelease() }
         if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
-        // Whoever sends what is long in closing waits for it.
-        guard foreign.isEmpty else { return waitForClosing() }
         let share = TurnShare()
         defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
-        while true {
-            switch receiveBatch() {
-            case .perhapsMore: break
-            case .noMore:
-                batchSize = min(batchSize * 2, DatagramBatch.capacity)
-                return
-            case .noRoom: return pause { DescriptorCloser.whenSomeMayBeClosed($0) }
+        repeat {
+            switch receiveOne() {
+            case .received: break
+            case .empty: return callWaiters()
+            case .hasDescriptors: return release()
             }
-            guard foreign.isEmpty else { return waitForClosing() }
             if FlowControl.isHeld { return waitForRelease() }
-            guard share.isUsedUp else { continue }
-            batchSize = max(1, batchSize / 4)
-            return
-        }
+        } while !share.isUsedUp
     }
 
     private func wait() {
@@ -99,39 +126,52 @@ public final class DatagramSocket {
         }
     }
 
-    private func waitForRelease() { pause { FlowControl.whenReleased($0) } }
-
-    private func waitForClosing() {
-        // Not at once, which would be within the call that waits.
-        pause { resume in foreign.whenEmpty { EventLoop.perform { EventLoop.atNextTurn { resume() } } } }
+    private func waitForRelease() {
+        pause()
+        FlowControl.whenReleased { [weak self] in self?.resume() }
     }
 
-    /// Receives nothing until `schedule` has called back.
-    private func pause(_ schedule: (@escaping @EventLoop @Sendable () -> Void) -> Void) {
+    /// Receives nothing for the time being.
+    private func pause() {
         isWaiting = true
         // Else the loop would find it readable again and again.
         source?.events = []
-        schedule { [weak self] in
-            self?.isWaiting = false
-            self?.source?.events = .readable
-            self?.receive()
-        }
     }
 
     private enum Outcome {
-        /// So many were received.
-        case perhapsMore(Int)
-        case noMore
-        /// There is no room for the descriptors that may come along.
-        case noRoom
+        case received, empty
+        /// The first datagram has been handled, and has to be released.
+        case hasDescriptors
     }
 
-    /// Receives some datagrams.
-    private func receiveBatch() -> Outcome {
-        let size = min(batchSize, ForeignDescriptors.datagramsToReceive)
-        if size <= 0 { return .noRoom }
-        let count = DatagramBatch.shared.receive(size, from: descriptor.rawValue)
-        for index in 0..<count { DatagramBatch.shared.withDatagram(index, foreign: foreign) { handler?($0) } }
-        return count == size ? .perhapsMore(count) : .noMore
+    /// Receives the first datagram, if there is one.
+    private func receiveOne() -> Outcome {
+        let (count, flags) = descriptor.peek(into: Self.buffer)
+        guard count >= 0 else { return .empty }
+        let hasDescriptors = flags & Int32(MSG_CTRUNC) != 0
+        isReleasing = hasDescriptors
+        if !hasDescriptors { Self.receiveFirst(descriptor) }
+        handler?(
+            Datagram(
+                bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(count)),
+                isTruncated: flags & Int32(MSG_TRUNC) != 0))
+        return hasDescriptors ? .hasDescriptors : .received
+    }
+
+    /// Has another thread receive the first datagram.
+    private func release() {
+        pause()
+        ReleaseThreads.datagrams.perform(for: number) { [descriptor, weak self] in
+            Self.receiveFirst(descriptor)
+            EventLoop.perform {
+                self?.isReleasing = false
+                self?.resume()
+            }
+        }
+    }
+
+    /// Receives the first datagram, of which nothing is wanted any more.
+    private nonisolated static func receiveFirst(_ descriptor: OwnedDescriptor) {
+        recv(descriptor.rawValue, nil, 0, Int32(MSG_DONTWAIT))
     }
 }

@@ -14,8 +14,8 @@ public final class OwnedDescriptor: Sendable {
     private enum Closing {
         /// At once: closing it never waits.
         case atOnce
-        /// By a thread that may wait; it may be one of another process.
-        case aside(ForeignDescriptors? = nil)
+        /// By a thread that may wait.
+        case aside
         /// By a thread that may wait if something is in its queue, which may be descriptors of another process.
         case asideIfUnread
     }
@@ -31,20 +31,12 @@ public final class OwnedDescriptor: Sendable {
 
     /// Takes over a bound datagram socket, to which others may send descriptors of their own.
     public convenience init(adoptingReceiver descriptor: Int32) {
-        self.init(adopting: descriptor, closing: .aside())
+        self.init(adopting: descriptor, closing: .aside)
     }
 
     private init(adopting descriptor: Int32, closing: Closing) {
         rawValue = descriptor
         self.closing = closing
-    }
-
-    /// Takes over a descriptor that another process sent, one of `foreign` until it is closed.
-    ///
-    /// No system call on it is safe on the loop: a writer can hold the lock of a pipe, which fcntl(2) and close(2) wait for.
-    static func received(_ descriptor: Int32, as foreign: ForeignDescriptors) -> OwnedDescriptor {
-        foreign.add()
-        return OwnedDescriptor(adopting: descriptor, closing: .aside(foreign))
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
@@ -58,7 +50,7 @@ public final class OwnedDescriptor: Sendable {
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
-        case .aside(let foreign): DescriptorCloser.close(rawValue, of: foreign)
+        case .aside: closeAside()
         case .asideIfUnread: closeConnection()
         }
     }
@@ -70,8 +62,12 @@ public final class OwnedDescriptor: Sendable {
         if ioctl(rawValue, UInt(FIONREAD), &unread) == 0, unread == 0 {
             close(rawValue)
         } else {
-            DescriptorCloser.close(rawValue)
+            closeAside()
         }
+    }
+
+    private func closeAside() {
+        ReleaseThreads.closing.perform { [rawValue] in close(rawValue) }
     }
 }
 
@@ -83,20 +79,27 @@ extension OwnedDescriptor {
         guard case .asideIfUnread = closing else {
             return recv(rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         }
-        var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
-        var header = msghdr()
-        let count = withUnsafeMutablePointer(to: &vector) { vector in
-            header.msg_iov = vector
-            header.msg_iovlen = 1
-            return recvmsg(rawValue, &header, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK))
-        }
+        let (count, flags) = peek(into: buffer)
         guard count > 0 else { return count }
-        // There is no room for descriptors, so this is how the kernel says that there are some.
-        guard header.msg_flags & Int32(MSG_CTRUNC) == 0 else {
+        guard flags & Int32(MSG_CTRUNC) == 0 else {
             errno = EPROTO
             return -1
         }
         return recv(rawValue, buffer.baseAddress, count, Int32(MSG_DONTWAIT))
+    }
+
+    /// Looks at what is first in a socket's queue, without receiving it or waiting: what recvmsg(2) returns, with its flags and `errno`.
+    ///
+    /// The flag `MSG_CTRUNC` means that descriptors came along, since there is no room for them here.
+    func peek(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, flags: Int32) {
+        var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+        return withUnsafeMutablePointer(to: &vector) { vector in
+            var header = msghdr()
+            header.msg_iov = vector
+            header.msg_iovlen = 1
+            let count = recvmsg(rawValue, &header, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK))
+            return (count, header.msg_flags)
+        }
     }
 }
 

@@ -15,6 +15,7 @@ import time
 from harness.attacker import Attacker
 from harness.bystander import Bystander
 from harness.daemon import BINARIES, STATUSD, Daemon, run
+from harness.dead_disk import dead_disk
 from harness.expect import Skip, equal, eventually
 from harness.runner import test
 from harness.tracing import stopped_thread
@@ -102,6 +103,14 @@ def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None,
             stop_and_time(daemon)
 
 
+def notify_another(daemon):
+    began = time.monotonic()
+    # Returns when its descriptor has been closed.
+    done = run("systemd-notify", "--status=well", env={**os.environ, "NOTIFY_SOCKET": daemon.notify_path("other")})
+    equal((done.status, daemon.text("other")), (0, "well"))
+    print(f"     another server's barrier: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
+
+
 @test("sockets that block whoever closes them, sent to a notify socket, hold up nobody")
 def lingering_notify():
     measure("lingering sockets to a notify socket",
@@ -133,13 +142,6 @@ def lingering_crowd():
             for each in some:
                 each.close()
         return peers, unsent
-
-    def notify_another(daemon):
-        began = time.monotonic()
-        # Returns when its descriptor has been closed.
-        done = run("systemd-notify", "--status=well", env={**os.environ, "NOTIFY_SOCKET": daemon.notify_path("other")})
-        equal((done.status, daemon.text("other")), (0, "well"))
-        print(f"     another server's barrier: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))}
     measure("more lingering sockets than there are descriptors", attack, CONFIGURATION + "  other: { notify: true }\n",
@@ -181,6 +183,30 @@ def detached_pipe():
         os.close(pipe)
 
     measure("a pipe of a file system that goes with it", attack)
+
+
+@test("files that never can be closed, sent to many notify sockets, hold up neither other ones nor the end")
+def unclosable():
+    def attack(daemon):
+        path = daemon.folder / "dead" / "file"
+        eventually(path.exists, "the file system")
+        file = os.open(path, os.O_RDWR)
+        for number in range(20):
+            socket.send_fds(notify_socket(daemon.notify_path(f"backup{number}")), [b"STATUS=x"], [file] * 100)
+        return file
+
+    servers = "".join(f"  backup{number}: {{ notify: {{ users: [65534] }} }}\n" for number in range(20))
+    with Daemon("servers:\n  other: { notify: true }\n" + servers, start=False) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        # The disk goes first: the attacker cannot end before.
+        with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True), Bystander(daemon) as bystander:
+            attacker.wait()
+            for number in range(20):
+                eventually(lambda: daemon.text(f"backup{number}") == "x", "the text beside the descriptors")
+            notify_another(daemon)
+            bystander.finish("files that never can be closed")
+            stop_and_time(daemon)
 
 
 @test("sockets that block whoever closes them, sent to the control socket, hold up nobody")

@@ -10,13 +10,16 @@ import threading
 from .attacker import need_root
 from .expect import Skip
 
-FUSE_INIT = 26
+FUSE_LOOKUP, FUSE_GETATTR, FUSE_OPEN, FUSE_INIT = 1, 3, 14, 26
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 @contextlib.contextmanager
-def dead_disk(folder):
-    """Mounts one at `folder` (fuse(4)), which is made; at the end of the block all who wait for it get an error."""
+def dead_disk(folder, opens=False):
+    """Mounts one at `folder` (fuse(4)), which is made; at the end of the block all who wait for it get an error.
+
+    If it `opens`, a file can be opened, but not closed.
+    """
     need_root()
     try:
         device = os.open("/dev/fuse", os.O_RDWR)
@@ -29,7 +32,7 @@ def dead_disk(folder):
         os.close(device)
         raise Skip(f"mount: {os.strerror(ctypes.get_errno())}")
     # Requests have to be read, or their senders could still be killed.
-    threading.Thread(target=_read, args=(device,), daemon=True).start()
+    threading.Thread(target=_read, args=(device, opens), daemon=True).start()
     try:
         yield
     finally:
@@ -37,13 +40,24 @@ def dead_disk(folder):
         os.close(device)
 
 
-def _read(device):
+def _read(device, opens):
     while True:
         try:
             request = os.read(device, 1 << 18)
         except OSError:
             return
         _, operation, unique = struct.unpack_from("=IIQ", request)
-        if operation == FUSE_INIT:
-            body = struct.pack("=IIIIHHIIHHI7I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 0, 0, 0, *[0] * 7)
+        body = _answer(operation, opens)
+        if body is not None:
             os.write(device, struct.pack("=IiQ", 16 + len(body), 0, unique) + body)
+
+
+def _answer(operation, opens):
+    if operation == FUSE_INIT:
+        return struct.pack("=IIIIHHIIHHI7I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 0, 0, 0, *[0] * 7)
+    if not opens:
+        return None
+    file = struct.pack("=6Q10I", 2, 0, 0, 0, 0, 0, 0, 0, 0, 0o100666, 1, 0, 0, 0, 4096, 0)
+    answers = {FUSE_LOOKUP: struct.pack("=4Q2I", 2, 0, 60, 60, 0, 0) + file, FUSE_OPEN: struct.pack("=QII", 1, 0, 0),
+               FUSE_GETATTR: struct.pack("=QII", 60, 0, 0) + file}
+    return answers.get(operation)

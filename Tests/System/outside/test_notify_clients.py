@@ -172,7 +172,10 @@ def sending_over_reloads():
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
                 while not isOver.is_set():
                     try:
-                        client.sendto(f"STATUS={len(sent)}".encode(), daemon.notify_path("web"))
+                        # Descriptors, as barriers have them, are released on another thread.
+                        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [client.fileno()]))]
+                        client.sendmsg([f"STATUS={len(sent)}".encode()], rights if len(sent) % 7 == 0 else [], 0,
+                                       daemon.notify_path("web"))
                     except OSError as error:
                         failures.append(error)
                     sent.append(str(len(sent)))
