@@ -202,6 +202,24 @@ import Testing
         _ = try FileLock(at: path)
     }
 
+    @Test("a lock whose holder has ended, but for a thread that cannot be killed, is free")
+    func holderThatHasEnded() throws {
+        defer { unlink(path) }
+        let lock = try FileLock(at: path)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "\(getpid())\n")
+        // A process that has ended and that nobody has waited for.
+        var child: pid_t = 0
+        var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
+        defer { free(arguments[0]) }
+        try #require(posix_spawn(&child, "/bin/true", nil, nil, &arguments, nil) == 0)
+        var information = siginfo_t()
+        try #require(waitid(P_PID, id_t(child), &information, Int32(WEXITED) | Int32(WNOWAIT)) == 0)
+        try "\(child)\n".write(toFile: path, atomically: false, encoding: .utf8)
+        _ = try FileLock(at: path)
+        waitpid(child, nil, 0)
+        withExtendedLifetime(lock) {}
+    }
+
     @Test("a file that others may open, and have locked, is replaced", arguments: [0o644, 0o666])
     func lockedByOthers(mode: UInt32) throws {
         defer { unlink(path) }

@@ -13,14 +13,50 @@ public final class FileLock: Sendable {
     ///
     /// - Throws: ``SystemdError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(SystemdError) {
-        file = try Self.openPrivately(path)
-        guard flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 else {
+        var file = try Self.openPrivately(path)
+        if !Self.lock(file), Self.holderHasEnded(file) {
+            unlink(path)
+            file = try Self.openPrivately(path)
+        }
+        guard Self.lock(file) else {
             if errno == EWOULDBLOCK {
                 throw SystemdError(
                     .addressInUse, "another process holds \(path); stop that process first", errno: errno)
             }
             throw SystemdError(errno: errno, "cannot lock \(path)")
         }
+        self.file = file
+        let holder = "\(getpid())\n"
+        ftruncate(file.rawValue, 0)
+        pwrite(file.rawValue, holder, holder.utf8.count, 0)
+    }
+
+    private static func lock(_ file: OwnedDescriptor) -> Bool { flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 }
+
+    /// Whether the process that wrote its number into the file does nothing any more.
+    ///
+    /// It still holds the lock if one of its threads waits in the kernel and cannot be killed.
+    private static func holderHasEnded(_ file: OwnedDescriptor) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = pread(file.rawValue, &bytes, bytes.count, 0)
+        guard count > 1, let process = Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self)) else {
+            return false
+        }
+        return isZombie(process)
+    }
+
+    /// Whether a process has ended, but for what waits in the kernel or for its parent (proc_pid_stat(5)).
+    private static func isZombie(_ process: Int32) -> Bool {
+        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        let count = read(descriptor, &bytes, bytes.count)
+        // The state follows the name, which stands in brackets.
+        guard count > 0, let end = bytes[..<count].lastIndex(of: UInt8(ascii: ")")), end + 2 < count else {
+            return false
+        }
+        return bytes[end + 2] == UInt8(ascii: "Z")
     }
 
     /// Opens the file.
