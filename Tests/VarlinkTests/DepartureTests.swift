@@ -46,6 +46,20 @@ struct DepartureTests {
         }
     }
 
+    @Test("Of what a client sent before it left, only calls that may change something are handled")
+    func skipsWhatOnlyReads() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Fill", #"{"count":1}"#), Call.call("Wait"))
+            await harness.interface.waiting.wait()
+            #expect(await harness.interface.filled == 1)
+            await client.send(Call.call("Fill", #"{"count":1}"#), Call.echo("end"))
+            client.close()
+            while await harness.interface.echoed != ["end"] { await EventLoop.run {} }
+            #expect(await harness.interface.filled == 1)
+        }
+    }
+
     @Test("A client that leaves closes its stream, once")
     func closesStreams() async throws {
         try await Harness.run { harness in

@@ -46,12 +46,15 @@ struct LimitTests {
         }
     }
 
-    /// Has work of this process's user wait in each turn until a test is over.
+    /// Has work of a user wait in each turn, which takes all of it, until a test is over.
     @EventLoop private final class Occupant {
         var isOver = false
 
-        func occupy(_ turns: TurnQueue) {
-            turns.append(of: geteuid()) { if !self.isOver { self.occupy(turns) } }
+        func occupy(_ turns: TurnQueue, as user: UInt32 = geteuid()) {
+            turns.append(of: user) {
+                turns.note(1_000_000, by: user)
+                if !self.isOver { self.occupy(turns, as: user) }
+            }
         }
     }
 
@@ -59,6 +62,7 @@ struct LimitTests {
     func boundsMessagesOfBusyUsers() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumMessageBytes = 1_000
+        limits.preferredUsers = []
         try await Harness.run(limits: limits) { harness in
             let endless = await harness.client()
             let occupant = await EventLoop.run {
@@ -69,6 +73,26 @@ struct LimitTests {
             }
             await endless.send(bytes: [UInt8](repeating: UInt8(ascii: " "), count: 1_001))
             #expect(await endless.seesEnd())
+            await EventLoop.run { occupant.isOver = true }
+        }
+    }
+
+    @Test("A preferred user is answered even if others use all of each turn, and it has used more than they have")
+    func prefersUsers() async throws {
+        var limits = VarlinkService.Limits()
+        limits.preferredUsers = [geteuid()]
+        try await Harness.run(limits: limits) { harness in
+            let client = await harness.client()
+            let occupant = await EventLoop.run {
+                let (occupant, turns) = (Occupant(), harness.service.turns)
+                occupant.occupy(turns, as: geteuid() + 1)
+                turns.note(1 << 60, by: geteuid())
+                return occupant
+            }
+            // More than a Unix socket holds: what is left when some has been read waits for a turn.
+            for _ in 0..<20 { await client.send(Call.call("Fill", #"{"count":40000}"#)) }
+            await client.send(Call.echo("end"))
+            #expect(await client.receive(21).last == Call.echoReply("end"))
             await EventLoop.run { occupant.isOver = true }
         }
     }

@@ -58,6 +58,8 @@ final class ControlInterface: VarlinkInterface {
         }
     }
 
+    nonisolated func onlyReads(_ method: String) -> Bool { ["List", "Describe", "Watch", "Wait"].contains(method) }
+
     // MARK: Reading
 
     private func list(_ call: VarlinkCall) throws {

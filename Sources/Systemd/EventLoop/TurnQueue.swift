@@ -9,7 +9,7 @@
 public final class TurnQueue {
     /// How much of a turn owners may take at once, and how much of it what waits may take, in nanoseconds.
     private static let limit: UInt64 = 1_000_000
-    /// What takes less is not noted, in nanoseconds: most things do, and a hundred of them take no more than a share.
+    /// What takes less is not charged to its owner, in nanoseconds: most things do, and a hundred of them take no more than a share.
     private static let leastNoted: UInt64 = 10_000
 
     private var waiting = FairQueue<@EventLoop () -> Void>(credit: TurnQueue.limit)
@@ -35,10 +35,10 @@ public final class TurnQueue {
 
     /// Notes how long something of an owner has been done in this turn.
     public func note(_ nanoseconds: UInt64, by owner: UInt32) {
-        guard nanoseconds >= Self.leastNoted else { return }
         beginTurn()
-        taken[owner, default: 0] += nanoseconds
         takenByAll += nanoseconds
+        guard nanoseconds >= Self.leastNoted else { return }
+        taken[owner, default: 0] += nanoseconds
         if !isGoingOn { waiting.charge(nanoseconds, to: owner) }
     }
 

@@ -12,11 +12,14 @@ final class Route {
     let method: String
     /// Who implements it; nil for a method that nobody described.
     let interface: (any VarlinkInterface)?
+    /// Whether it changes nothing.
+    let onlyReads: Bool
 
     init(fullName: String, method: String, interface: (any VarlinkInterface)?) {
         self.fullName = fullName
         self.method = method
         self.interface = interface
+        onlyReads = interface?.onlyReads(method) ?? true
     }
 }
 

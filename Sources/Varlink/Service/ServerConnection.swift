@@ -5,7 +5,7 @@ import Systemd
 
 /// One client's connection: messages in, calls one after another, replies out.
 ///
-/// What a client has sent is handled even if it leaves at once, since a oneway call is sent in just that way; but what it would
+/// What a client has sent is handled even if it leaves at once, since a oneway call is sent in just that way, unless it only reads. And what it would
 /// wait for is cancelled the moment it leaves.
 @EventLoop
 final class ServerConnection {
@@ -14,6 +14,8 @@ final class ServerConnection {
     private var hasGroups = false
     /// Whether the client is a part of this process.
     let isInternal: Bool
+    /// Whether its calls wait in no queue.
+    private let isPreferred: Bool
     let transport: Transport
     /// The service, which holds its connections until they are closed.
     let service: VarlinkService
@@ -35,6 +37,8 @@ final class ServerConnection {
     ///
     /// Not held, so that one that everybody has forgotten is noticed.
     private weak var waitingCall: VarlinkCall?
+    /// Whether there is something to read.
+    private var isReadable = false
     /// Whether the loop over the messages is on the stack.
     private var isHandling = false
     /// Whether the client will send no more, or nothing more of it is read.
@@ -49,6 +53,7 @@ final class ServerConnection {
     ) throws(SystemdError) {
         self.service = service
         self.isInternal = isInternal
+        isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
         transport = Transport(descriptor)
         // The service holds the connection until it is closed, and so does the transport's last call.
@@ -135,7 +140,7 @@ final class ServerConnection {
 
     private func writeNextTurn() {
         isWriteScheduled = true
-        service.turns.append(of: credentials.userID) {
+        atNextTurn {
             self.isWriteScheduled = false
             self.writePieces(hasWaited: true)
             self.updateInterest()
@@ -183,7 +188,7 @@ final class ServerConnection {
 
     private func ready(_ events: IOSource.Events) {
         if events.contains(.hangUp) || events.contains(.error) { depart() }
-        if events.contains(.readable), mayRead { read() }
+        if events.contains(.readable), mayRead { isReadable = true }
         if isHungry { writePieces() }
         // After output was sent there may be room for more answers, but this turn has had its share of them.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
@@ -191,7 +196,10 @@ final class ServerConnection {
         updateInterest()
     }
 
-    private func read() {
+    /// Reads what there is, if there is something.
+    private func readIfReadable() {
+        guard isReadable, mayRead else { return }
+        isReadable = false
         switch transport.read() {
         case .open: break
         case .ended: inputEnded = true
@@ -237,7 +245,7 @@ final class ServerConnection {
 
     // MARK: Handling
 
-    /// Handles whole messages as long as each is answered at once, and the shares of the turn last that the connection and its user have.
+    /// Reads what there is, and handles whole messages as long as each is answered at once, and the shares of the turn last that the connection and its user have.
     private func handleMessages(hasWaited: Bool = false) {
         guard !isHandling, !isContinuing else { return }
         if mustWait(hasWaited) { return handleMessagesNextTurn() }
@@ -248,6 +256,7 @@ final class ServerConnection {
             isHandling = false
             service.turns.note(share.nanosecondsTaken, by: credentials.userID)
         }
+        readIfReadable()
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
@@ -258,13 +267,18 @@ final class ServerConnection {
 
     /// Whether the user has had its share of the turn.
     private func mustWait(_ hasWaited: Bool) -> Bool {
-        !isInternal && !hasWaited && service.turns.mustWait(credentials.userID)
+        !isPreferred && !hasWaited && service.turns.mustWait(credentials.userID)
+    }
+
+    /// Leaves something to one of the next turns, when the turn of the user has come.
+    private func atNextTurn(_ work: @escaping @EventLoop () -> Void) {
+        isPreferred ? EventLoop.atNextTurn(work) : service.turns.append(of: credentials.userID, work)
     }
 
     private func handleMessagesNextTurn() {
         guard mayHandle else { return }
         let limit = service.limits.maximumMessageBytes
-        if transport.input.hasMessage() {
+        if isReadable || transport.input.hasMessage() {
             continueNextTurn()
         } else if transport.input.count > limit {
             refuseLongMessage(limit)
@@ -278,7 +292,7 @@ final class ServerConnection {
     }
 
     private func goOnNextTurn() {
-        service.turns.append(of: credentials.userID) {
+        atNextTurn {
             self.isContinuing = false
             self.handleMessages(hasWaited: true)
             self.updateInterest()
@@ -305,6 +319,7 @@ final class ServerConnection {
     }
 
     private func handle(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) {
+        if hasDeparted, received.route.onlyReads { return }
         var call = nextCall(received, in: message)
         isBusy = true
         service.handle(call)

@@ -14,6 +14,8 @@ final class ServiceInterface: VarlinkInterface {
         descriptions = [.service] + interfaces
     }
 
+    nonisolated func onlyReads(_ method: String) -> Bool { true }
+
     func handle(_ call: VarlinkCall) {
         do throws(VarlinkError) {
             switch call.method {

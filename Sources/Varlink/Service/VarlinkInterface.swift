@@ -12,4 +12,14 @@ public protocol VarlinkInterface: AnyObject {
     ///
     /// Calls of one connection come in their order, the next one only when this one has been answered.
     func handle(_ call: VarlinkCall)
+
+    /// Whether a method changes nothing.
+    ///
+    /// Its calls are skipped if the client has left.
+    nonisolated func onlyReads(_ method: String) -> Bool
+}
+
+extension VarlinkInterface {
+    /// Every method may change something.
+    public nonisolated func onlyReads(_ method: String) -> Bool { false }
 }

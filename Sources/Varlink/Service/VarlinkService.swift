@@ -24,6 +24,8 @@ public final class VarlinkService {
         ///
         /// Three eighths of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 400 MB.
         public var maximumConnections = min(2048, OwnedDescriptor.limit * 3 / 8)
+        /// The users whose calls are handled before those that wait in a queue, so other users cannot delay them.
+        public var preferredUsers: Set<UInt32> = [0]
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
 

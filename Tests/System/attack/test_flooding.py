@@ -422,10 +422,11 @@ def costly_calls_of_many():
     for users in 10, 100:
         with Daemon("accept: any\n") as daemon:
             fill(daemon, 10)
-            with Bystander(daemon) as bystander:
+            with Bystander(daemon) as bystander, Bystander(daemon, user=0) as root:
                 with crowd(ask, daemon, users, places=1):
                     pass
                 bystander.finish(f"{users} users with a connection each and costly calls")
+                root.finish("the same, to root")
                 stop_and_time(daemon)
 
 

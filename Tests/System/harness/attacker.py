@@ -19,7 +19,7 @@ def need_root():
 
 def become(user, groups=()):
     """Makes this process an unprivileged user's, in these groups, if it may."""
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and user != 0:
         os.setgroups(groups)
         os.setgid(user)
         os.setuid(user)

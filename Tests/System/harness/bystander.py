@@ -12,6 +12,8 @@ import sys
 import time
 
 PAUSE = 0.001
+USER = 199_999
+"""An ordinary user, since the daemon prefers root, and no attacker's."""
 FROZEN = 10.0
 """Seconds after which a daemon that does not answer counts as frozen: far above what is ever needed, so that no timing decides a test."""
 
@@ -19,11 +21,11 @@ FROZEN = 10.0
 class Bystander:
     """A process of its own that asks the daemon all the time, so that what the test itself does is not measured."""
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, user=USER):
         self.daemon = daemon
         self.before = (daemon.resident(), daemon.descriptors())
         self.processors = processor_time()
-        self.process = subprocess.Popen([sys.executable, __file__, daemon.socket], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([sys.executable, __file__, daemon.socket, str(user)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "asking\n", "the bystander got no answer"
 
@@ -71,9 +73,10 @@ def ask(connection):
     return time.perf_counter() - began
 
 
-def main(path):
+def main(path, user):
     """Asks until there is a line on standard input."""
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from harness.attacker import become
     from harness.varlink import Connection
 
     try:
@@ -81,6 +84,7 @@ def main(path):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
         pass
+    become(user)
     times, frozen = [], False
     with Connection(path, timeout=FROZEN) as connection:
         ask(connection)
@@ -94,4 +98,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[2]))

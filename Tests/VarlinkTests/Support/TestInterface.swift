@@ -37,6 +37,8 @@ final class TestInterface: VarlinkInterface {
 
     /// The texts of the calls of Echo, in their order; `released` where what Flood had held up went on.
     private(set) var echoed: [String] = []
+    /// How many calls of Fill there were.
+    private(set) var filled = 0
     /// Whether to keep the calls, and those that were kept.
     var keepsCalls = false
     private(set) var keptCalls: [VarlinkCall] = []
@@ -57,6 +59,8 @@ final class TestInterface: VarlinkInterface {
         interfaceDescription = try InterfaceDescription(parsing: Self.text)
     }
 
+    nonisolated func onlyReads(_ method: String) -> Bool { method == "Fill" }
+
     func handle(_ call: VarlinkCall) {
         if keepsCalls { keptCalls.append(call) }
         do throws(VarlinkError) {
@@ -70,6 +74,7 @@ final class TestInterface: VarlinkInterface {
             case "Forget": break
             case "Fill":
                 let count = try call.parameters(CountParameters.self).count ?? 0
+                filled += 1
                 call.reply { $0.member("text", String(repeating: "x", count: count)) }
             case "Flood":
                 FlowControl.hold()
