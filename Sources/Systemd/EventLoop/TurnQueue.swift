@@ -48,9 +48,9 @@ public final class TurnQueue {
         if !taken.isEmpty { taken.removeAll(keepingCapacity: true) }
     }
 
-    /// Leaves something of an owner to the next turns.
-    public func append(of owner: UInt32, _ work: @escaping @EventLoop () -> Void) {
-        waiting.append(work, of: owner)
+    /// Leaves something of an owner to the next turns, with an estimate of how long it takes, in nanoseconds.
+    public func append(of owner: UInt32, estimate: UInt64 = 0, _ work: @escaping @EventLoop () -> Void) {
+        waiting.append(work, of: owner, estimate: estimate)
         guard !isScheduled else { return }
         isScheduled = true
         EventLoop.atNextTurn { self.goOn() }

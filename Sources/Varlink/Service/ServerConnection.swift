@@ -140,7 +140,7 @@ final class ServerConnection {
 
     private func writeNextTurn() {
         isWriteScheduled = true
-        atNextTurn {
+        atNextTurn(estimate: Self.estimateOfPiece) {
             self.isWriteScheduled = false
             self.writePieces(hasWaited: true)
             self.updateInterest()
@@ -196,9 +196,9 @@ final class ServerConnection {
         updateInterest()
     }
 
-    /// Reads what there is, if there is something.
-    private func readIfReadable() {
-        guard isReadable, mayRead else { return }
+    /// Reads what there is; returns false if nothing is known to be there.
+    private func readIfReadable() -> Bool {
+        guard isReadable, mayRead else { return false }
         isReadable = false
         switch transport.read() {
         case .open: break
@@ -207,6 +207,7 @@ final class ServerConnection {
             refuse("descriptors came along")
             close()
         }
+        return true
     }
 
     private func depart() {
@@ -256,7 +257,8 @@ final class ServerConnection {
             isHandling = false
             service.turns.note(share.nanosecondsTaken, by: credentials.userID)
         }
-        readIfReadable()
+        // What has come may take longer than was expected of this turn.
+        if readIfReadable(), hasWaited, isCostly { return handleMessagesNextTurn() }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
@@ -271,9 +273,20 @@ final class ServerConnection {
     }
 
     /// Leaves something to one of the next turns, when the turn of the user has come.
-    private func atNextTurn(_ work: @escaping @EventLoop () -> Void) {
-        isPreferred ? EventLoop.atNextTurn(work) : service.turns.append(of: credentials.userID, work)
+    private func atNextTurn(estimate: UInt64, _ work: @escaping @EventLoop () -> Void) {
+        isPreferred
+            ? EventLoop.atNextTurn(work)
+            : service.turns.append(of: credentials.userID, estimate: estimate, work)
     }
+
+    /// How long one part of an answer in pieces takes, in nanoseconds: some 64 KiB.
+    private static let estimateOfPiece: UInt64 = 200_000
+
+    /// How long what was read takes at most, in nanoseconds: as long as objects with very many members.
+    private var estimateOfInput: UInt64 { UInt64(transport.input.count) * 8 }
+
+    /// Whether what was read may take long enough to let others go first.
+    private var isCostly: Bool { estimateOfInput > 50_000 }
 
     private func handleMessagesNextTurn() {
         guard mayHandle else { return }
@@ -292,7 +305,7 @@ final class ServerConnection {
     }
 
     private func goOnNextTurn() {
-        atNextTurn {
+        atNextTurn(estimate: estimateOfInput) {
             self.isContinuing = false
             self.handleMessages(hasWaited: true)
             self.updateInterest()

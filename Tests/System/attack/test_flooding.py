@@ -430,6 +430,38 @@ def costly_calls_of_many():
                 stop_and_time(daemon)
 
 
+@test("a user with 1800 subordinate users, each with a connection, does not keep others waiting", limit=120)
+def subordinate_users():
+    need_root()
+    members = ",".join(f'"{number:x}":1' for number in range(7400))
+    costly = f'{{"method":"org.statusd.monitor.Describe","parameters":{{"x":{{{members}}}}}}}\0'.encode()
+
+    def attack(daemon, call):
+        os.nice(19)
+        connections = []
+        for user in range(300_000, 301_800):
+            os.seteuid(user)
+            connections.append(control_socket(daemon.socket))
+            os.seteuid(0)
+        os.setuid(NOBODY)
+        left = dict.fromkeys(connections, call)
+        for _ in until_the_end():
+            for connection in connections:
+                left[connection] = left[connection][max(0, send_what_fits(connection, left[connection])):] or call
+                drain(connection)
+        return connections
+
+    for name, call in ("costly calls", costly), ("lists", LIST * 50):
+        with Daemon("accept: any\n") as daemon:
+            fill(daemon, SERVERS)
+            with Bystander(daemon) as bystander, Bystander(daemon, user=0) as root:
+                with Attacker(attack, daemon, call, user=0) as attacker:
+                    attacker.wait()
+                bystander.finish(f"{name} of 1800 users")
+                root.finish("the same, to root")
+                stop_and_time(daemon)
+
+
 @test("waits for one server after another leave nothing behind", limit=120)
 def waits_everywhere():
     def attack(daemon, servers):
