@@ -54,7 +54,8 @@ import Testing
         }
     }
 
-    @Test("what probably costs little comes before what costs much of owners that have used as little, but not for ever")
+    @Test(
+        "what probably costs little comes before what costs much of owners that have used as little, but not for ever")
     func estimates() {
         var queue = FairQueue<Void>()
         for owner: UInt32 in 1...100 { queue.append((), of: owner, estimate: 500) }
