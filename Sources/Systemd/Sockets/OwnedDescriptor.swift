@@ -39,6 +39,9 @@ public final class OwnedDescriptor: Sendable {
         self.closing = closing
     }
 
+    /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
+    public static var areManyClosing: Bool { ReleaseThreads.connections.isBehind }
+
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
     public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
         var ends: [Int32] = [-1, -1]
@@ -50,7 +53,7 @@ public final class OwnedDescriptor: Sendable {
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
-        case .aside: closeAside()
+        case .aside: closeAside(.datagrams)
         case .asideIfUnread: closeConnection()
         }
     }
@@ -62,12 +65,12 @@ public final class OwnedDescriptor: Sendable {
         if ioctl(rawValue, UInt(FIONREAD), &unread) == 0, unread == 0 {
             close(rawValue)
         } else {
-            closeAside()
+            closeAside(.connections)
         }
     }
 
-    private func closeAside() {
-        ReleaseThreads.closing.perform { [rawValue] in close(rawValue) }
+    private func closeAside(_ threads: ReleaseThreads) {
+        threads.perform { [rawValue] in close(rawValue) }
     }
 }
 

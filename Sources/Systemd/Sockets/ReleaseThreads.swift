@@ -27,35 +27,38 @@ final class ReleaseThreads: Sendable {
         var lastWorker = 0
         /// How many of them are making a call.
         var busyCount = 0
+        /// Whether no call has ended from one look to the next.
+        var isStuck = false
 
         /// Whether a call waits that no idle worker will make.
         var needsWorker: Bool { callCount > workerCount - busyCount }
     }
 
-    /// Closes sockets with something unread.
+    /// Closes connections with something unread.
     ///
     /// Anybody may have sent it, so these threads are not those of ``datagrams``.
-    static let closing = ReleaseThreads(limit: 8)
-    /// Receives datagrams without their descriptors; each socket is an owner.
-    static let datagrams = ReleaseThreads(limit: 64)
+    static let connections = ReleaseThreads()
+    /// Receives datagrams without their descriptors, each socket as an owner, and closes such sockets.
+    static let datagrams = ReleaseThreads()
 
     private static let credit: UInt64 = 50_000_000
-    private static let patience = Duration.milliseconds(50)
+    private static let patience = Duration.milliseconds(2)
+    /// The most threads: so many, and so impatient, that nobody sends faster what has to be closed. A signal does not end every wait, either.
+    private static let limit = 64
 
     private let state = Mutex(State())
-    /// A signal does not end every wait, so several threads share the work.
-    private let limit: Int
     @EventLoop private var guardTimer: TimerSource?
     @EventLoop private var isGuarding = false
 
-    private init(limit: Int) { self.limit = limit }
+    /// Whether more calls wait than there may be threads, which soon will have made them.
+    var isBehind: Bool { state.withLock { $0.callCount > Self.limit && !$0.isStuck } }
 
     /// Makes a call soon, without waiting for it.
     func perform(for owner: UInt32 = 0, _ call: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             state.calls.append(call, of: owner)
             state.callCount += 1
-            let mustStart = state.needsWorker && state.workerCount < limit
+            let mustStart = state.needsWorker && state.workerCount < Self.limit
             if mustStart { state.workerCount += 1 }
             return mustStart
         }
@@ -112,6 +115,7 @@ final class ReleaseThreads: Sendable {
     @EventLoop private func look() {
         isGuarding = false
         let areWorking = state.withLock { state in
+            state.isStuck = state.workers.values.allSatisfy { $0.finished == $0.finishedAtLastLook }
             for (id, worker) in state.workers {
                 // It is alive: only with this lock held does it leave the table.
                 if worker.finished == worker.finishedAtLastLook { pthread_kill(worker.thread, interruption) }

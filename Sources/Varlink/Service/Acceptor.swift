@@ -16,6 +16,8 @@ final class Acceptor {
     private static let connectionsPerWake = 16
     /// How long to wait for descriptors when there are none left; without it the loop would spin.
     private static let pause = Duration.milliseconds(100)
+    /// How long to wait while many connections are being closed.
+    private static let shortPause = Duration.milliseconds(1)
 
     init(
         _ listener: OwnedDescriptor, failures: LogLimiter, onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
@@ -35,16 +37,20 @@ final class Acceptor {
     }
 
     private func accept() {
+        if OwnedDescriptor.areManyClosing { return wait(Self.shortPause) }
         for _ in 0..<Self.connectionsPerWake {
             do throws(SystemdError) {
                 guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }
                 onConnection(descriptor)
             } catch {
                 failures.log("cannot accept connections for now: \(error)", about: error.message)
-                source?.events = []
-                timer?.schedule(after: Self.pause)
-                return
+                return wait(Self.pause)
             }
         }
+    }
+
+    private func wait(_ pause: Duration) {
+        source?.events = []
+        timer?.schedule(after: pause)
     }
 }

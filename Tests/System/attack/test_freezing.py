@@ -14,7 +14,7 @@ import time
 
 from harness.attacker import Attacker
 from harness.bystander import Bystander
-from harness.daemon import BINARIES, STATUSD, Daemon, run
+from harness.daemon import BINARIES, NOBODY, STATUSD, Daemon, run
 from harness.dead_disk import dead_disk
 from harness.expect import Skip, equal, eventually
 from harness.runner import test
@@ -31,15 +31,16 @@ LINGER = 20
 """Seconds for which the attacker's socket holds up whoever closes it last."""
 
 
-def lingering_socket():
+def lingering_socket(address="127.0.0.1", seconds=LINGER):
     """A TCP socket that has something to send to a peer that does not read, and blocks whoever closes it last."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    listener.bind(("127.0.0.1", 0))
+    listener.bind((address, 0))
     listener.listen(1)
     lingering = socket.socket()
+    lingering.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     lingering.connect(listener.getsockname())
-    lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, LINGER))
+    lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, seconds))
     lingering.setblocking(False)
     try:
         while True:
@@ -49,11 +50,11 @@ def lingering_socket():
     return lingering, listener.accept()[0]
 
 
-def hand_over(connect, message, count, keep=True):
+def hand_over(connect, message, count, keep=True, **lingering_options):
     """Sends `count` lingering sockets in one message each, and closes its own references; keeps the connections open, or not."""
     peers, ours = [], []
     for _ in range(count):
-        lingering, peer = lingering_socket()
+        lingering, peer = lingering_socket(**lingering_options)
         peers.append(peer)
         try:
             other = connect()
@@ -250,6 +251,35 @@ def lingering_left_unread():
         return peers
 
     measure("lingering sockets left unread, kernel before 6.16", attack, variables=old_kernel())
+
+
+@test("the same, as fast as three users can: no more than some descriptors wait to be closed, and newcomers are served")
+def lingering_flood():
+    def attack(daemon, number):
+        os.nice(19)
+        peers, end = [], time.monotonic() + 2 * DURATION
+        while time.monotonic() < end:
+            address = f"127.{number}.{time.monotonic_ns() % 250}.1"  # so that there are ports for all
+            peers += hand_over(lambda: control_socket(daemon.socket), CALL, 1, keep=False, address=address, seconds=3)[0]
+            while len(peers) > 800:
+                peers.pop(0).close()
+
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        daemon.environment.update(old_kernel())
+        daemon.start()
+        before, most, slowest = daemon.descriptors(), 0, 0
+        with Bystander(daemon) as bystander:
+            with Attacker(attack, daemon, 1, user=NOBODY - 1), Attacker(attack, daemon, 2, user=NOBODY - 2), \
+                 Attacker(attack, daemon, 3, user=NOBODY - 3) as attacker:
+                while not attacker.is_done():
+                    began = time.monotonic()
+                    daemon.assert_alive()
+                    slowest = max(slowest, time.monotonic() - began)
+                    most = max(most, daemon.descriptors() - before)
+            bystander.finish("floods of lingering sockets")
+        print(f"     at most {most} more descriptors; newcomers: worst {1000 * slowest:.0f} ms", flush=True)
+        assert most < 600, f"{most} more descriptors"
+        stop_and_time(daemon)
 
 
 @test("locks on the daemon's directories hold up neither a reload, nor a new server, nor a start")

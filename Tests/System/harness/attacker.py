@@ -65,6 +65,10 @@ class Attacker:
         """Waits until the attack has done all it does."""
         assert self._done.wait(timeout), f"the attack was not done after {timeout} s; it ended with {self.process.exitcode}"
 
+    def is_done(self):
+        """Whether the attack has done all it does, or has failed."""
+        return self._done.is_set() or not self.process.is_alive()
+
     def __enter__(self):
         return self
 
