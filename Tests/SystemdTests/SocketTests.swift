@@ -163,15 +163,18 @@ import Testing
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         let peer = OwnedDescriptor(adopting: ends[1])
-        var received = ""
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        var count = 0
         let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0]), isHeld: true) {
-            received += String(decoding: $0.bytes, as: UTF8.self)
+            count += 1
+            continuation.yield(String(decoding: $0.bytes, as: UTF8.self))
         }
         send("text", to: peer)
         for _ in 0..<3 { await withCheckedContinuation { turn in EventLoop.atNextTurn { turn.resume() } } }
-        #expect(received == "")
+        #expect(count == 0)
         socket.resume()
-        #expect(received == "text")
+        var iterator = stream.makeAsyncIterator()
+        #expect(await iterator.next() == "text")
         socket.cancel()
     }
 

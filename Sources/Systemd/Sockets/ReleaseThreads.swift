@@ -43,7 +43,9 @@ final class ReleaseThreads: Sendable {
 
     private static let credit: UInt64 = 50_000_000
     private static let patience = Duration.milliseconds(2)
-    /// The most threads: so many, and so impatient, that nobody sends faster what has to be closed. A signal does not end every wait, either.
+    /// The most threads.
+    ///
+    /// So many, and so impatient, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
     private static let limit = 64
 
     private let state = Mutex(State())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariant 16: nothing that another process can slow down holds up the loop."""
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -50,20 +51,32 @@ def lingering_socket(address="127.0.0.1", seconds=LINGER):
     return lingering, listener.accept()[0]
 
 
-def hand_over(connect, message, count, keep=True, **lingering_options):
-    """Sends `count` lingering sockets in one message each, and closes its own references; keeps the connections open, or not."""
+def hand_over(connect, message, count, keep=True):
+    """Sends `count` lingering sockets in one message each; keeps the connections open, or not.
+
+    A child sends them, and holds the last reference but that in the message: a process that ends does not linger.
+    """
     peers, ours = [], []
     for _ in range(count):
-        lingering, peer = lingering_socket(**lingering_options)
+        lingering, peer = lingering_socket()
         peers.append(peer)
-        try:
-            other = connect()
-            socket.send_fds(other, [message], [lingering.fileno()])
-            if keep:
-                ours.append(other)
-        except OSError:  # refused, which is an answer; and now it is us whom the socket would hold up
-            lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+        reading, writing = os.pipe()
+        other = connect()
+        child = os.fork()
+        if child == 0:
+            os.read(reading, 1)
+            with contextlib.suppress(OSError):  # refused, which is an answer
+                socket.send_fds(other, [message], [lingering.fileno()])
+            os._exit(0)
         lingering.close()
+        os.write(writing, b"x")
+        os.waitpid(child, 0)
+        for each in reading, writing:
+            os.close(each)
+        if keep:
+            ours.append(other)
+        else:
+            other.close()
     return peers, ours
 
 
@@ -260,7 +273,11 @@ def lingering_flood():
         peers, end = [], time.monotonic() + 2 * DURATION
         while time.monotonic() < end:
             address = f"127.{number}.{time.monotonic_ns() % 250}.1"  # so that there are ports for all
-            peers += hand_over(lambda: control_socket(daemon.socket), CALL, 1, keep=False, address=address, seconds=3)[0]
+            lingering, peer = lingering_socket(address, seconds=1)
+            peers.append(peer)
+            with contextlib.suppress(OSError), control_socket(daemon.socket) as other:
+                socket.send_fds(other, [CALL], [lingering.fileno()])
+            lingering.close()
             while len(peers) > 800:
                 peers.pop(0).close()
 
