@@ -66,16 +66,20 @@ public final class NotifySource {
 
     private func makeSocket(_ descriptor: OwnedDescriptor, isHeld: Bool = false) throws(SystemdError) -> DatagramSocket
     {
-        try DatagramSocket(adopting: descriptor, isHeld: isHeld) { [weak self] in self?.receive($0) }
+        try DatagramSocket(adopting: descriptor, isHeld: isHeld) { self.receive($0) }
     }
 
     private func endFormerSocket() {
         timer = nil
-        guard let former = formerSocket.take() else { return }
-        former.refuse()
-        former.receiveAll { former.cancel() }
+        if let former = formerSocket.take() { end(former) }
         // However long that takes.
         socket?.resume()
+    }
+
+    /// Closes a socket when all that was sent to it has been handled; until then it keeps this source.
+    private func end(_ socket: DatagramSocket) {
+        socket.refuse()
+        socket.receiveAll { socket.cancel() }
     }
 
     /// Removes the socket's path, and closes it when all that was sent to it has been handled.
@@ -85,7 +89,7 @@ public final class NotifySource {
         Self.count -= 1
         unlink(path)
         endFormerSocket()
-        socket.cancel()
+        end(socket)
     }
 
     /// Whether these processes, and no others, can send to its socket.

@@ -54,16 +54,6 @@ import Testing
         }
     }
 
-    @Test(
-        "what probably costs little comes before what costs much of owners that have used as little, but not for ever")
-    func estimates() {
-        var queue = FairQueue<Void>()
-        for owner: UInt32 in 1...100 { queue.append((), of: owner, estimate: 500) }
-        queue.append((), of: 0)
-        #expect(serve(&queue, times: 40) { _ in 10 } == Array(repeating: 0, count: 40))
-        #expect(Set(serve(&queue, times: 200) { $0 == 0 ? 10 : 500 }).count == 101)
-    }
-
     @Test("nobody saves up by staying away, and what was given when nobody waited is not held against anybody")
     func newcomers() {
         var queue = FairQueue<Void>()

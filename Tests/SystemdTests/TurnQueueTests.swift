@@ -40,19 +40,35 @@ import Testing
         #expect(done.prefix(3) == [1, 2, 11])
     }
 
-    @Test("an owner that has taken some of the turn while its work waits is served after one that has not")
+    @Test("an owner that has taken some of the turn while its long work waits is served after one that has not")
     func charged() async {
         var done: [String] = []
         await withCheckedContinuation { continuation in
-            queue.append(of: 1) { done.append("a1") }
-            queue.append(of: 1) {
+            queue.append(of: 1, estimate: 100_000) { done.append("a1") }
+            queue.append(of: 1, estimate: 100_000) {
                 done.append("a2")
                 continuation.resume()
             }
             queue.note(500_000, by: 1)
-            queue.append(of: 2) { done.append("b") }
+            queue.append(of: 2, estimate: 100_000) { done.append("b") }
         }
         #expect(done == ["b", "a1", "a2"])
+    }
+
+    @Test("short work is done before long work that has waited longer, also that of an owner that has taken more")
+    func short() async {
+        var done: [String] = []
+        await withCheckedContinuation { continuation in
+            for owner: UInt32 in 1...3 {
+                queue.append(of: owner, estimate: 100_000) {
+                    done.append("long")
+                    if owner == 3 { continuation.resume() }
+                }
+            }
+            queue.note(500_000, by: 4)
+            queue.append(of: 4) { done.append("short") }
+        }
+        #expect(done == ["short", "long", "long", "long"])
     }
 
     @Test("the more owners wait, the less another one may take at once; those who wait have to wait for what they left")

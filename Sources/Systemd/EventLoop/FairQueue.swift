@@ -7,28 +7,23 @@ import HeapModule
 ///
 /// The elements of one owner stay in order. An owner with many or costly elements does not delay the others. The algorithm is start-time fair
 /// queueing (Goyal, Vin and Cheng, 1996): the virtual time of an owner is the cost charged to it. An owner that returns after a while gets the virtual
-/// time of the queue, less a small credit, so idle owners cannot save up, and an owner with light use comes before owners with heavy use. The
-/// estimated cost of an element counts, too, so many owners with costly elements do not delay another one with a cheap element. Each operation is
-/// logarithmic in the number of owners.
+/// time of the queue, less a small credit, so idle owners cannot save up, and an owner with light use comes before owners with heavy use. Each
+/// operation is logarithmic in the number of owners.
 public struct FairQueue<Element> {
     fileprivate struct Line {
-        var elements: Deque<(element: Element, estimate: UInt64)> = []
+        var elements: Deque<Element> = []
         /// The owner's virtual time.
         var time: UInt64 = 0
-
-        /// The virtual time at which the first element would be done; nil without elements.
-        var end: UInt64? { elements.first.map { time + $0.estimate } }
     }
 
     /// The place of an owner among all owners with elements.
     fileprivate struct Turn: Comparable, Sendable {
-        /// When its first element would be done.
-        let end: UInt64
-        /// Orders owners with the same end.
+        let time: UInt64
+        /// Orders owners with the same virtual time.
         let number: UInt64
         let owner: UInt32
 
-        static func < (left: Turn, right: Turn) -> Bool { (left.end, left.number) < (right.end, right.number) }
+        static func < (left: Turn, right: Turn) -> Bool { (left.time, left.number) < (right.time, right.number) }
     }
 
     /// The elements of each owner; some empty lines are kept, for reuse or because their virtual time is ahead.
@@ -62,39 +57,36 @@ public struct FairQueue<Element> {
     /// Whether something of an owner waits.
     public func contains(_ owner: UInt32) -> Bool { lines[owner]?.elements.isEmpty == false }
 
-    /// Adds an element behind those of its owner, with an estimate of its cost.
-    public mutating func append(_ element: Element, of owner: UInt32, estimate: UInt64 = 0) {
+    /// Adds an element behind those of its owner.
+    public mutating func append(_ element: Element, of owner: UInt32) {
         let leastTime = leastTime
-        let end: UInt64? = Self.with(&lines[owner, default: Line()]) { line in
-            let isFirst = line.elements.isEmpty
-            line.elements.append((element, estimate))
-            guard isFirst else { return nil }
+        let time: UInt64? = Self.with(&lines[owner, default: Line()]) { line in
+            defer { line.elements.append(element) }
+            guard line.elements.isEmpty else { return nil }
             line.time = max(line.time, leastTime)
-            return line.end
+            return line.time
         }
-        if let end { insert(owner, end) }
+        if let time { insert(owner, time) }
     }
 
-    /// Takes the first element of the owner with the least virtual time, that of the element included; nil if the queue is empty.
+    /// Takes the first element of the owner with the least virtual time; nil if the queue is empty.
     public mutating func popFirst() -> (element: Element, owner: UInt32)? {
         while let turn = turns.popMin() {
             let owner = turn.owner
-            var begin: UInt64 = 0
-            let (element, end): (Element?, UInt64?) = Self.with(&lines[owner, default: Line()]) { line in
+            let (element, time): (Element?, UInt64?) = Self.with(&lines[owner, default: Line()]) { line in
                 // The owner was charged after this place was taken.
-                if let end = line.end, end > turn.end { return (nil, end) }
-                let element = line.elements.popFirst()?.element
-                begin = line.time
+                if line.time > turn.time { return (nil, line.time) }
+                let element = line.elements.popFirst()
                 // Without a charge, owners take turns.
                 line.time += 1
                 longestTime = max(longestTime, line.time)
-                return (element, line.end)
+                return (element, line.elements.isEmpty ? nil : line.time)
             }
-            if let end { insert(owner, end) }
+            if let time { insert(owner, time) }
             guard let element else { continue }
             // An owner with credit does not move it back.
-            now = max(now, turns.isEmpty ? longestTime : begin)
-            if end == nil { forgetIdleLines() }
+            now = max(now, turns.isEmpty ? longestTime : turn.time)
+            if time == nil { forgetIdleLines() }
             return (element, owner)
         }
         return nil
@@ -109,9 +101,9 @@ public struct FairQueue<Element> {
         forgetIdleLines()
     }
 
-    private mutating func insert(_ owner: UInt32, _ end: UInt64) {
+    private mutating func insert(_ owner: UInt32, _ time: UInt64) {
         lastNumber += 1
-        turns.insert(Turn(end: end, number: lastNumber, owner: owner))
+        turns.insert(Turn(time: time, number: lastNumber, owner: owner))
     }
 
     /// Removes empty lines that are not ahead, if the number of lines has doubled since the last time.

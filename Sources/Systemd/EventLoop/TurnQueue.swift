@@ -4,15 +4,21 @@
 /// next turns, in which the owner comes first who has taken least.
 ///
 /// An owner is a number. However much waits, it takes no more than a millisecond of each turn, and no more than that is done at once; a piece of work takes what it
-/// takes, but the next one has to wait.
+/// takes, but the next one has to wait. Half of the millisecond is for short work, in which owners take turns whatever they have taken: so thousands of owners with long work, each of whom has taken little, do
+/// not delay an answer that takes microseconds.
 @EventLoop
 public final class TurnQueue {
+    private typealias Work = @EventLoop () -> Void
+
     /// How much of a turn owners may take at once, and how much of it what waits may take, in nanoseconds.
     private static let limit: UInt64 = 1_000_000
     /// What takes less is not charged to its owner, in nanoseconds: most things do, and a hundred of them take no more than a share.
     private static let leastNoted: UInt64 = 10_000
+    /// What probably takes no longer is short work, in nanoseconds.
+    public static let longestShort: UInt64 = 50_000
 
-    private var waiting = FairQueue<@EventLoop () -> Void>(credit: TurnQueue.limit)
+    private var short = FairQueue<Work>()
+    private var long = FairQueue<Work>(credit: TurnQueue.limit)
     private var isScheduled = false
     /// Whether what waits is being done, of which each piece is charged, however small.
     private var isGoingOn = false
@@ -24,13 +30,16 @@ public final class TurnQueue {
     /// A queue in which nothing waits.
     public init() {}
 
+    private var isEmpty: Bool { short.isEmpty && long.isEmpty }
+
     /// Whether something of an owner has to wait: because all owners have had their part of this turn, or others wait and this one has had its share of
     /// it, or something of it waits already.
     public func mustWait(_ owner: UInt32) -> Bool {
         beginTurn()
         if takenByAll >= Self.limit { return true }
-        if waiting.isEmpty { return false }
-        return waiting.contains(owner) || taken[owner, default: 0] >= Self.limit / UInt64(waiting.ownerCount)
+        if isEmpty { return false }
+        if short.contains(owner) || long.contains(owner) { return true }
+        return taken[owner, default: 0] >= Self.limit / UInt64(short.ownerCount + long.ownerCount)
     }
 
     /// Notes how long something of an owner has been done in this turn.
@@ -39,7 +48,7 @@ public final class TurnQueue {
         takenByAll += nanoseconds
         guard nanoseconds >= Self.leastNoted else { return }
         taken[owner, default: 0] += nanoseconds
-        if !isGoingOn { waiting.charge(nanoseconds, to: owner) }
+        if !isGoingOn { long.charge(nanoseconds, to: owner) }
     }
 
     private func beginTurn() {
@@ -50,7 +59,15 @@ public final class TurnQueue {
 
     /// Leaves something of an owner to the next turns, with an estimate of how long it takes, in nanoseconds.
     public func append(of owner: UInt32, estimate: UInt64 = 0, _ work: @escaping @EventLoop () -> Void) {
-        waiting.append(work, of: owner, estimate: estimate)
+        if estimate <= Self.longestShort {
+            short.append(work, of: owner)
+        } else {
+            long.append(work, of: owner)
+        }
+        schedule()
+    }
+
+    private func schedule() {
         guard !isScheduled else { return }
         isScheduled = true
         EventLoop.atNextTurn { self.goOn() }
@@ -60,14 +77,20 @@ public final class TurnQueue {
         let share = TurnShare()
         var before: UInt64 = 0
         isGoingOn = true
-        while before < Self.limit, let next = waiting.popFirst() {
+        while before < Self.limit, let next = popFirst(after: before) {
             next.element()
             let taken = share.nanosecondsTaken
-            waiting.charge(taken - before, to: next.owner)
+            long.charge(taken - before, to: next.owner)
             before = taken
         }
         isGoingOn = false
-        isScheduled = !waiting.isEmpty
-        if isScheduled { EventLoop.atNextTurn { self.goOn() } }
+        isScheduled = false
+        if !isEmpty { schedule() }
+    }
+
+    /// What is to be done next, after so many nanoseconds: short work in the first half of the time, then long work.
+    private func popFirst(after nanoseconds: UInt64) -> (element: Work, owner: UInt32)? {
+        if nanoseconds < Self.limit / 2, let next = short.popFirst() { return next }
+        return long.popFirst() ?? short.popFirst()
     }
 }

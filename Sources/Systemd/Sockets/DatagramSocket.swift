@@ -103,7 +103,7 @@ public final class DatagramSocket {
 
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
     private func receive(hasWaited: Bool = false) {
-        guard handler != nil, !isWaiting else { return }
+        guard handler != nil, !isWaiting, !isReleasing else { return }
         if FlowControl.isHeld { return waitForRelease() }
         if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
         let share = TurnShare()
@@ -116,6 +116,8 @@ public final class DatagramSocket {
             }
             if FlowControl.isHeld { return waitForRelease() }
         } while !share.isUsedUp
+        // If nothing is left, no event comes.
+        if !whenEmpty.isEmpty { wait() }
     }
 
     private func wait() {

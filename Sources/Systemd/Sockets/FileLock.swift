@@ -13,25 +13,30 @@ public final class FileLock: Sendable {
     ///
     /// - Throws: ``SystemdError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(SystemdError) {
-        var file = try Self.openPrivately(path)
-        if !Self.lock(file), Self.holderHasEnded(file) {
-            unlink(path)
-            file = try Self.openPrivately(path)
-        }
-        guard Self.lock(file) else {
-            if errno == EWOULDBLOCK {
-                throw SystemdError(
-                    .addressInUse, "another process holds \(path); stop that process first", errno: errno)
-            }
-            throw SystemdError(errno: errno, "cannot lock \(path)")
-        }
-        self.file = file
+        if let locked = try Self.lock(path) { file = locked } else { file = try Self.replace(path) }
         let holder = "\(getpid())\n"
         ftruncate(file.rawValue, 0)
         pwrite(file.rawValue, holder, holder.utf8.count, 0)
     }
 
-    private static func lock(_ file: OwnedDescriptor) -> Bool { flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 }
+    /// Locks the file; nil if another process holds the lock.
+    private static func lock(_ path: String) throws(SystemdError) -> OwnedDescriptor? {
+        let file = try openPrivately(path)
+        if flock(file.rawValue, LOCK_EX | LOCK_NB) == 0 { return file }
+        if errno == EWOULDBLOCK { return nil }
+        throw SystemdError(errno: errno, "cannot lock \(path)")
+    }
+
+    /// Replaces and locks a file whose lock is held by a process that has ended.
+    private static func replace(_ path: String) throws(SystemdError) -> OwnedDescriptor {
+        // One process at a time, or the second one would remove the file of the first one.
+        if let replacing = try lock(path + ".next") {
+            defer { withExtendedLifetime(replacing) {} }
+            if holderHasEnded(try openPrivately(path)) { unlink(path) }
+            if let file = try lock(path) { return file }
+        }
+        throw SystemdError(.addressInUse, "another process holds \(path); stop that process first")
+    }
 
     /// Whether the process that wrote its number into the file does nothing any more.
     ///
@@ -42,21 +47,7 @@ public final class FileLock: Sendable {
         guard count > 1, let process = Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self)) else {
             return false
         }
-        return isZombie(process)
-    }
-
-    /// Whether a process has ended, but for what waits in the kernel or for its parent (proc_pid_stat(5)).
-    private static func isZombie(_ process: Int32) -> Bool {
-        let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 256)
-        let count = read(descriptor, &bytes, bytes.count)
-        // The state follows the name, which stands in brackets.
-        guard count > 0, let end = bytes[..<count].lastIndex(of: UInt8(ascii: ")")), end + 2 < count else {
-            return false
-        }
-        return bytes[end + 2] == UInt8(ascii: "Z")
+        return ProcessStatus.hasEnded(process)
     }
 
     /// Opens the file.

@@ -154,6 +154,12 @@ public enum UnixSocket {
         return socket
     }
 
+    /// Whether the process that made a connected socket's other end listen has ended.
+    private static func hasEndedListener(_ connection: OwnedDescriptor) -> Bool {
+        guard let credentials = try? peerCredentials(of: connection.rawValue) else { return false }
+        return credentials.processID > 0 && ProcessStatus.hasEnded(credentials.processID)
+    }
+
     /// Removes a socket that nobody listens on any more.
     private static func removeDead(_ path: String, type: Int32) throws(SystemdError) {
         var status = stat()
@@ -166,7 +172,8 @@ public enum UnixSocket {
             Glibc.connect(probe.rawValue, $0, $1) == 0 ? 0 : errno
         }
         // Refused means that nobody is there. A full backlog or a socket of the other type means that somebody is.
-        guard failure == ECONNREFUSED || failure == ENOENT else {
+        let isDead = failure == 0 ? hasEndedListener(probe) : failure == ECONNREFUSED || failure == ENOENT
+        guard isDead else {
             throw SystemdError(.addressInUse, "\(path) is in use by another process; stop that first")
         }
         guard unlink(path) == 0 || errno == ENOENT else {

@@ -286,7 +286,7 @@ final class ServerConnection {
     private var estimateOfInput: UInt64 { UInt64(transport.input.count) * 8 }
 
     /// Whether what was read may take long enough to let others go first.
-    private var isCostly: Bool { estimateOfInput > 50_000 }
+    private var isCostly: Bool { estimateOfInput > TurnQueue.longestShort }
 
     private func handleMessagesNextTurn() {
         guard mayHandle else { return }
