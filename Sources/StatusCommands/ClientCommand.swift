@@ -17,15 +17,16 @@ enum ClientCommand {
         let arguments: ParsedArguments
     }
 
-    /// How long a command that only reads waits for a daemon that was stopping when the command connected.
+    /// How long a command that may be repeated waits for a daemon that was stopping when the command connected.
     private static let restartTime = Duration.seconds(5)
+    private static let pause = Duration.milliseconds(100)
 
     /// A command with ``Options/json`` and ``Options/address`` beside its own parameters.
     ///
-    /// If it only reads and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again.
+    /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
-        onlyReads: Bool = false,
+        mayBeRepeated: Bool = false,
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
@@ -40,13 +41,20 @@ enum ClientCommand {
                     Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
             }
             do {
-                do {
-                    return try await runOnce(try await MonitorClient.connect(to: address))
-                } catch let lost as VarlinkClientError where onlyReads && lost.code == .closed {
-                    guard let client = try? await DaemonReturn(to: address).wait(within: restartTime) else {
-                        throw lost
+                let end = ContinuousClock.now + restartTime
+                var client = try await MonitorClient.connect(to: address)
+                while true {
+                    do {
+                        return try await runOnce(client)
+                    } catch let lost as VarlinkClientError where mayBeRepeated && lost.code == .closed {
+                        // It may be the same daemon, which has not ended yet.
+                        try await EventLoop.sleep(for: pause)
+                        let left = end - ContinuousClock.now
+                        guard left > .zero, let next = try? await DaemonReturn(to: address).wait(within: left) else {
+                            throw lost
+                        }
+                        client = next
                     }
-                    return try await runOnce(client)
                 }
             } catch {
                 throw CommandFailure(error, address: address)

@@ -50,7 +50,10 @@ struct CommandFailure: Error {
             self.init(
                 .noDaemon, "Unavailable", "no daemon listens at \(place); \(advice), or say where it is with --address")
         case .closed:
-            self.init(.noDaemon, "Unavailable", "the daemon at \(place) has closed the connection; is it stopping?")
+            self.init(
+                .noDaemon, "Unavailable",
+                "the daemon at \(place) has closed the connection without an answer; if it is being restarted, try again"
+            )
         case .timedOut:
             self.init(
                 .noDaemon, "Unavailable",

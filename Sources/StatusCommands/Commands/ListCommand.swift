@@ -11,7 +11,7 @@ enum ListCommand {
 
     static let command = ClientCommand.make(
         "list", abstract: "List all servers, the selected one marked with *.", parameters: [noLegend],
-        onlyReads: true
+        mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
         let servers = try await context.client.list()

@@ -6,7 +6,7 @@ import StatusInterface
 /// The command `statusctl reload`.
 enum ReloadCommand {
     static let command = ClientCommand.make(
-        "reload", abstract: "Have the daemon read its configuration again; returns when it has."
+        "reload", abstract: "Have the daemon read its configuration again; returns when it has.", mayBeRepeated: true
     ) { context in
         let reply = try await context.client.reload()
         if context.terminal.isJSON { context.terminal.json(reply) }

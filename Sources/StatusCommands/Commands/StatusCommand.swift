@@ -8,7 +8,7 @@ import StatusModel
 enum StatusCommand {
     static let command = ClientCommand.make(
         "status", abstract: "Show one server; without a name the selected one.", parameters: [Options.anyServer],
-        onlyReads: true
+        mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
         let server = try await context.client.describe(context.arguments[Options.anyServer])

@@ -146,6 +146,8 @@ final class ControlInterface: VarlinkInterface {
             switch await reloader.reload() {
             case .success(let reply): call.reply { reply.writeMembers(to: &$0) }
             case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
+            // The connection is closed, as that of anybody who asks a daemon that stops.
+            case nil: break
             }
         }
     }

@@ -19,8 +19,8 @@ final class Reloader {
     private let outcomes: LogLimiter
     private let failures: LogLimiter
     /// Those who wait for the reload that runs, and those who wait for the next.
-    private var current: [Int: CheckedContinuation<Outcome, Never>] = [:]
-    private var next: [Int: CheckedContinuation<Outcome, Never>] = [:]
+    private var current: [Int: CheckedContinuation<Outcome?, Never>] = [:]
+    private var next: [Int: CheckedContinuation<Outcome?, Never>] = [:]
     private var lastCaller = 0
     /// How many wait for a reload that has not begun.
     var waiting: Int { next.count }
@@ -58,16 +58,16 @@ final class Reloader {
         }
         hasEnded = true
         (current, next) = (next, [:])
-        resumeCurrent(.failure(Self.cancelled))
+        resumeCurrent(nil)
     }
 
-    /// Reloads, and returns what became another; or why nothing did.
-    func reload() async -> Outcome {
+    /// Reloads, and returns what became another, or why nothing did; nil if the daemon stops first, or the task is cancelled.
+    func reload() async -> Outcome? {
         lastCaller += 1
         let caller = lastCaller
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if hasEnded || Task.isCancelled { return continuation.resume(returning: .failure(Self.cancelled)) }
+                if hasEnded || Task.isCancelled { return continuation.resume(returning: nil) }
                 next[caller] = continuation
                 request.yield()
             }
@@ -76,24 +76,22 @@ final class Reloader {
         }
     }
 
-    private static let cancelled = Problem(.error, at: Origin(file: "configuration"), reason: "the daemon is stopping")
-
     private func leave(_ caller: Int) {
         let continuation = current.removeValue(forKey: caller) ?? next.removeValue(forKey: caller)
-        continuation?.resume(returning: .failure(Self.cancelled))
+        continuation?.resume(returning: nil)
     }
 
-    private func resumeCurrent(_ outcome: Outcome) {
+    private func resumeCurrent(_ outcome: Outcome?) {
         let callers = current
         current = [:]
         for (_, continuation) in callers.sorted(by: { $0.key < $1.key }) { continuation.resume(returning: outcome) }
     }
 
-    private func perform() async -> Outcome {
+    private func perform() async -> Outcome? {
         ServiceManager.notify(.reloading)
         let result = await reading.read()
         // The daemon ends, and has said so.
-        if Task.isCancelled { return .failure(Self.cancelled) }
+        if Task.isCancelled { return nil }
         defer { ServiceManager.notify(.ready) }
         switch result {
         case .failure(let problem):

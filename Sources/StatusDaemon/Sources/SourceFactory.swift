@@ -109,7 +109,7 @@ final class SourceFactory {
     private func makeNotifySource(
         of name: ServerName, for access: AccessPolicy
     ) throws(SourceProblem) -> NotifySource {
-        guard NotifySource.count < notifySocketLimit else {
+        guard NotifySource.count + DatagramSocket.releasingCount < notifySocketLimit else {
             throw SourceProblem(
                 "there are \(notifySocketLimit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
             )

@@ -39,8 +39,8 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         var isAsleep = false
     }
 
-    /// After this many jobs the loop looks for events, so that a flood of jobs cannot starve them.
-    private static let jobsPerRound = 4096
+    /// After this many jobs the loop looks at the time, so that a flood of jobs cannot starve events.
+    private static let jobsPerRound = 16
 
     private let inbox = Mutex(Inbox())
     private let wakeUp: Int32
@@ -144,15 +144,15 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     ///
     /// With one source per turn, a timer would be late by as many turns as other timers are due.
     ///
-    /// - Returns: whether the jobs of the last source have not been run.
+    /// - Returns: whether the jobs of the last source have not been run, or something is left for the end of the turn.
     private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
         let share = TurnShare(Self.turn)
         while true {
             repeat {
-                runJobs(&backlog)
+                runJobs(&backlog, share)
                 runEndOfTurn()
-            } while !endOfTurn.isEmpty
-            guard mustPrepare, dispatchSDEvent() else { return false }
+            } while !endOfTurn.isEmpty && !share.isUsedUp
+            guard mustPrepare, dispatchSDEvent() else { return !endOfTurn.isEmpty }
             if share.isUsedUp { return true }
         }
     }
@@ -174,21 +174,20 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return result > 0
     }
 
-    private func runJobs(_ backlog: inout Backlog) {
-        var left = Self.jobsPerRound
-        while left > 0 {
+    /// Runs jobs, and those that they create, as long as the share lasts; one round at the least.
+    private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
+        repeat {
             if backlog.isEmpty {
                 backlog.clear()
                 inbox.withLock { swap(&$0.jobs, &backlog.jobs) }
                 if backlog.isEmpty { return }
             }
-            let end = min(backlog.jobs.count, backlog.next + left)
-            left -= end - backlog.next
+            let end = min(backlog.jobs.count, backlog.next + Self.jobsPerRound)
             while backlog.next < end {
                 backlog.next += 1
                 run(backlog.jobs[backlog.next - 1])
             }
-        }
+        } while !share.isUsedUp
         // What closures hold is let go before the loop waits.
         if backlog.isEmpty { backlog.clear() }
     }

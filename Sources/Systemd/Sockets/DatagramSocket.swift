@@ -29,6 +29,9 @@ public final class DatagramSocket {
     /// A datagram of any socket; of its 64 KiB the system gives only the pages that datagrams have filled.
     private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
+    /// How many sockets wait for the release of descriptors, some of which have been cancelled and still take a descriptor.
+    public nonisolated static var releasingCount: Int { ReleaseThreads.datagrams.count }
+
     private let descriptor: OwnedDescriptor
     /// A number that no other socket has.
     private let number = DatagramSocket.lastNumber.add(1, ordering: .relaxed).newValue

@@ -14,10 +14,8 @@ public final class OwnedDescriptor: Sendable {
     private enum Closing {
         /// At once: closing it never waits.
         case atOnce
-        /// By a thread that may wait.
-        case aside
         /// By a thread that may wait if something is in its queue, which may be descriptors of another process.
-        case asideIfUnread
+        case connection, receiver
     }
 
     /// Takes over `descriptor`, which nobody else may close.
@@ -26,12 +24,12 @@ public final class OwnedDescriptor: Sendable {
     /// Takes over a connected Unix socket whose peer may send descriptors of its own.
     public convenience init(adoptingConnection descriptor: Int32) {
         let isClean = statusd_refuses_descriptors(descriptor)
-        self.init(adopting: descriptor, closing: isClean ? .atOnce : .asideIfUnread)
+        self.init(adopting: descriptor, closing: isClean ? .atOnce : .connection)
     }
 
     /// Takes over a bound datagram socket, to which others may send descriptors of their own.
     public convenience init(adoptingReceiver descriptor: Int32) {
-        self.init(adopting: descriptor, closing: .aside)
+        self.init(adopting: descriptor, closing: .receiver)
     }
 
     private init(adopting descriptor: Int32, closing: Closing) {
@@ -53,24 +51,30 @@ public final class OwnedDescriptor: Sendable {
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
-        case .aside: closeAside(.datagrams)
-        case .asideIfUnread: closeConnection()
+        case .connection: finish(by: .connections) { isUnreadConnection }
+        case .receiver: finish(by: .datagrams) { isUnreadReceiver }
         }
     }
 
-    private func closeConnection() {
+    private func finish(by threads: ReleaseThreads, if isUnread: () -> Bool) {
         // From here on nothing more is added to the queue.
         shutdown(rawValue, Int32(SHUT_RDWR))
-        var unread: Int32 = 0
-        if ioctl(rawValue, UInt(FIONREAD), &unread) == 0, unread == 0 {
-            close(rawValue)
+        if isUnread() {
+            threads.perform { [rawValue] in close(rawValue) }
         } else {
-            closeAside(.connections)
+            close(rawValue)
         }
     }
 
-    private func closeAside(_ threads: ReleaseThreads) {
-        threads.perform { [rawValue] in close(rawValue) }
+    private var isUnreadConnection: Bool {
+        var unread: Int32 = 0
+        return ioctl(rawValue, UInt(FIONREAD), &unread) != 0 || unread != 0
+    }
+
+    /// Whether there is a datagram, which may be empty.
+    private var isUnreadReceiver: Bool {
+        var byte: UInt8 = 0
+        return withUnsafeMutableBytes(of: &byte) { peek(into: $0).count } >= 0
     }
 }
 
@@ -79,7 +83,7 @@ extension OwnedDescriptor {
     ///
     /// Then it must be closed. The descriptors stay in the queue: the kernel would close them, and wait, if the bytes were taken.
     public func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard case .asideIfUnread = closing else {
+        guard case .connection = closing else {
             return recv(rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         }
         let (count, flags) = peek(into: buffer)

@@ -55,6 +55,9 @@ final class ReleaseThreads: Sendable {
     /// Whether more calls wait than there may be threads, which soon will have made them.
     var isBehind: Bool { state.withLock { $0.callCount > Self.limit && !$0.isStuck } }
 
+    /// How many calls wait or are being made.
+    var count: Int { state.withLock { $0.callCount + $0.busyCount } }
+
     /// Makes a call soon, without waiting for it.
     func perform(for owner: UInt32 = 0, _ call: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in

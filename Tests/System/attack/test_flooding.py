@@ -16,7 +16,7 @@ from harness.daemon import NOBODY, Daemon
 from harness.runner import test
 from harness.varlink import Connection, VarlinkError
 
-from .test_freezing import DURATION, control_socket, stop_and_time
+from .test_freezing import DURATION, control_socket, notify_socket, stop_and_time
 
 INTERFACE = "org.statusd.monitor"
 LIST = b'{"method":"org.statusd.monitor.List"}\0'
@@ -460,6 +460,29 @@ def subordinate_users():
                 bystander.finish(f"{name} of 1800 users")
                 root.finish("the same, to root")
                 stop_and_time(daemon)
+
+
+@test("one change that answers the waits of many users does not keep others waiting", limit=120)
+def waits_of_many():
+    call = b'{"method":"org.statusd.monitor.Wait","parameters":{"server":"web","level":"%s"}}\0'
+    calls = call % b"critical" + call % b"ok"
+    rest = {}
+
+    def wait_again(connections):
+        for connection in connections:
+            left = rest.get(connection, calls)
+            rest[connection] = left[max(0, send_what_fits(connection, left)):] or calls
+            drain(connection)
+        time.sleep(0.05)
+
+    with Daemon("servers: { web: { notify: true } }\n") as daemon:
+        with crowd(wait_again, daemon, users=15), notify_socket(daemon.notify_path("web")) as sender:
+            with Bystander(daemon) as bystander:
+                for number, _ in enumerate(until_the_end()):
+                    sender.send(b"READY=1" if number % 2 else b"WATCHDOG=trigger")
+                    time.sleep(0.05)
+                bystander.finish("waits of 15 users that end together")
+        stop_and_time(daemon)
 
 
 @test("waits for one server after another leave nothing behind", limit=120)
