@@ -41,15 +41,17 @@ enum ClientCommand {
                     Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
             }
             do {
-                let end = ContinuousClock.now + restartTime
+                var end: ContinuousClock.Instant?
                 var client = try await MonitorClient.connect(to: address)
                 while true {
                     do {
                         return try await runOnce(client)
                     } catch let lost as VarlinkClientError where mayBeRepeated && lost.code == .closed {
+                        let deadline = end ?? ContinuousClock.now + restartTime
+                        end = deadline
                         // It may be the same daemon, which has not ended yet.
                         try await EventLoop.sleep(for: pause)
-                        let left = end - ContinuousClock.now
+                        let left = deadline - ContinuousClock.now
                         guard left > .zero, let next = try? await DaemonReturn(to: address).wait(within: left) else {
                             throw lost
                         }

@@ -76,20 +76,22 @@ public final class NotifySource {
         socket?.resume()
     }
 
-    /// Closes a socket when all that was sent to it has been handled; until then it keeps this source.
+    /// Closes a socket when all that was sent to it has been received; until then it keeps this source.
     private func end(_ socket: DatagramSocket) {
         socket.refuse()
         socket.receiveAll { socket.cancel() }
     }
 
-    /// Removes the socket's path, and closes it when all that was sent to it has been handled.
+    /// Removes the socket's path, handles what was sent before, and closes the socket.
+    ///
+    /// What stands behind a datagram with descriptors is dropped: when they have been released, the server may be another one.
     public func close() {
         guard let socket else { return }
-        self.socket = nil
         Self.count -= 1
         unlink(path)
         endFormerSocket()
         end(socket)
+        self.socket = nil
     }
 
     /// Whether these processes, and no others, can send to its socket.
@@ -100,6 +102,7 @@ public final class NotifySource {
     private var path: String { "\(directory)/\(server)" }
 
     private func receive(_ datagram: borrowing Datagram) {
+        guard socket != nil else { return }
         do throws(MonitorError) {
             let message = NotifyMessage(datagram.bytes)
             if let time = message.watchdogTime {

@@ -146,8 +146,7 @@ final class ControlInterface: VarlinkInterface {
             switch await reloader.reload() {
             case .success(let reply): call.reply { reply.writeMembers(to: &$0) }
             case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
-            // The connection is closed, as that of anybody who asks a daemon that stops.
-            case nil: break
+            case nil: call.hangUp()
             }
         }
     }

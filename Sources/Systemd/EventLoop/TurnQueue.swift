@@ -77,7 +77,8 @@ public final class TurnQueue {
         let share = TurnShare()
         var before: UInt64 = 0
         isGoingOn = true
-        while before < Self.limit, let next = popFirst(after: before) {
+        var owesLong = !long.isEmpty
+        while let next = popFirst(after: before, &owesLong) {
             next.element()
             let taken = share.nanosecondsTaken
             long.charge(taken - before, to: next.owner)
@@ -88,9 +89,13 @@ public final class TurnQueue {
         if !isEmpty { schedule() }
     }
 
-    /// What is to be done next, after so many nanoseconds: short work in the first half of the time, then long work.
-    private func popFirst(after nanoseconds: UInt64) -> (element: Work, owner: UInt32)? {
+    /// What is to be done next, after so many nanoseconds: short work in the first half of the time, then long work; of which something is done in each turn, even
+    /// if the short work has taken longer than it seemed.
+    private func popFirst(after nanoseconds: UInt64, _ owesLong: inout Bool) -> (element: Work, owner: UInt32)? {
         if nanoseconds < Self.limit / 2, let next = short.popFirst() { return next }
-        return long.popFirst() ?? short.popFirst()
+        guard nanoseconds < Self.limit || owesLong else { return nil }
+        owesLong = false
+        if let next = long.popFirst() { return next }
+        return nanoseconds < Self.limit ? short.popFirst() : nil
     }
 }

@@ -17,6 +17,8 @@ public final class FileLock: Sendable {
         let holder = "\(getpid())\n"
         ftruncate(file.rawValue, 0)
         pwrite(file.rawValue, holder, holder.utf8.count, 0)
+        // Another process may have replaced the file before it could know of this one.
+        guard Self.isFile(file, at: path) else { throw Self.isHeld(path) }
     }
 
     /// Locks the file; nil if another process holds the lock.
@@ -35,7 +37,17 @@ public final class FileLock: Sendable {
             if holderHasEnded(try openPrivately(path)) { unlink(path) }
             if let file = try lock(path) { return file }
         }
-        throw SystemdError(.addressInUse, "another process holds \(path); stop that process first")
+        throw isHeld(path)
+    }
+
+    private static func isHeld(_ path: String) -> SystemdError {
+        SystemdError(.addressInUse, "another process holds \(path); stop that process first")
+    }
+
+    /// Whether an open file is the one at a path.
+    private static func isFile(_ file: OwnedDescriptor, at path: String) -> Bool {
+        var (open, named) = (stat(), stat())
+        return fstat(file.rawValue, &open) == 0 && stat(path, &named) == 0 && open.st_ino == named.st_ino
     }
 
     /// Whether the process that wrote its number into the file does nothing any more.

@@ -24,6 +24,10 @@ public final class OwnedDescriptor: Sendable {
     /// Takes over a connected Unix socket whose peer may send descriptors of its own.
     public convenience init(adoptingConnection descriptor: Int32) {
         let isClean = statusd_refuses_descriptors(descriptor)
+        // Some kernels (6.12, by its source) else pass over a byte out of band when the queue is looked at, and the next recv(2) releases the
+        // descriptors that came with it.
+        var inLine: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
         self.init(adopting: descriptor, closing: isClean ? .atOnce : .connection)
     }
 

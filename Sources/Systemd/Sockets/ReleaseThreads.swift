@@ -27,8 +27,8 @@ final class ReleaseThreads: Sendable {
         var lastWorker = 0
         /// How many of them are making a call.
         var busyCount = 0
-        /// Whether no call has ended from one look to the next.
-        var isStuck = false
+        /// How many looks ago a call ended last.
+        var idleLooks = 0
 
         /// Whether a call waits that no idle worker will make.
         var needsWorker: Bool { callCount > workerCount - busyCount }
@@ -43,6 +43,8 @@ final class ReleaseThreads: Sendable {
 
     private static let credit: UInt64 = 50_000_000
     private static let patience = Duration.milliseconds(2)
+    /// If no call ends for so many looks, the threads wait for what no signal ends.
+    private static let patienceInLooks = 5
     /// The most threads.
     ///
     /// So many, and so impatient, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
@@ -53,7 +55,7 @@ final class ReleaseThreads: Sendable {
     @EventLoop private var isGuarding = false
 
     /// Whether more calls wait than there may be threads, which soon will have made them.
-    var isBehind: Bool { state.withLock { $0.callCount > Self.limit && !$0.isStuck } }
+    var isBehind: Bool { state.withLock { $0.callCount > Self.limit && $0.idleLooks < Self.patienceInLooks } }
 
     /// How many calls wait or are being made.
     var count: Int { state.withLock { $0.callCount + $0.busyCount } }
@@ -120,7 +122,8 @@ final class ReleaseThreads: Sendable {
     @EventLoop private func look() {
         isGuarding = false
         let areWorking = state.withLock { state in
-            state.isStuck = state.workers.values.allSatisfy { $0.finished == $0.finishedAtLastLook }
+            let isIdle = state.workers.values.allSatisfy { $0.finished == $0.finishedAtLastLook }
+            state.idleLooks = isIdle && !state.workers.isEmpty ? state.idleLooks + 1 : 0
             for (id, worker) in state.workers {
                 // It is alive: only with this lock held does it leave the table.
                 if worker.finished == worker.finishedAtLastLook { pthread_kill(worker.thread, interruption) }

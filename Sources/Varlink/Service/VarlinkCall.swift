@@ -154,6 +154,9 @@ public final class VarlinkCall {
         connection.service.enqueue { [self] in await run(body) }
     }
 
+    /// Closes the connection without an answer, as happens to everybody whose calls a service does not get to before it ends.
+    public func hangUp() { connection.close() }
+
     private func run(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) async {
         guard state == .performing else { return }
         let work: @EventLoop @Sendable () async -> Void = {
