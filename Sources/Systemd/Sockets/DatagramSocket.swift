@@ -107,7 +107,7 @@ public final class DatagramSocket {
     /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
     private func receive(hasWaited: Bool = false) {
         guard handler != nil, !isWaiting, !isReleasing else { return }
-        if FlowControl.isHeld { return waitForRelease() }
+        if FlowControl.isHeld { return waitForStreams() }
         if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
         let share = TurnShare()
         defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
@@ -117,7 +117,7 @@ public final class DatagramSocket {
             case .empty: return callWaiters()
             case .hasDescriptors: return release()
             }
-            if FlowControl.isHeld { return waitForRelease() }
+            if FlowControl.isHeld { return waitForStreams() }
         } while !share.isUsedUp
         // If nothing is left, no event comes.
         if !whenEmpty.isEmpty { wait() }
@@ -131,7 +131,7 @@ public final class DatagramSocket {
         }
     }
 
-    private func waitForRelease() {
+    private func waitForStreams() {
         pause()
         FlowControl.whenReleased { [weak self] in self?.resume() }
     }
