@@ -29,8 +29,8 @@ extension HTTPTransfer {
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason(code)
         case CURLE_WEIRD_SERVER_REPLY: "the answer is not HTTP"
-        case CURLE_GOT_NOTHING: "connection closed without an answer"
-        case CURLE_PARTIAL_FILE: "connection closed within the answer"
+        case CURLE_GOT_NOTHING: Self.closedUnanswered
+        case CURLE_PARTIAL_FILE: Self.closedWithin
         case CURLE_SSL_CACERT_BADFILE:
             request.certificateAuthority.map { "cannot read certificates from \($0): there is none in it" }
                 ?? "cannot read the system's certificates; install the package ca-certificates, or make them readable"
@@ -43,6 +43,8 @@ extension HTTPTransfer {
     static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
 
     private static let largeHeader = "the answer's header is too large"
+    private static let closedUnanswered = "connection closed without an answer"
+    private static let closedWithin = "connection closed within the answer"
 
     /// Whether there were no descriptors, or no memory, for a socket.
     var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
@@ -78,6 +80,10 @@ extension HTTPTransfer {
         let text = handle.text(of: code)
         // Its words have numbers that are others each time.
         if text.hasPrefix("Too large response headers") { return Self.largeHeader }
+        // Some versions of libcurl report OpenSSL's words for this, with an errno of 0.
+        if text.contains("unexpected eof while reading") {
+            return handle.number(CURLINFO_HEADER_SIZE) == 0 ? Self.closedUnanswered : Self.closedWithin
+        }
         return lastPart(of: code).asPhrase
     }
 

@@ -83,6 +83,8 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: script) }
         chmod(script, 0o755)
         await fails(script, "its interpreter is missing")
+        try "echo ready\n".write(toFile: script, atomically: false, encoding: .utf8)
+        await fails(script, "it is neither a program for this machine nor a script with #!")
     }
 
     /// Returns when no process has `marker` among its arguments any more: what was killed is gone a moment later.

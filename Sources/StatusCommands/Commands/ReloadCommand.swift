@@ -12,6 +12,8 @@ enum ReloadCommand {
         if context.terminal.isJSON { context.terminal.json(reply) }
         for warning in reply.warnings { context.terminal.remark("warning: \(warning)") }
         for failure in reply.failed { context.terminal.remark("\(failure)") }
-        return reply.failed.isEmpty ? .done : .configurationWrong
+        guard !reply.failed.isEmpty else { return .done }
+        context.terminal.remark("the rest of the configuration took effect")
+        return .configurationWrong
     }
 }

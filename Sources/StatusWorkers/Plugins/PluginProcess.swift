@@ -43,6 +43,7 @@ struct PluginProcess {
         if stat(path, &status) != 0 { return String(cString: strerror(errno)) }
         if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
         if failure.number == ENOENT { return "its interpreter is missing" }
+        if failure.number == ENOEXEC { return "it is neither a program for this machine nor a script with #!" }
         return failure.description
     }
 

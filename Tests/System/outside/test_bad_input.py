@@ -183,6 +183,18 @@ def mended():
         contains(daemon.ctl("status", "db").out, "no status yet")
 
 
+@test("a reload with one invalid server says that the rest of the configuration took effect, and only then")
+def partial_reload():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.file.write_text("servers: { db: { psh: true }, web: { push: true } }\n")
+        result = daemon.ctl("reload")
+        equal(result.status, 78, result.err)
+        contains(result.err, "statusctl: the rest of the configuration took effect\n")
+        equal(daemon.describe("web")["name"], "web")
+        daemon.file.write_text(BAD)
+        assert "took effect" not in daemon.ctl("reload").err
+
+
 @test("a reload tells of keys that have no meaning, and succeeds")
 def reload_warnings():
     with Daemon("servers: { db: { push: true } }\n") as daemon:

@@ -171,6 +171,28 @@ def key_exchange():
                 expect(daemon, "web", "critical", "no TLS connection")
 
 
+@test("http: a connection closed without an answer, or within it, is reported in the same words over TLS, which it does not end")
+def closed_connection():
+    answers = {"nothing": b"", "short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"}
+    with Certificates() as authority, contextlib.ExitStack() as stack:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(authority.make("good"))
+
+        def closing(answer):
+            def close_early(connection):
+                with context.wrap_socket(connection, server_side=True) as secure:
+                    secure.recv(4096)
+                    secure.sendall(answer)
+
+            return stack.enter_context(listener(close_early))
+
+        lines = [f"{name}: {{ http: {{ url: 'https://localhost:{closing(answer)}/', ca: {authority.ca} }} }}"
+                 for name, answer in answers.items()]
+        with Daemon(once(*lines)) as daemon:
+            expect(daemon, "nothing", "critical", "connection closed without an answer")
+            expect(daemon, "short", "critical", "connection closed within the answer")
+
+
 @test("http: a file of authorities that is replaced counts at the next refresh")
 def replaced_authorities():
     with Certificates() as authority, Certificates() as other, web(authority.make("good")) as server:
