@@ -41,6 +41,7 @@ enum ClientCommand {
                     Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
             }
             do {
+                let daemon = await DaemonReturn(to: address)
                 var end: ContinuousClock.Instant?
                 var client = try await MonitorClient.connect(to: address)
                 while true {
@@ -52,7 +53,7 @@ enum ClientCommand {
                         // It may be the same daemon, which has not ended yet.
                         try await EventLoop.sleep(for: pause)
                         let left = deadline - ContinuousClock.now
-                        guard left > .zero, let next = try? await DaemonReturn(to: address).wait(within: left) else {
+                        guard left > .zero, let next = try? await daemon.wait(within: left) else {
                             throw lost
                         }
                         client = next

@@ -5,8 +5,16 @@ import Systemd
 import Varlink
 
 /// Finds the daemon again after it went away.
-struct DaemonReturn: Sendable {
+@EventLoop
+final class DaemonReturn {
+    private static let shortestPause = Duration.milliseconds(100)
+    /// A daemon that is lost again sooner than this has not really come back.
+    private static let steadyTime = Duration.seconds(2)
+
     private let address: UnixAddress
+    /// How long to wait before the next attempt.
+    private var pause = DaemonReturn.shortestPause
+    private var lastReturn: ContinuousClock.Instant?
 
     /// A way back to the daemon at `address`.
     init(to address: UnixAddress) { self.address = address }
@@ -16,17 +24,27 @@ struct DaemonReturn: Sendable {
     /// - Throws: the last error if the daemon is not back within `limit`; without a limit it tries until the task is cancelled.
     func wait(within limit: Duration? = nil) async throws -> MonitorClient {
         let deadline = limit.map { ContinuousClock.now + $0 }
-        var pause = Duration.milliseconds(100)
+        if let lastReturn, ContinuousClock.now - lastReturn < Self.steadyTime {
+            try await rest()
+        } else {
+            pause = Self.shortestPause
+        }
         while true {
             do throws(VarlinkClientError) {
-                return try await MonitorClient.connect(to: place)
+                let client = try await MonitorClient.connect(to: place)
+                lastReturn = ContinuousClock.now
+                return client
             } catch {
                 guard error.code == .noService || error.code == .timedOut else { throw error }
                 if let deadline, ContinuousClock.now >= deadline { throw error }
             }
-            try await EventLoop.sleep(for: pause)
-            pause = min(pause * 2, .seconds(2))
+            try await rest()
         }
+    }
+
+    private func rest() async throws {
+        try await EventLoop.sleep(for: pause)
+        pause = min(pause * 2, .seconds(2))
     }
 
     /// Where to look now.

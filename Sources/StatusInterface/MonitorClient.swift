@@ -72,6 +72,11 @@ public final class MonitorClient {
             MonitorInterface.qualified("Refresh"), { $0.member("server", server) }, of: EventReply.self)
     }
 
+    /// Returns if the daemon answers calls at all; ``wait(_:)`` without a time limit would wait for ever for one that does not.
+    public func checkAnswers() async throws {
+        let _: NoReply = try await connection.call("org.varlink.service.GetInfo")
+    }
+
     /// Waits until a server has a level or a text.
     public func wait(_ parameters: WaitParameters) async throws -> ServerState {
         try await connection.call(

@@ -18,7 +18,7 @@ public struct ListReply: JSONReadable, Sendable {
     }
 }
 
-/// The reply of `Forget`, which says nothing.
+/// The reply of `Forget`, which says nothing, or one of which nothing is needed.
 struct NoReply: JSONReadable, Sendable {
     init(from reader: inout JSONReader) throws(JSONError) {
         try reader.object { _, reader throws(JSONError) in try reader.skip() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusInterface
 import StatusModel
 import Testing
 import Varlink
@@ -30,6 +31,13 @@ import Varlink
                 == #"{"error":"org.example.X\n\u001b","parameters":{"reason": "a\u009b31mb\u007f\u202ec\u2028d\n"}}"#)
     }
 
+    @Test("a reply is one line of JSON without controls, too")
+    func hostileReply() {
+        let reply = ReloadReply(added: ["a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\n é"])
+        #expect(
+            Terminal.json(of: reply).contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
+    }
+
     @Test("the selected server is marked, columns line up, and nothing is cut in a pipe")
     func table() throws {
         var db = try server("db", String(repeating: "x", count: 200))
@@ -41,6 +49,18 @@ import Varlink
         let narrow = ServerText.table([db], style: plain, width: 80, legend: false)
         #expect(narrow[0].count <= 80)
         #expect(narrow[0].contains("x…  ok"))
+    }
+
+    @Test("SINCE is when the level last changed, not the text")
+    func since() throws {
+        var db = try server("db")
+        let time = Timestamp(milliseconds: 1_700_000_000_000)
+        db.status = Status(
+            text: try StatusText("9 users"), level: .ok, changedAt: Timestamp(milliseconds: time.milliseconds + 60_000),
+            levelChangedAt: time, updatedAt: Timestamp(milliseconds: time.milliseconds + 90_000))
+        let since = TimeText.full(time)
+        #expect(ServerText.table([db], style: plain, width: nil, legend: false)[0].contains("  \(since)  "))
+        #expect(ServerText.details(db, style: plain).contains { $0.hasPrefix("  Since:") && $0.hasSuffix(since) })
     }
 
     @Test("an event is a line; a keep-alive is none")

@@ -32,8 +32,8 @@ import Varlink
         let name = try #require(ServerName("db"))
         var state = ServerState(name: name, summary: "Primary", source: "push", phase: .loaded, message: "m")
         state.status = Status(
-            text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 1),
-            updatedAt: Timestamp(milliseconds: 2))
+            text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
+            levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))
         state.isSelected = true
         state.revision = 7
         let event = Event(

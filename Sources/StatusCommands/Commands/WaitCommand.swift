@@ -46,10 +46,11 @@ enum WaitCommand {
     private static func wait(
         _ context: ClientCommand.Context, for parameters: WaitParameters
     ) async throws -> ServerState {
-        let daemon = DaemonReturn(to: context.address)
+        let daemon = await DaemonReturn(to: context.address)
         let deadline = parameters.timeout.map { ContinuousClock.now + $0 }
         var parameters = parameters
         var client = context.client
+        if deadline == nil { try await client.checkAnswers() }
         while true {
             do {
                 return try await client.wait(parameters)

@@ -35,7 +35,7 @@ enum WatchCommand {
                 server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
                 updates: arguments[updates] ? true : nil),
             terminal: context.terminal)
-        let daemon = DaemonReturn(to: context.address)
+        let daemon = await DaemonReturn(to: context.address)
         var next: MonitorClient? = context.client
         while let client = next {
             do {

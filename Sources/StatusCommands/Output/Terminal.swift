@@ -40,17 +40,13 @@ struct Terminal: Sendable {
     }
 
     /// Writes one JSON value as a line.
-    func json(_ value: some JSONWritable) {
-        var writer = JSONWriter()
-        writer.value(value)
-        line(String(decoding: writer.bytes, as: UTF8.self))
-    }
+    func json(_ value: some JSONWritable) { line(Self.json(of: value)) }
 
     /// Writes one JSON object as a line.
     func json(_ members: (inout JSONWriter) -> Void) {
         var writer = JSONWriter()
         writer.object(members)
-        line(String(decoding: writer.bytes, as: UTF8.self))
+        line(Self.visible(writer))
     }
 
     /// Writes a remark to standard error; nothing is said there where JSON is wanted.
@@ -64,15 +60,27 @@ struct Terminal: Sendable {
         line(Self.json(of: failure.error))
     }
 
-    /// An error as one line of JSON, whatever the daemon sent: its parameters are passed on as they came, without what would end the line
-    /// or control a terminal.
+    /// A value as one line of JSON.
+    static func json(of value: some JSONWritable) -> String {
+        var writer = JSONWriter()
+        writer.value(value)
+        return visible(writer)
+    }
+
+    /// An error as one line of JSON, with its parameters as the daemon sent them.
     static func json(of error: VarlinkError) -> String {
         var writer = JSONWriter()
         writer.object { writer in
             writer.member("error", error.name)
             writer.member("parameters", raw: error.parameters)
         }
+        return visible(writer)
+    }
+
+    /// JSON as one line, whatever the daemon sent: characters that could end the line or control a terminal are escaped or left out.
+    private static func visible(_ writer: borrowing JSONWriter) -> String {
         let text = String(decoding: writer.bytes, as: UTF8.self)
+        if text.utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return text }
         return text.unicodeScalars.reduce(into: "") { line, scalar in
             switch scalar.value {
             // Space between values: in a string it is escaped already.

@@ -172,6 +172,43 @@ def deaf_daemon():
         contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "1s"), 75), "does not answer")
 
 
+@test("without --timeout every command gives up after 45 s, except watch, which waits; and Ctrl-C ends each at once", limit=120)
+def deaf_daemon_by_default():
+    def start(*arguments):
+        return subprocess.Popen([STATUSCTL, *arguments], env=daemon.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(daemon.socket)
+        listener.listen()
+        commands = [("list",), ("wait", "db"), ("refresh", "db"), ("select", "db")]
+        running = [start(*command) for command in commands]
+        kept = [listener.accept()[0] for _ in commands]
+        for command, status in ("wait", -signal.SIGINT), ("watch", 0), ("status", -signal.SIGINT):
+            process = start(command, "db")
+            kept.append(listener.accept()[0])
+            kept[-1].recv(1)  # by now it handles signals
+            process.send_signal(signal.SIGINT)
+            equal(process.wait(10), status, command)
+        for command, process in zip(commands, running):
+            _, error = process.communicate(timeout=90)
+            equal((process.returncode, "no answer within 45 s" in error), (69, True), f"{command}: {error}")
+
+
+@test("a peer that closes each connection at once does not keep watch busy")
+def closing_peer():
+    with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(daemon.socket)
+        listener.listen()
+        listener.settimeout(1)
+        with daemon.follow("watch", "db"):
+            end, count = time.monotonic() + 1, 0
+            while time.monotonic() < end:
+                with contextlib.suppress(TimeoutError):
+                    listener.accept()[0].close()
+                    count += 1
+        assert count < 10, f"{count} connections in a second"
+
+
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
 def no_reconnect():
     with Daemon() as daemon:
