@@ -89,6 +89,23 @@ struct DepartureTests {
         }
     }
 
+    @Test("What a client sent before it left is done, however much it is, even if the call before it gets no answer")
+    func handlesMuch() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("HangUp"))
+            await harness.interface.waiting.wait()
+            let text = String(repeating: "y", count: 100)
+            let call = Array(Call.call("Echo", #"{"text":"\#(text)"}"#, "oneway").utf8) + [0]
+            await client.send(bytes: Array(repeating: call, count: 500).flatMap { $0 })
+            await client.send(Call.echo("end"))
+            client.close()
+            await harness.interface.cancelled.wait()
+            while await harness.service.connectionCount > 0 { await harness.settle() }
+            #expect(await harness.interface.echoed.contains("end"))
+        }
+    }
+
     @Test("A oneway call that takes its time ends when its client leaves; what was sent behind it is handled")
     func endsOneway() async throws {
         try await Harness.run { harness in

@@ -10,10 +10,10 @@ import Testing
 struct ServiceTests {
     /// Runs a service until `body` returns, and gives `body` the means to end it and to see its end.
     private func run(
-        drainTime: Duration = .seconds(20), listeners: [OwnedDescriptor] = [],
-        _ body: (Harness, Task<Void, any Error>) async throws -> Void
+        limits: VarlinkService.Limits = VarlinkService.Limits(), drainTime: Duration = .seconds(20),
+        listeners: [OwnedDescriptor] = [], _ body: (Harness, Task<Void, any Error>) async throws -> Void
     ) async throws {
-        var limits = VarlinkService.Limits()
+        var limits = limits
         limits.drainTime = drainTime
         let harness = try await Harness.make(limits: limits, listeners: listeners)
         // Unstructured, since the test looks at the service before and after its end.
@@ -51,6 +51,22 @@ struct ServiceTests {
             await client.send(Call.call("Fill", #"{"count":3000000}"#))
             await harness.settle()
             running.cancel()
+            #expect(await client.receive()?.utf8.count == 3_000_000 + #"{"parameters":{"text":""}}"#.utf8.count)
+            #expect(await client.seesEnd())
+            try await running.value
+        }
+    }
+
+    @Test("What was answered before the end is sent, even if the call behind it gets no answer")
+    func sendsWhatWasAnsweredBefore() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumUnsentBytes = 4_000_000
+        try await run(limits: limits) { harness, running in
+            let client = await harness.client()
+            await client.send(Call.call("Fill", #"{"count":3000000}"#), Call.call("HangUp"))
+            await harness.interface.waiting.wait()
+            running.cancel()
+            await harness.interface.ended.wait()
             #expect(await client.receive()?.utf8.count == 3_000_000 + #"{"parameters":{"text":""}}"#.utf8.count)
             #expect(await client.seesEnd())
             try await running.value

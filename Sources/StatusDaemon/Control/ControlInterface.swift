@@ -142,6 +142,10 @@ final class ControlInterface: VarlinkInterface {
         _ = try call.parameters(NoParameters.self)
         try checkAccess(of: call)
         let reloader = reloader
+        if call.isOneway {
+            reloader.request()
+            return call.reply()
+        }
         call.perform { call in
             switch await reloader.reload() {
             case .success(let reply): call.reply { reply.writeMembers(to: &$0) }

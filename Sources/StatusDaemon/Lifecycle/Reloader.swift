@@ -16,6 +16,8 @@ final class Reloader {
     private let registry: ServerRegistry
     private let logger: Logger
     private let pause: Duration
+    /// How long the last reload kept the loop busy; a multiple of it is the loop's to serve clients.
+    private var timeOnLoop = Duration.zero
     private let outcomes: LogLimiter
     private let failures: LogLimiter
     /// Those who wait for the reload that runs, and those who wait for the next.
@@ -25,8 +27,10 @@ final class Reloader {
     /// How many wait for a reload that has not begun.
     var waiting: Int { next.count }
     private var hasEnded = false
-    private let requests: AsyncStream<Void>
-    private let request: AsyncStream<Void>.Continuation
+    /// Whether somebody has asked for a reload without waiting for it.
+    private var isRequested = false
+    private let wakeUps: AsyncStream<Void>
+    private let wakeUp: AsyncStream<Void>.Continuation
     /// Called with what was read, before a reload ends.
     var onReload: @EventLoop (LoadedConfiguration) -> Void = { _ in }
 
@@ -42,7 +46,7 @@ final class Reloader {
         self.pause = pause
         outcomes = LogLimiter(logger, .info, burst: Self.reloadsLogged)
         failures = LogLimiter(logger, .error, burst: Self.reloadsLogged)
-        (requests, request) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// How many reloads in half a minute are logged each for itself: more are no person's.
@@ -50,15 +54,22 @@ final class Reloader {
 
     /// Reloads whenever somebody has asked for it, until the task is cancelled.
     func run() async {
-        for await _ in requests where !next.isEmpty {
+        for await _ in wakeUps where isRequested || !next.isEmpty {
+            isRequested = false
             (current, next) = (next, [:])
             let outcome = await perform()
             resumeCurrent(outcome)
-            try? await EventLoop.sleep(for: pause)
+            try? await EventLoop.sleep(for: max(pause, timeOnLoop * 10))
         }
         hasEnded = true
         (current, next) = (next, [:])
         resumeCurrent(nil)
+    }
+
+    /// Asks for a reload without waiting for it.
+    func request() {
+        isRequested = true
+        wakeUp.yield()
     }
 
     /// Reloads, and returns what became another, or why nothing did; nil if the daemon stops first, or the task is cancelled.
@@ -69,7 +80,7 @@ final class Reloader {
             await withCheckedContinuation { continuation in
                 if hasEnded || Task.isCancelled { return continuation.resume(returning: nil) }
                 next[caller] = continuation
-                request.yield()
+                wakeUp.yield()
             }
         } onCancel: {
             EventLoop.perform { self.leave(caller) }
@@ -98,7 +109,9 @@ final class Reloader {
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):
+            let begin = ContinuousClock.now
             var reply = registry.apply(read)
+            timeOnLoop = ContinuousClock.now - begin
             reply.warnings += read.problems.filter { $0.severity == .warning }.map(Failure.init)
             onReload(read.loaded)
             let isLogged = outcomes.log(

@@ -81,16 +81,8 @@ struct SignalService: Service {
             try SignalSources(Self.signals.map { signal in try SignalSource(signal) { continuation.yield($0) } })
         }
         await cancelWhenGracefulShutdown {
-            await withDiscardingTaskGroup { group in
-                for await signal in received {
-                    if signal == SIGHUP {
-                        // Aside, so that it does not hold up the signals behind it.
-                        group.addTask { _ = await reloader.reload() }
-                    } else {
-                        await onTermination()
-                    }
-                }
-                group.cancelAll()
+            for await signal in received {
+                if signal == SIGHUP { await reloader.request() } else { await onTermination() }
             }
         }
         await sources.cancel()

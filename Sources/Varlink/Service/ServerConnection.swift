@@ -178,7 +178,14 @@ final class ServerConnection {
         if isOneway { return callEnded() }
         // A service that ends cancels what is performed, which then has nothing to say.
         if !service.isStopping { service.logger.error("a call was never answered", metadata: ["method": "\(method)"]) }
-        close()
+        callWasDropped()
+    }
+
+    /// The call will not be answered: ends the connection, but if the service ends, the client can still read the earlier answers.
+    func callWasDropped() {
+        guard service.isStopping else { return close() }
+        abandonCall()
+        updateInterest()
     }
 
     /// Whether a reply can still reach the client.

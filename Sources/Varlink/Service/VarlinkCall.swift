@@ -155,7 +155,10 @@ public final class VarlinkCall {
     }
 
     /// Closes the connection without an answer, as happens to everybody whose calls a service does not get to before it ends.
-    public func hangUp() { connection.close() }
+    public func hangUp() {
+        guard end() else { return }
+        connection.callWasDropped()
+    }
 
     private func run(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) async {
         guard state == .performing else { return }

@@ -206,6 +206,15 @@ def reload_warnings():
         contains(daemon.done("reload", "--json"), '"warnings":[{"file":')
 
 
+@test("a client that calls Reload oneway and leaves at once has the configuration read")
+def oneway_reload():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.file.write_text("servers: { db: { push: true }, web: { push: true } }\n")
+        with daemon.connect() as connection:
+            connection.send("Reload", oneway=True)
+        eventually(lambda: "web" in daemon.done("list"), "the new server")
+
+
 @test("SIGHUP reloads too, and a bad file does not end the daemon")
 def hang_up():
     with Daemon("servers: { db: { push: true } }\n") as daemon:

@@ -53,8 +53,10 @@ struct Harness: Sendable {
         return ours
     }
 
-    /// Returns when whatever the service could do without anybody's help has been done: other clients' calls were answered many
-    /// times over since.
+    /// Returns when the service has done what it can do by itself.
+    ///
+    /// This does not depend on time. What a client sends is in the socket when send(2) returns, and each of these calls takes a turn of the loop, in
+    /// which it looks at all sockets. Nothing that a test sends takes as many turns.
     func settle() async {
         let client = await client()
         for _ in 0..<50 {

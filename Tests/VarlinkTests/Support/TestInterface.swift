@@ -18,6 +18,8 @@ final class TestInterface: VarlinkInterface {
         method Fail() -> ()
         # Answers when the test says so.
         method Wait() -> ()
+        # Waits as Wait does, then closes the connection without an answer.
+        method HangUp() -> ()
         # Never answers.
         method Forget() -> ()
         # Answers with so many bytes.
@@ -49,10 +51,11 @@ final class TestInterface: VarlinkInterface {
     /// The stream that was opened last.
     private(set) var stream: VarlinkStream?
 
-    /// Fires each time a body of Wait begins, is released, is cancelled; and when a stream closes.
+    /// Fires each time a body of Wait begins, is released, is cancelled, ends; and when a stream closes.
     let waiting = Signal()
     let release = Signal()
     let cancelled = Signal()
+    let ended = Signal()
     let streamClosed = Signal()
 
     init() throws {
@@ -70,7 +73,8 @@ final class TestInterface: VarlinkInterface {
                 echoed.append(text)
                 call.reply { $0.member("text", text) }
             case "Fail": call.fail(VarlinkError("org.example.test.Failed") { $0.member("reason", "asked to") })
-            case "Wait": wait(call)
+            case "Wait": wait(call) { $0.reply() }
+            case "HangUp": wait(call) { $0.hangUp() }
             case "Forget": break
             case "Fill":
                 let count = try call.parameters(CountParameters.self).count ?? 0
@@ -90,7 +94,7 @@ final class TestInterface: VarlinkInterface {
         }
     }
 
-    private func wait(_ call: VarlinkCall) {
+    private func wait(_ call: VarlinkCall, end: @escaping @EventLoop @Sendable (VarlinkCall) -> Void) {
         call.perform { [self] call in
             waiting.fire()
             await withTaskCancellationHandler {
@@ -101,7 +105,8 @@ final class TestInterface: VarlinkInterface {
                     self.release.fire()
                 }
             }
-            call.reply()
+            end(call)
+            ended.fire()
         }
     }
 
