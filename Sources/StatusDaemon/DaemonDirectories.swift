@@ -55,8 +55,12 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    /// Removes the notify sockets that a daemon left behind which was killed: some may be of servers that nobody configured.
+    /// Removes the sockets that a killed daemon left behind: notify sockets, of which some may be of servers that nobody configured, and the one for
+    /// clients that lost the daemon.
+    ///
+    /// They are not tried. If the process cannot end, they still take connections; and if nobody accepts those, anybody can fill the backlog.
     private func removeDeadSockets() {
+        unlink(MonitorAddress.live(controlSocket))
         guard let directory = opendir(notify) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {

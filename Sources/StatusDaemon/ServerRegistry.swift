@@ -15,6 +15,8 @@ final class ServerRegistry {
     let monitor: StatusMonitor
     let factory: SourceFactory
     let logger: Logger
+    /// Clients can have the daemon reload, and try again, as often as they like.
+    private let startWarnings: LogLimiter
     /// Clients can have notify sockets opened as often as they like.
     let socketFailures: LogLimiter
     let push: PushSource
@@ -41,6 +43,7 @@ final class ServerRegistry {
         self.monitor = monitor
         self.factory = factory
         self.logger = logger
+        startWarnings = LogLimiter(logger, .warning)
         socketFailures = LogLimiter(logger, .warning)
         push = PushSource(monitor: monitor)
     }
@@ -169,7 +172,8 @@ final class ServerRegistry {
             return nil
         } catch {
             startFailures[name] = error.description
-            logger.warning("\(name) cannot be followed: \(error)", metadata: ["server": "\(name)"])
+            startWarnings.log(
+                "\(name) cannot be followed: \(error)", about: "\(name): \(error)", metadata: ["server": "\(name)"])
             return error.description
         }
     }

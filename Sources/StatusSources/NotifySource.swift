@@ -69,28 +69,23 @@ public final class NotifySource {
         try DatagramSocket(adopting: descriptor, isHeld: isHeld) { self.receive($0) }
     }
 
+    /// Goes on with the new socket alone, after all that was sent to the former one.
     private func endFormerSocket() {
         timer = nil
-        if let former = formerSocket.take() { end(former) }
-        // However long that takes.
-        socket?.resume()
+        guard let former = formerSocket.take() else { return }
+        let next = socket
+        former.finish { next?.resume() }
     }
 
-    /// Closes a socket when all that was sent to it has been received; until then it keeps this source.
-    private func end(_ socket: DatagramSocket) {
-        socket.refuse()
-        socket.receiveAll { socket.cancel() }
-    }
-
-    /// Removes the socket's path, handles what was sent before, and closes the socket.
-    ///
-    /// What stands behind a datagram with descriptors is dropped: when they have been released, the server may be another one.
+    /// Removes the socket's path, handles what was sent before as far as there is time in this turn, and closes the socket.
     public func close() {
         guard let socket else { return }
         Self.count -= 1
         unlink(path)
-        endFormerSocket()
-        end(socket)
+        formerSocket.take()?.cancel()
+        timer = nil
+        socket.resume()
+        socket.cancel()
         self.socket = nil
     }
 

@@ -7,6 +7,7 @@ import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
+import StatusTestSupport
 import Systemd
 import Varlink
 
@@ -23,12 +24,16 @@ final class DaemonFixture {
     var users: [String: UInt32] = ["alice": 1000]
     /// What the last reload warned of.
     private(set) var warnings: [Failure] = []
-    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    /// The number of the group statusd; nil if there is none.
+    var group: UInt32?
+    let recorder = LogRecorder()
+    let logger: Logger
 
     init() throws {
         let folder = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
         directories = try DaemonDirectories(environment: ["RUNTIME_DIRECTORY": folder], isRoot: false)
         try FileManager.default.createDirectory(atPath: directories.notify, withIntermediateDirectories: true)
+        logger = recorder.logger
         factory = SourceFactory(
             monitor: monitor, runner: SourceRunner(), directories: directories, logger: logger)
         registry = ServerRegistry(monitor: monitor, factory: factory, logger: logger)
@@ -45,10 +50,10 @@ final class DaemonFixture {
         let file = directories.runtime + "/statusd.yaml"
         try text.write(toFile: file, atomically: true, encoding: .utf8)
         let loaded = try ConfigurationLoader(location: .file(file)).load()
-        let users = users
+        let (users, group) = (users, group)
         let accounts = Accounts(
             of: loaded.configuration, before: Accounts(), user: { name throws(SystemdError) in users[name] },
-            group: { _ throws(SystemdError) in nil })
+            group: { _ throws(SystemdError) in group })
         let reply = registry.apply(ReadConfiguration(loaded: loaded, accounts: accounts))
         warnings = reply.warnings
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }
@@ -61,13 +66,18 @@ final class DaemonFixture {
         _ = try registry.post(try StatusText(text), level: .ok, to: name)
     }
 
-    /// Who may send to a server's notify socket, as its access control list has it.
-    func senders(to server: String) -> Set<UInt32> {
+    /// Which users may send to a server's notify socket, as its access control list has it.
+    func senders(to server: String) -> Set<UInt32> { permitted(2, server) }
+
+    /// Which groups may send to it.
+    func senderGroups(to server: String) -> Set<UInt32> { permitted(8, server) }
+
+    private func permitted(_ kind: UInt8, _ server: String) -> Set<UInt32> {
         var list = [UInt8](repeating: 0, count: 4096)
         let count = getxattr("\(directories.notify)/\(server)", "system.posix_acl_access", &list, list.count)
         var senders: Set<UInt32> = []
         // A header of four bytes, and eight for each entry: its kind, the rights, and the number.
-        for start in stride(from: 4, to: count, by: 8) where list[start] == 2 {
+        for start in stride(from: 4, to: count, by: 8) where list[start] == kind {
             senders.insert(list.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: start + 4, as: UInt32.self) })
         }
         return senders

@@ -4,6 +4,7 @@ import Glibc
 import StatusInterface
 import StatusModel
 import StatusMonitor
+import StatusTestSupport
 import Systemd
 import Testing
 
@@ -56,6 +57,23 @@ import Testing
         #expect(try fixture.apply(text) == [])
         #expect(try fixture.apply("servers: { a: { notify: { users: [alice] } } }") == ["~a"])
         #expect(fixture.hasNotifySocket("a"))
+    }
+
+    @Test("that it cannot be started is logged once, however often somebody reloads")
+    func repeatedStartFailure() throws {
+        let text = "servers: { a: { notify: { users: [nobody-here] } } }"
+        for _ in 0..<20 { try fixture.apply(text) }
+        #expect(fixture.recorder.entries.count == 1)
+    }
+
+    @Test("members of the group may send to notify sockets, as the group database has it at a reload")
+    func groups() throws {
+        let text = "servers: { a: { notify: true } }"
+        try fixture.apply(text)
+        #expect(fixture.senderGroups(to: "a") == [])
+        fixture.group = 3000
+        try fixture.apply(text)
+        #expect(fixture.senderGroups(to: "a") == [3000])
     }
 
     @Test("a reload looks up users again: who has another number, or is gone, may send no more")

@@ -47,14 +47,32 @@ import Testing
         #expect(await iterator.next() == "0 0")
     }
 
-    @Test("hand on what was sent before they are cancelled")
-    func cancelled() async throws {
+    @Test("hand on what was sent before they are finished")
+    func finished() async throws {
         defer { unlink(path) }
         let (socket, stream) = try received()
         for number in 1...8 { try send([UInt8(number)]) }
-        socket.cancel()
+        await withCheckedContinuation { end in socket.finish { end.resume() } }
         var iterator = stream.makeAsyncIterator()
         for number in 1...8 { #expect(await iterator.next() == "1 \(number)") }
+    }
+
+    @Test("take no more than their share of a turn, also while they are finished")
+    @EventLoop func finishedInTurns() async throws {
+        defer { unlink(path) }
+        var count = 0
+        let descriptor = try UnixSocket.bindDatagram(at: path, for: AccessPolicy())
+        let socket = try DatagramSocket(adopting: descriptor) { _ in
+            count += 1
+            let share = TurnShare()
+            while !share.isUsedUp {}
+        }
+        for number in 1...8 { try send([UInt8(number)]) }
+        await withCheckedContinuation { end in
+            socket.finish { end.resume() }
+            #expect(count <= 1)
+        }
+        #expect(count == 8)
     }
 
     @Test("cut what is longer than 64 KiB, and say so")

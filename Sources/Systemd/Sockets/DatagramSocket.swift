@@ -19,9 +19,6 @@ public struct Datagram: ~Copyable {
 /// (``ReleaseThreads``), and close(2) would wait in more ways. The socket receives nothing until then.
 @EventLoop
 public final class DatagramSocket {
-    /// More than the kernel keeps for a socket (net.unix.max_dgram_qlen: 10, and 512 where systemd runs).
-    private static let longestQueue = 1024
-
     /// All sockets are of one owner: who sends is not known before a datagram is received.
     private static let turns = TurnQueue()
     private static let owner: UInt32 = 0
@@ -33,12 +30,13 @@ public final class DatagramSocket {
     public nonisolated static var releasingCount: Int { ReleaseThreads.datagrams.count }
 
     private let descriptor: OwnedDescriptor
-    /// A number that no other socket has.
-    private let number = DatagramSocket.lastNumber.add(1, ordering: .relaxed).newValue
+    /// A number that hardly any other socket has.
+    private let number = DatagramSocket.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     /// Whether this socket has to wait for the next turn, or for something else.
     private var isWaiting = false
     /// Whether another thread receives the first datagram.
     private var isReleasing = false
+    private var isFinishing = false
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
     /// Called once nothing is left in the queue.
@@ -72,30 +70,34 @@ public final class DatagramSocket {
     /// Refuses what is sent from now on; whoever sends is told so, and nothing is lost without a word.
     public func refuse() { shutdown(descriptor.rawValue, Int32(SHUT_RD)) }
 
-    /// Receives what was sent before; then stops and lets the handler go.
+    /// Receives nothing more and lets the handler go.
     ///
-    /// What stands behind a datagram with descriptors is lost; wait for ``receiveAll(then:)`` first if that matters. The path stays until somebody
-    /// removes it.
+    /// What is still in the queue is lost; call ``finish(then:)`` if that matters. The path stays until somebody removes it.
     public func cancel() {
         refuse()
-        while !isReleasing, receiveOne() == .received {}
         source?.cancel()
         source = nil
         handler = nil
         callWaiters()
     }
 
-    /// Receives all that was sent before, then calls `body`: at once, unless descriptors came along, which have to be released first.
+    /// Refuses what is sent from now on, receives what was sent before, then stops and calls `body`.
+    ///
+    /// A datagram with descriptors is the last one, since their release may take for ever: what stands behind it is lost.
+    public func finish(then body: @escaping @EventLoop () -> Void = {}) {
+        refuse()
+        isFinishing = true
+        if isReleasing { cancel() }
+        receiveAll {
+            self.cancel()
+            body()
+        }
+    }
+
+    /// Receives all that was sent before, in the shares of a turn that this socket has, then calls `body`; at once if nothing is left or it has stopped.
     public func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
-        guard !isReleasing else { return }
-        var (received, outcome) = (0, Outcome.received)
-        // Not endlessly what is sent meanwhile.
-        while outcome == .received, received < Self.longestQueue {
-            outcome = receiveOne()
-            received += 1
-        }
-        outcome == .hasDescriptors ? release() : callWaiters()
+        if handler == nil { callWaiters() } else { receive() }
     }
 
     private func callWaiters() {
@@ -165,6 +167,7 @@ public final class DatagramSocket {
 
     /// Has another thread receive the first datagram.
     private func release() {
+        if isFinishing { return cancel() }
         pause()
         ReleaseThreads.datagrams.perform(for: number) { [descriptor, weak self] in
             Self.receiveFirst(descriptor)

@@ -13,12 +13,13 @@ public final class FileLock: Sendable {
     ///
     /// - Throws: ``SystemdError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(SystemdError) {
+        // One process at a time, or the second one could remove the file of the first one.
+        guard let turn = try Self.lock(path + ".next") else { throw Self.isHeld(path) }
+        defer { withExtendedLifetime(turn) {} }
         if let locked = try Self.lock(path) { file = locked } else { file = try Self.replace(path) }
         let holder = "\(getpid())\n"
         ftruncate(file.rawValue, 0)
         pwrite(file.rawValue, holder, holder.utf8.count, 0)
-        // Another process may have replaced the file before it could know of this one.
-        guard Self.isFile(file, at: path) else { throw Self.isHeld(path) }
     }
 
     /// Locks the file; nil if another process holds the lock.
@@ -31,23 +32,14 @@ public final class FileLock: Sendable {
 
     /// Replaces and locks a file whose lock is held by a process that has ended.
     private static func replace(_ path: String) throws(SystemdError) -> OwnedDescriptor {
-        // One process at a time, or the second one would remove the file of the first one.
-        if let replacing = try lock(path + ".next") {
-            defer { withExtendedLifetime(replacing) {} }
-            if holderHasEnded(try openPrivately(path)) { unlink(path) }
-            if let file = try lock(path) { return file }
-        }
-        throw isHeld(path)
+        guard holderHasEnded(try openPrivately(path)) else { throw isHeld(path) }
+        unlink(path)
+        guard let file = try lock(path) else { throw isHeld(path) }
+        return file
     }
 
     private static func isHeld(_ path: String) -> SystemdError {
         SystemdError(.addressInUse, "another process holds \(path); stop that process first")
-    }
-
-    /// Whether an open file is the one at a path.
-    private static func isFile(_ file: OwnedDescriptor, at path: String) -> Bool {
-        var (open, named) = (stat(), stat())
-        return fstat(file.rawValue, &open) == 0 && stat(path, &named) == 0 && open.st_ino == named.st_ino
     }
 
     /// Whether the process that wrote its number into the file does nothing any more.

@@ -13,10 +13,10 @@ import struct
 import subprocess
 import time
 
-from harness.attacker import Attacker
+from harness.attacker import Attacker, as_user
 from harness.bystander import Bystander
 from harness.daemon import BINARIES, NOBODY, STATUSD, Daemon, run
-from harness.dead_disk import dead_disk
+from harness.dead_disk import dead_disk, stuck_pipe
 from harness.expect import Skip, equal, eventually
 from harness.runner import test
 from harness.tracing import stopped_thread
@@ -266,6 +266,23 @@ def lingering_left_unread():
     measure("lingering sockets left unread, kernel before 6.16", attack, variables=old_kernel())
 
 
+@test("the same, by clients that are never accepted, because the daemon is ending")
+def lingering_never_accepted():
+    with Daemon("accept: any\n", start=False) as daemon, contextlib.ExitStack() as stack:
+        daemon.environment.update(old_kernel())
+        daemon.start()
+        with daemon.connect() as connection:
+            for number in range(500):
+                connection.call("Post", {"server": f"server{number}", "text": "x" * 1000})
+        # The end takes a second, because of an answer that nobody reads.
+        stack.enter_context(control_socket(daemon.socket)).sendall(CALL * 100)
+        stack.enter_context(daemon.connect()).call("List")
+        daemon.process.terminate()
+        kept = hand_over(lambda: control_socket(daemon.socket), CALL, 3)
+        stop_and_time(daemon)
+        del kept
+
+
 @test("the same, as fast as three users can: no more than some descriptors wait to be closed, and newcomers are served")
 def lingering_flood():
     def attack(daemon, number):
@@ -297,6 +314,71 @@ def lingering_flood():
         print(f"     at most {most} more descriptors; newcomers: worst {1000 * slowest:.0f} ms", flush=True)
         assert most < 600, f"{most} more descriptors"
         stop_and_time(daemon)
+
+
+@contextlib.contextmanager
+def stuck_release(attack, daemon):
+    """Has the daemon hold the last reference to what `attack(daemon)` sends and closes, and that waits for a dead disk until the end of the block."""
+    with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True):
+        daemon.process.send_signal(signal.SIGSTOP)
+        attacker.wait()
+        daemon.process.send_signal(signal.SIGCONT)
+        yield
+
+
+@test("a daemon that cannot end does not keep another one from starting, even if its backlog is full")
+def unending():
+    def attack(daemon):
+        pipe = stuck_pipe(daemon.folder / "dead")
+        socket.send_fds(notify_socket(daemon.notify_path("backup")), [b"STATUS=x"], [pipe])
+        os.close(pipe)
+        return pipe
+
+    def connect_often(path):
+        for _ in range(300):
+            with contextlib.suppress(BlockingIOError), socket.socket(socket.AF_UNIX) as client:
+                client.setblocking(False)
+                client.connect(path)
+
+    with Daemon("servers: { backup: { notify: { users: [65534] } } }\n", start=False) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        with stuck_release(attack, daemon):
+            eventually(lambda: daemon.text("backup") == "x", "the text beside the pipe")
+            first = daemon.process
+            first.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise AssertionError(f"nothing kept the daemon from ending: {first.wait(1)}")
+            as_user(NOBODY, connect_often, f"{daemon.socket}.live")
+            daemon.start()
+            daemon.assert_alive()
+            equal(daemon.stop(), 0, "exit status")
+        first.wait(15)
+
+
+@test("what stands behind descriptors that are released late does not come after what is newer")
+def late_release():
+    def attack(daemon):
+        pipe = stuck_pipe(daemon.folder / "dead")
+        sender = notify_socket(daemon.notify_path("backup"))
+        socket.send_fds(sender, [b"STATUS=first"], [pipe])
+        sender.send(b"STATUS=late")
+        os.close(pipe)
+        return pipe
+
+    configuration = "servers: {{ backup: {{ notify: {{ users: [{}] }} }}, other: {{ notify: true }} }}\n"
+    with Daemon(configuration.format(NOBODY), start=False) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        before = daemon.descriptors()
+        with stuck_release(attack, daemon):
+            eventually(lambda: daemon.text("backup") == "first", "the text beside the pipe")
+            daemon.file.write_text(configuration.format(f"{NOBODY}, {NOBODY - 1}"))
+            daemon.done("reload")
+            notify_socket(daemon.notify_path("backup")).send(b"STATUS=newer")
+            eventually(lambda: daemon.text("backup") == "newer", "the text sent to the new socket")
+        eventually(lambda: daemon.descriptors() <= before, "the former socket is closed")
+        equal(daemon.text("backup"), "newer")
 
 
 @test("locks on the daemon's directories hold up neither a reload, nor a new server, nor a start")

@@ -3,14 +3,17 @@
 
 import contextlib
 import ctypes
+import mmap
 import os
+import pathlib
 import struct
 import threading
 
 from .attacker import need_root
-from .expect import Skip
+from .expect import Skip, eventually
 
 FUSE_LOOKUP, FUSE_GETATTR, FUSE_OPEN, FUSE_INIT = 1, 3, 14, 26
+SIZE = 4096
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -40,6 +43,22 @@ def dead_disk(folder, opens=False):
         os.close(device)
 
 
+def stuck_pipe(folder):
+    """A pipe whose release waits for the file system at `folder`, which must open files: its writer holds its lock while it waits for a page."""
+    path = folder / "file"
+    eventually(path.exists, "the file system")
+    file = os.open(path, os.O_RDONLY)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    page = ctypes.c_void_p(libc.mmap(None, SIZE, mmap.PROT_READ, mmap.MAP_PRIVATE, file, 0))
+    reading, writing = os.pipe()
+    thread = threading.Thread(target=libc.write, args=(writing, page, SIZE), daemon=True)
+    thread.start()
+    task = pathlib.Path(f"/proc/self/task/{thread.native_id}/stat")
+    eventually(lambda: task.read_text().rpartition(")")[2].split()[0] in "DS", "the writer waits")
+    return reading
+
+
 def _read(device, opens):
     while True:
         try:
@@ -57,7 +76,7 @@ def _answer(operation, opens):
         return struct.pack("=IIIIHHIIHHI7I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 0, 0, 0, *[0] * 7)
     if not opens:
         return None
-    file = struct.pack("=6Q10I", 2, 0, 0, 0, 0, 0, 0, 0, 0, 0o100666, 1, 0, 0, 0, 4096, 0)
+    file = struct.pack("=6Q10I", 2, SIZE, 0, 0, 0, 0, 0, 0, 0, 0o100666, 1, 0, 0, 0, 4096, 0)
     answers = {FUSE_LOOKUP: struct.pack("=4Q2I", 2, 0, 60, 60, 0, 0) + file, FUSE_OPEN: struct.pack("=QII", 1, 0, 0),
                FUSE_GETATTR: struct.pack("=QII", 60, 0, 0) + file}
     return answers.get(operation)
