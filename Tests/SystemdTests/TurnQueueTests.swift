@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
 import Testing
+
+@testable import Systemd
 
 @Suite("What owners leave to the next turns", .timeLimit(.minutes(1)))
 @EventLoop struct TurnQueueTests {
@@ -69,6 +70,25 @@ import Testing
             queue.append(of: 4) { done.append("short") }
         }
         #expect(done == ["short", "long", "long", "long"])
+    }
+
+    @Test("work that took longer than it seemed comes after short work the next time")
+    func underestimated() async {
+        var done: [String] = []
+        await withCheckedContinuation { continuation in
+            for owner: UInt32 in 1...3 {
+                queue.append(of: owner) {
+                    let share = TurnShare(.microseconds(60))
+                    while !share.isUsedUp {}
+                    queue.append(of: owner) {
+                        done.append("again")
+                        if done.count == 4 { continuation.resume() }
+                    }
+                    if owner == 3 { queue.append(of: 4) { done.append("short") } }
+                }
+            }
+        }
+        #expect(done == ["short", "again", "again", "again"])
     }
 
     @Test("the more owners wait, the less another one may take at once; those who wait have to wait for what they left")

@@ -22,7 +22,7 @@ final class ExpiryTimer {
     }
 
     /// Those who say when to look may overtake one another, so the earliest time counts.
-    private func schedule(_ due: Duration) {
+    func schedule(_ due: Duration) {
         if let earlier = self.due, earlier <= due { return }
         self.due = due
         timer?.schedule(after: due - Moment.now().boot)

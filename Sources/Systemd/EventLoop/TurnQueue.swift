@@ -19,6 +19,8 @@ public final class TurnQueue {
 
     private var short = FairQueue<Work>()
     private var long = FairQueue<Work>(credit: TurnQueue.limit)
+    /// Owners whose work took longer than their last estimate; it counts as long until it is short again.
+    private var underestimated: Set<UInt32> = []
     private var isScheduled = false
     /// Whether what waits is being done, of which each piece is charged, however small.
     private var isGoingOn = false
@@ -59,7 +61,7 @@ public final class TurnQueue {
 
     /// Leaves something of an owner to the next turns, with an estimate of how long it takes, in nanoseconds.
     public func append(of owner: UInt32, estimate: UInt64 = 0, _ work: @escaping @EventLoop () -> Void) {
-        if estimate <= Self.longestShort {
+        if estimate <= Self.longestShort, !underestimated.contains(owner) {
             short.append(work, of: owner)
         } else {
             long.append(work, of: owner)
@@ -82,11 +84,16 @@ public final class TurnQueue {
             next.element()
             let taken = share.nanosecondsTaken
             long.charge(taken - before, to: next.owner)
+            if taken - before > Self.longestShort {
+                underestimated.insert(next.owner)
+            } else {
+                underestimated.remove(next.owner)
+            }
             before = taken
         }
         isGoingOn = false
         isScheduled = false
-        if !isEmpty { schedule() }
+        if isEmpty { underestimated = [] } else { schedule() }
     }
 
     /// What is to be done next, after so many nanoseconds: short work in the first half of the time, then long work; of which something is done in each turn, even

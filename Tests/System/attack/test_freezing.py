@@ -326,6 +326,22 @@ def stuck_release(attack, daemon):
         yield
 
 
+@test("a configuration whose aliases stand for billions of values is refused, and holds up neither the next reload nor the end")
+def alias_bomb():
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefghij", "bcdefghijk"))
+    as_key = bomb + "? *k\n: 1\n"
+    with Daemon(CONFIGURATION) as daemon, Bystander(daemon) as bystander:
+        for text in bomb, as_key:
+            daemon.file.write_text(text)
+            result = daemon.ctl("reload")
+            equal((result.status, "aliases add more than 10000 values" in result.err), (78, True), result.err)
+        daemon.file.write_text(CONFIGURATION + "  other: { push: true }\n")
+        daemon.done("reload")
+        bystander.finish("aliases for billions of values")
+        stop_and_time(daemon)
+
+
 @test("a daemon that cannot end does not keep another one from starting, even if its backlog is full")
 def unending():
     def attack(daemon):

@@ -11,7 +11,13 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from harness.attacker import become
+from harness.varlink import Connection, VarlinkError
+
 PAUSE = 0.001
+NEWCOMERS = 10
+"""Once in so many round trips another client connects."""
 USER = 199_999
 """An ordinary user, since the daemon prefers root, and no attacker's."""
 FROZEN = 10.0
@@ -36,9 +42,11 @@ class Bystander:
         times = sorted(figures["times"])
         assert times and not figures["frozen"], f"the daemon did not answer for {FROZEN} s during: {attack}"
         memory, descriptors = self.daemon.resident(), self.daemon.descriptors()
-        p50, p99, worst = (1000 * times[min(len(times) - 1, int(share * len(times)))] for share in (0.5, 0.99, 1))
-        late = f" LATE{self.stolen()}" if p99 > 10 or worst > 100 else ""
+        p50, p99, worst = percentiles(times)
+        _, p99_new, worst_new = percentiles(sorted(figures["newcomers"]))
+        late = f" LATE{self.stolen()}" if max(p99, p99_new) > 10 or max(worst, worst_new) > 100 else ""
         print(f"     {attack}: p50 {p50:.2f} ms, p99 {p99:.2f} ms, worst {worst:.1f} ms of {len(times)} round trips;"
+              f" connecting and one: p99 {p99_new:.2f} ms, worst {worst_new:.1f} ms of {len(figures['newcomers'])};"
               f" {self.before[0] / 1024:.1f} -> {memory / 1024:.1f} MB,"
               f" {self.before[1]} -> {descriptors} descriptors{late}", flush=True)
         return figures
@@ -59,6 +67,11 @@ class Bystander:
             each.close()
 
 
+def percentiles(times):
+    """The median, the 99th percentile and the longest of some seconds, in milliseconds."""
+    return (1000 * times[min(len(times) - 1, int(share * len(times)))] for share in (0.5, 0.99, 1))
+
+
 def processor_time():
     """The time that the host of a virtual machine stole, and all time (proc_stat(5))."""
     with open("/proc/stat") as file:
@@ -66,35 +79,47 @@ def processor_time():
     return figures[7], sum(figures)
 
 
-def ask(connection):
-    """The seconds that one round trip takes."""
+def timed(function, *arguments):
+    """The seconds that a call takes."""
     began = time.perf_counter()
-    connection.call("org.varlink.service.GetInfo")
+    function(*arguments)
     return time.perf_counter() - began
+
+
+def ask(connection):
+    """One round trip through the daemon's own data."""
+    try:
+        connection.call("Describe")
+    except VarlinkError:  # no server is selected
+        pass
+
+
+def come_and_ask(path):
+    """The same by a client that connects for it."""
+    with Connection(path, timeout=FROZEN) as connection:
+        ask(connection)
 
 
 def main(path, user):
     """Asks until there is a line on standard input."""
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from harness.attacker import become
-    from harness.varlink import Connection
-
     try:
         # What is measured is the daemon, not how long this process waits for a processor.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
         pass
     become(user)
-    times, frozen = [], False
+    times, newcomers, frozen = [], [], False
     with Connection(path, timeout=FROZEN) as connection:
         ask(connection)
         print("asking", flush=True)
         try:
             while not select.select([0], [], [], PAUSE)[0]:
-                times.append(ask(connection))
+                times.append(timed(ask, connection))
+                if len(times) % NEWCOMERS == 1:
+                    newcomers.append(timed(come_and_ask, path))
         except TimeoutError:
             frozen = True
-    json.dump({"times": times, "frozen": frozen}, sys.stdout)
+    json.dump({"times": times, "newcomers": newcomers, "frozen": frozen}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -258,7 +258,7 @@ def stop_with_plugins():
         took = time.monotonic() - stamp
         print(f"     stop took {took:.1f} s", flush=True)
         equal((show("ActiveState"), show("Result")), ("inactive", "success"))
-        assert took < 5, f"stop took {took:.1f} s"
+        assert took < 3.5, f"stop took {took:.1f} s"
         eventually(lambda: plugins_run(0), "no plugin left")
         alarms = [entry["MESSAGE"] for server in ("polite", "stubborn") for entry in journal(f"SERVER={server}")
                   if int(entry["PRIORITY"]) <= 4]

@@ -119,6 +119,17 @@ def http():
             contains(headers.get("User-Agent"), "statusd/")
 
 
+@test("http: a redirect to another host gets the configured headers, but neither Authorization nor Cookie")
+def secrets():
+    with web() as other, web() as server:
+        headers = "{ Authorization: Bearer secret, Cookie: secret, X-Key: abc }"
+        with Daemon(once(f"web: {{ http: {{ url: 'http://localhost:{server.port}/http/{other.port}', headers: {headers} }} }}")) as daemon:
+            expect(daemon, "web", "ok", "HTTP 200 in ")
+        wanted = ("Authorization", "Cookie", "X-Key")
+        equal([server.requests[0][2].get(name) for name in wanted], ["Bearer secret", "secret", "abc"])
+        equal([other.requests[0][2].get(name) for name in wanted], [None, None, "abc"])
+
+
 @test("http: certificates are verified, and what is wrong with one is said")
 def certificates():
     with Certificates() as authority, contextlib.ExitStack() as stack:

@@ -17,6 +17,18 @@ def is_stale(daemon, server):
     return daemon.describe(server)["stale"]
 
 
+@test("the exit status is 0 for a server that is ok, and 3 for one that says nothing yet, is being loaded, or has failed")
+def exit_statuses():
+    configuration = ("servers:\n  well: { push: true }\n  silent: { push: true }\n  slow: { exec: [/bin/sleep, '60'], timeout: 50s }\n"
+                     "  broken: { exec: [/nonexistent/plugin] }\n  wrong: { push: maybe }\n")
+    with Daemon(configuration) as daemon:
+        daemon.done("post", "well", "here")
+        eventually(lambda: daemon.describe("broken")["phase"] == "failed", "the plugin that does not exist")
+        phases = {"well": "loaded", "silent": "empty", "slow": "loading", "broken": "failed", "wrong": "failed"}
+        for name, phase in phases.items():
+            equal((daemon.describe(name)["phase"], daemon.ctl("status", name).status), (phase, 0 if phase == "loaded" else 3), name)
+
+
 @test("past its ttl a status is stale, everywhere it is shown; the same status again makes it fresh; both are changes")
 def goes_stale():
     with Daemon("servers: { backup: { notify: true, ttl: 300ms }, db: { push: true } }\n") as daemon:

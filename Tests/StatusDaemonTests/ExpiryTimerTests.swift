@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Systemd
+import Testing
+
+@testable import StatusDaemon
+
+@Suite("The timer for stale statuses", .timeLimit(.minutes(1))) struct ExpiryTimerTests {
+    @Test("a later time that is set afterwards, by whom another one overtook, does not delay an earlier one")
+    @EventLoop func earliest() async throws {
+        let monitor = StatusMonitor()
+        let timer = try ExpiryTimer(monitor: monitor)
+        defer { withExtendedLifetime(timer) {} }
+        let name = try #require(ServerName("backup"))
+        monitor.add(ServerDefinition(name: name, source: "push", timeToLive: .milliseconds(1)))
+        try monitor.post(try StatusText("done"), to: name)
+        // What the post has set is on its way to the loop.
+        EventLoop.perform { timer.schedule(Moment.now().boot + .seconds(3600)) }
+        while try !monitor.state(of: name).isStale { await Task.yield() }
+    }
+}
