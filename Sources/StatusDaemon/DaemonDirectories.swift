@@ -71,10 +71,13 @@ struct DaemonDirectories: Sendable {
         }
     }
 
+    /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
+    func permit(_ senders: AccessPolicy) throws(SystemdError) { try senders.apply(toDirectory: notify) }
+
     private func make() throws(DaemonError) {
-        for directory in [runtime, notify] {
-            // Everyone may reach the sockets, whatever the umask is; what a caller may do is decided by its credentials.
-            if mkdir(directory, 0o755) == 0, chmod(directory, 0o755) == 0 { continue }
+        // Everyone may reach the control socket, whatever the umask is, but not list what is beside it (``AccessPolicy/apply(toDirectory:)``).
+        for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
+            if mkdir(directory, mode) == 0, chmod(directory, mode) == 0 { continue }
             guard errno == EEXIST else {
                 let reason = String(cString: strerror(errno))
                 throw DaemonError(

@@ -188,6 +188,9 @@ import Testing
         stat(path, &status)
         // With a list, the group's bits are the most that anybody on it may.
         #expect(status.st_mode & 0o777 == 0o660)
+        try AccessPolicy().apply(toDirectory: path)
+        stat(path, &status)
+        #expect(status.st_mode & 0o777 == 0o710)
     }
 }
 

@@ -47,6 +47,9 @@ struct Accounts: Sendable {
     /// Root, the daemon's own user and the group `statusd`: those who may change things.
     var access: AccessPolicy { AccessPolicy(groups: group.map { [$0] } ?? []) }
 
+    /// Those who may send to any notify socket.
+    var senders: AccessPolicy { access.allowing(users: users.values.sorted()) }
+
     /// The number of a user whom the configuration names; nil if there is no such user.
     func user(_ name: String) -> UInt32? { users[name] }
 }

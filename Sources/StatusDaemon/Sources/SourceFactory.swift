@@ -23,6 +23,8 @@ final class SourceFactory {
     private let notifySocketLimit = OwnedDescriptor.limit / 4
     private let budget: CheckBudget
     private var accounts = Accounts()
+    /// Those who can reach the notify sockets; nil if that has not been set yet.
+    private var permitted: AccessPolicy?
 
     init(
         monitor: StatusMonitor, runner: SourceRunner, directories: DaemonDirectories, logger: Logger
@@ -47,7 +49,18 @@ final class SourceFactory {
     /// Takes over what a new configuration says of all sources.
     func prepare(_ limits: LimitsConfiguration, _ accounts: Accounts) {
         self.accounts = accounts
+        permitSenders()
         budget.limits = CheckBudget.Limits(limits).fitting(descriptors: OwnedDescriptor.limit)
+    }
+
+    private func permitSenders() {
+        guard accounts.senders != permitted else { return }
+        do throws(SystemdError) {
+            try directories.permit(accounts.senders)
+            permitted = accounts.senders
+        } catch {
+            logger.warning("\(error.message); programs of other users cannot send to notify sockets")
+        }
     }
 
     /// Makes and starts a server's source; nil where nothing has to run for it.

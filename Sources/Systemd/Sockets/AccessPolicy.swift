@@ -33,23 +33,31 @@ public struct AccessPolicy: Sendable, Equatable {
     /// Has the kernel let these processes, and no others, read and write a file of this process's user (acl(5)).
     ///
     /// - Throws: if the file system does not keep such lists.
-    public func apply(to path: String) throws(SystemdError) {
-        let list = accessControlList
+    public func apply(to path: String) throws(SystemdError) { try apply(to: path, granting: 6) }
+
+    /// Has the kernel let these processes, and no others, reach what is in a directory of this process's user, but not list it.
+    ///
+    /// Whoever can read a directory can hold its lock, and whoever can search it can compete for it; all that makes a socket there would wait.
+    ///
+    /// - Throws: if the file system does not keep such lists.
+    public func apply(toDirectory path: String) throws(SystemdError) { try apply(to: path, granting: 1) }
+
+    private func apply(to path: String, granting permissions: UInt16) throws(SystemdError) {
+        let list = accessControlList(permissions)
         guard setxattr(path, "system.posix_acl_access", list, list.count, 0) == 0 else {
             throw SystemdError(errno: errno, "cannot set who may use \(path)")
         }
     }
 
     /// The entries in the order and the format that the kernel wants (linux/posix_acl_xattr.h).
-    private var accessControlList: [UInt8] {
+    private func accessControlList(_ permissions: UInt16) -> [UInt8] {
         typealias Entry = (tag: UInt16, permissions: UInt16, id: UInt32)
-        let readAndWrite: UInt16 = 6
         let nobody = UInt32.max
-        var entries: [Entry] = [(0x01, readAndWrite, nobody)]
-        entries += Set(users).sorted().map { (0x02, readAndWrite, $0) }
+        var entries: [Entry] = [(0x01, permissions | 6, nobody)]
+        entries += Set(users).sorted().map { (0x02, permissions, $0) }
         entries.append((0x04, 0, nobody))
-        entries += Set(groups).sorted().map { (0x08, readAndWrite, $0) }
-        entries += [(0x10, readAndWrite, nobody), (0x20, 0, nobody)]
+        entries += Set(groups).sorted().map { (0x08, permissions, $0) }
+        entries += [(0x10, permissions, nobody), (0x20, 0, nobody)]
         let version: UInt32 = 2
         return entries.reduce(into: Self.littleEndian(version)) { bytes, entry in
             bytes += Self.littleEndian(entry.tag) + Self.littleEndian(entry.permissions) + Self.littleEndian(entry.id)

@@ -397,23 +397,38 @@ def late_release():
         equal(daemon.text("backup"), "newer")
 
 
-@test("locks on the daemon's directories hold up neither a reload, nor a new server, nor a start")
+@test("the daemon's directories can be neither opened nor, that of the notify sockets, searched by whoever may not send; so their locks hold up nobody")
 def locked_directories():
-    def lock(daemon):
-        kept = []
-        for folder in (daemon.runtime, daemon.runtime / "notify"):
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            kept.append(descriptor)
-        return kept
+    def refused(call, *arguments):
+        try:
+            call(*arguments)
+        except PermissionError:
+            return True
+        return False
+
+    def compete(daemon):
+        os.nice(19)
+        opened = [folder for folder in (daemon.runtime, daemon.runtime / "notify") if not refused(os.open, folder, os.O_RDONLY)]
+        parent = os.getpid()
+        for _ in range(20):
+            if os.fork() == 0:
+                while os.getppid() == parent:
+                    with contextlib.suppress(OSError):
+                        os.mkdir(daemon.runtime / "notify" / "x")
+                os._exit(0)
+        (daemon.folder / "opened").write_text(f"{opened} {refused(os.stat, daemon.notify_path('backup'))}")
+        return opened
 
     with Daemon(CONFIGURATION) as daemon:
-        with Bystander(daemon) as bystander, Attacker(lock, daemon) as attacker:
+        os.chmod(daemon.folder, 0o777)
+        with Bystander(daemon) as bystander, Attacker(compete, daemon, user=NOBODY - 1) as attacker:
             attacker.wait()
-            daemon.file.write_text(CONFIGURATION + "  other: { notify: true }\n")
-            daemon.done("reload")
-            daemon.done("post", "new", "here")
-            bystander.finish("locked directories")
+            equal((daemon.folder / "opened").read_text(), "[] True")
+            for number in range(20):
+                daemon.file.write_text(CONFIGURATION + f"  other{number}: {{ notify: true }}\n")
+                daemon.done("reload")
+                daemon.done("post", f"new{number}", "here")
+            bystander.finish("competing for the lock of the notify sockets' directory")
             stop_and_time(daemon)
             daemon.start()
             daemon.assert_alive()

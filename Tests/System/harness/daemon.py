@@ -126,7 +126,7 @@ class Daemon:
         self.folder.chmod(0o755)
         self.runtime = self.folder / "run"
         for name in ("run", "state", "etc"):
-            (self.folder / name).mkdir(mode=0o755)
+            (self.folder / name).mkdir(mode=0o711 if name == "run" else 0o755)
         self.file = self.folder / "etc" / "statusd.yaml"
         if configuration is not None:
             self.file.write_text(configuration(self.folder) if callable(configuration) else configuration)
