@@ -72,6 +72,26 @@ import Testing
         #expect(done == ["short", "long", "long", "long"])
     }
 
+    @Test("what one owner has stays in order, whether it is short or long")
+    func mixed() async {
+        var done: [Int] = []
+        await withCheckedContinuation { continuation in
+            for owner: UInt32 in 2...30 {
+                queue.append(of: owner) {
+                    let share = TurnShare(.microseconds(100))
+                    while !share.isUsedUp {}
+                }
+            }
+            for number in 0..<6 {
+                queue.append(of: 1, estimate: number % 3 == 1 ? 100_000 : 0) {
+                    done.append(number)
+                    if number == 5 { continuation.resume() }
+                }
+            }
+        }
+        #expect(done == Array(0..<6))
+    }
+
     @Test("work that took longer than it seemed comes after short work the next time")
     func underestimated() async {
         var done: [String] = []

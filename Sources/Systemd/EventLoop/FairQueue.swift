@@ -92,6 +92,16 @@ public struct FairQueue<Element> {
         return nil
     }
 
+    /// Takes all elements of an owner, in order.
+    public mutating func removeAll(of owner: UInt32) -> [Element] {
+        // Its place among the owners is skipped when it comes to the front.
+        guard contains(owner) else { return [] }
+        return Self.with(&lines[owner, default: Line()]) { line in
+            defer { line.elements.removeAll() }
+            return Array(line.elements)
+        }
+    }
+
     /// Charges a cost to an owner, whether for queued work or not; has no effect while the queue is empty.
     public mutating func charge(_ cost: UInt64, to owner: UInt32) {
         guard !turns.isEmpty else { return }

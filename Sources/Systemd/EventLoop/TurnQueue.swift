@@ -61,7 +61,8 @@ public final class TurnQueue {
 
     /// Leaves something of an owner to the next turns, with an estimate of how long it takes, in nanoseconds.
     public func append(of owner: UInt32, estimate: UInt64 = 0, _ work: @escaping @EventLoop () -> Void) {
-        if estimate <= Self.longestShort, !underestimated.contains(owner) {
+        // What an owner has stays in order, so nothing overtakes its long work.
+        if estimate <= Self.longestShort, !underestimated.contains(owner), !long.contains(owner) {
             short.append(work, of: owner)
         } else {
             long.append(work, of: owner)
@@ -102,7 +103,11 @@ public final class TurnQueue {
         if nanoseconds < Self.limit / 2, let next = short.popFirst() { return next }
         guard nanoseconds < Self.limit || owesLong else { return nil }
         owesLong = false
-        if let next = long.popFirst() { return next }
+        if let (work, owner) = long.popFirst() {
+            let all = short.removeAll(of: owner) + [work]
+            let inOrder: Work = { for each in all { each() } }
+            return (inOrder, owner)
+        }
         return nanoseconds < Self.limit ? short.popFirst() : nil
     }
 }
