@@ -62,7 +62,6 @@ struct LimitTests {
     func boundsMessagesOfBusyUsers() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumMessageBytes = 1_000
-        limits.preferredUsers = []
         try await Harness.run(limits: limits) { harness in
             let endless = await harness.client()
             let occupant = await EventLoop.run {
@@ -79,9 +78,7 @@ struct LimitTests {
 
     @Test("A preferred user is answered even if others use all of each turn, and it has used more than they have")
     func prefersUsers() async throws {
-        var limits = VarlinkService.Limits()
-        limits.preferredUsers = [geteuid()]
-        try await Harness.run(limits: limits) { harness in
+        try await Harness.run(preferredUsers: [geteuid()]) { harness in
             let client = await harness.client()
             let occupant = await EventLoop.run {
                 let (occupant, turns) = (Occupant(), harness.service.turns)

@@ -16,7 +16,8 @@ public struct Datagram: ~Copyable {
 ///
 /// The loop looks at each datagram before it receives it. A datagram with descriptors is handled while it is still in the queue. Then another thread
 /// receives it, without room for the descriptors, so the kernel releases them and they never get into the descriptor table: the release may wait
-/// (``ReleaseThreads``), and close(2) would wait in more ways. The socket receives nothing until then.
+/// (``ReleaseThreads``), and close(2) would wait in more ways. The socket receives nothing until then. For a while the same is done with all datagrams, if
+/// receiving one took long because of its sender (``PeerCost``).
 @EventLoop
 public final class DatagramSocket {
     /// All sockets are of one owner: who sends is not known before a datagram is received.
@@ -37,6 +38,8 @@ public final class DatagramSocket {
     /// Whether another thread receives the first datagram.
     private var isReleasing = false
     private var isFinishing = false
+    /// Until when another thread receives all datagrams.
+    private var slowUntil = ContinuousClock.now
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
     /// Called once nothing is left in the queue.
@@ -117,7 +120,7 @@ public final class DatagramSocket {
             switch receiveOne() {
             case .received: break
             case .empty: return callWaiters()
-            case .hasDescriptors: return release()
+            case .mustRelease: return release()
             }
             if FlowControl.isHeld { return waitForStreams() }
         } while !share.isUsedUp
@@ -147,22 +150,32 @@ public final class DatagramSocket {
 
     private enum Outcome {
         case received, empty
-        /// The first datagram has been handled, and has to be released.
-        case hasDescriptors
+        /// The first datagram has been handled, and another thread has to receive it.
+        case mustRelease
     }
+
+    /// What receiving a datagram may take, in nanoseconds, and for how many times as long others are left to another thread if one takes longer.
+    private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 1000)
 
     /// Receives the first datagram, if there is one.
     private func receiveOne() -> Outcome {
         let (count, flags) = descriptor.peek(into: Self.buffer)
         guard count >= 0 else { return .empty }
-        let hasDescriptors = flags & Int32(MSG_CTRUNC) != 0
-        isReleasing = hasDescriptors
-        if !hasDescriptors { Self.receiveFirst(descriptor) }
+        isReleasing = flags & Int32(MSG_CTRUNC) != 0 || ContinuousClock.now < slowUntil
+        if !isReleasing { receiveMeasured() }
+        let outcome = isReleasing ? Outcome.mustRelease : .received
         handler?(
             Datagram(
                 bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(count)),
                 isTruncated: flags & Int32(MSG_TRUNC) != 0))
-        return hasDescriptors ? .hasDescriptors : .received
+        return outcome
+    }
+
+    private func receiveMeasured() {
+        let share = TurnShare()
+        Self.receiveFirst(descriptor)
+        let taken = share.nanosecondsTaken
+        if taken > Self.acceptable { slowUntil = .now + .nanoseconds(taken) * Self.severity }
     }
 
     /// Has another thread receive the first datagram.

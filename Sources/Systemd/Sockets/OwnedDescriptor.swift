@@ -2,6 +2,7 @@
 
 import CSystemd
 import Glibc
+import Synchronization
 
 /// A file descriptor that is closed when the last reference to it goes.
 public final class OwnedDescriptor: Sendable {
@@ -9,6 +10,7 @@ public final class OwnedDescriptor: Sendable {
     public let rawValue: Int32
 
     private let closing: Closing
+    private let isClosedElsewhere = Atomic(false)
 
     /// How it is closed.
     private enum Closing {
@@ -52,27 +54,36 @@ public final class OwnedDescriptor: Sendable {
         return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
+    /// Has another thread close it: that may take long because of its peer (``PeerCost``).
+    public func closeElsewhere() { isClosedElsewhere.store(true, ordering: .relaxed) }
+
     deinit {
+        let isElsewhere = isClosedElsewhere.load(ordering: .relaxed)
         switch closing {
-        case .atOnce: close(rawValue)
-        case .connection: finish(by: .connections) { isUnreadConnection }
-        case .receiver: finish(by: .datagrams) { isUnreadReceiver }
+        case .atOnce where !isElsewhere: close(rawValue)
+        case .receiver: finish(by: .datagrams, isElsewhere || isUnreadReceiver)
+        case .atOnce, .connection: finish(by: .connections, isElsewhere || isUnreadConnection)
         }
     }
 
-    private func finish(by threads: ReleaseThreads, if isUnread: () -> Bool) {
+    private func finish(by threads: ReleaseThreads, _ mayWait: @autoclosure () -> Bool) {
         // From here on nothing more is added to the queue.
-        shutdown(rawValue, Int32(SHUT_RDWR))
-        if isUnread() {
-            threads.perform { [rawValue] in close(rawValue) }
-        } else {
+        if !isClosedElsewhere.load(ordering: .relaxed) { shutdown(rawValue, Int32(SHUT_RDWR)) }
+        guard mayWait() else { return _ = close(rawValue) }
+        threads.perform { [rawValue] in
+            shutdown(rawValue, Int32(SHUT_RDWR))
+            // close(2) would receive all at once.
+            _ = PeerCost.receive(upTo: .max, .unlimited) { Self.discard($0, of: rawValue) }
             close(rawValue)
         }
     }
 
-    private var isUnreadConnection: Bool {
+    private var isUnreadConnection: Bool { unreadCount != 0 }
+
+    /// How many bytes there are to be received; -1 if that is not known.
+    public var unreadCount: Int {
         var unread: Int32 = 0
-        return ioctl(rawValue, UInt(FIONREAD), &unread) != 0 || unread != 0
+        return ioctl(rawValue, UInt(FIONREAD), &unread) == 0 ? Int(unread) : -1
     }
 
     /// Whether there is a datagram, which may be empty.
@@ -90,13 +101,48 @@ extension OwnedDescriptor {
         guard case .connection = closing else {
             return recv(rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
         }
+        let count = look(into: buffer)
+        return count > 0 ? recv(rawValue, buffer.baseAddress, count, Int32(MSG_DONTWAIT)) : count
+    }
+
+    /// Looks at the bytes that are next, without receiving them: what ``receive(into:)`` would return.
+    public func look(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let (count, flags) = peek(into: buffer)
-        guard count > 0 else { return count }
-        guard flags & Int32(MSG_CTRUNC) == 0 else {
-            errno = EPROTO
-            return -1
+        guard count > 0, flags & Int32(MSG_CTRUNC) != 0 else { return count }
+        errno = EPROTO
+        return -1
+    }
+
+    /// Receives so many bytes, of which nothing is wanted any more.
+    public func discard(_ count: Int) {
+        var left = count
+        while left > 0, case let received = Self.discard(left, of: rawValue), received > 0 { left -= received }
+    }
+
+    /// Receives up to so many bytes; returns what recv(2) returns.
+    private static func discard(_ count: Int, of descriptor: Int32) -> Int {
+        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { scratch in
+            recv(descriptor, scratch.baseAddress, min(count, scratch.count), Int32(MSG_DONTWAIT))
         }
-        return recv(rawValue, buffer.baseAddress, count, Int32(MSG_DONTWAIT))
+    }
+
+    /// The same on another thread, which may serve several owners, and which stops if that takes too long because of the peer (``PeerCost``).
+    ///
+    /// - Parameter onEnd: called with how long it took if that was too long, in nanoseconds, else with 0.
+    public func discardElsewhere(
+        _ count: Int, for owner: UInt32, onEnd: @escaping @EventLoop @Sendable (UInt64) -> Void
+    ) {
+        ReleaseThreads.connections.perform(for: owner) { [self] in
+            let excess = PeerCost.receive(upTo: count, .limited) { Self.discard($0, of: rawValue) }
+            EventLoop.perform { onEnd(excess) }
+        }
+    }
+
+    /// Sends a last message and closes a connection, on another thread.
+    public func dismiss(with message: [UInt8]) {
+        ReleaseThreads.connections.perform { [self] in
+            send(rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        }
     }
 
     /// Looks at what is first in a socket's queue, without receiving it or waiting: what recvmsg(2) returns, with its flags and `errno`.

@@ -55,7 +55,9 @@ final class ServerConnection {
         self.isInternal = isInternal
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
-        transport = Transport(descriptor)
+        // Root could do worse.
+        let peer = isPreferred ? nil : ForeignPeer(user: credentials.userID, costs: service.costs)
+        transport = Transport(descriptor, peer: peer)
         // The service holds the connection until it is closed, and so does the transport's last call.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
@@ -245,6 +247,11 @@ final class ServerConnection {
     /// Says what the loop is to watch the socket for, or closes it when there is nothing left to do.
     func updateInterest() {
         guard transport.isOpen else { return }
+        if hasDeparted, transport.hasSeenAll {
+            inputEnded = true
+        } else {
+            transport.catchUp(isWaiting: isBusy)
+        }
         if inputEnded || service.isStopping, !isBusy, !isContinuing, transport.output.count == 0 { return close() }
         var interest: Transport.Interest = mayRead ? .input : hasDeparted ? [] : .hangUp
         if isHungry { interest.insert(.room) }

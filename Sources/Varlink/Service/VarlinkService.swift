@@ -75,6 +75,8 @@ public final class VarlinkService {
     private var places: ConnectionPlaces
     /// What users have it do.
     let turns = TurnQueue()
+    /// What users' sockets cost.
+    let costs = PeerCosts()
     /// Streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
@@ -109,6 +111,7 @@ public final class VarlinkService {
         refusals = LogLimiter(logger, .notice)
         failures = LogLimiter(logger, .warning)
         (jobs, enqueueJob) = AsyncStream.makeStream()
+        costs.onExclusion = { [weak self] in self?.exclude($0) }
     }
 
     /// How many clients are connected.
@@ -211,6 +214,9 @@ public final class VarlinkService {
         // Not their groups, which may take the kernel long: most are never asked for, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
+        if !isInternal, costs.isExcluded(user) {
+            return refuse(descriptor, of: user, 0, "whose sockets take the daemon too much time")
+        }
         switch isInternal ? .place : places.take(for: user) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
@@ -238,11 +244,18 @@ public final class VarlinkService {
         connection.close()
     }
 
-    private func refuse(_ descriptor: OwnedDescriptor, of user: UInt32, _ limit: Int, _ reason: String) {
-        if let error = refusal("connections", limit) {
-            let message = error.reply
-            send(descriptor.rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    /// Closes the connections of a user who has to stay away.
+    private func exclude(_ user: UInt32) {
+        refusals.log(
+            "closed all connections of user \(user), whose sockets take the daemon too much time, perhaps by epoll(7) watches",
+            about: "user \(user)", metadata: ["user-id": "\(user)"])
+        for connection in connections.values where connection.credentials.userID == user && !connection.isInternal {
+            connection.close()
         }
+    }
+
+    private func refuse(_ descriptor: OwnedDescriptor, of user: UInt32, _ limit: Int, _ reason: String) {
+        descriptor.dismiss(with: refusal("connections", limit)?.reply ?? [])
         refusals.log(
             "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
     }

@@ -23,6 +23,8 @@ package final class Transport {
 
     /// Until it is closed.
     private var descriptor: OwnedDescriptor?
+    /// Who is at the other end, if that may be anybody.
+    private let peer: ForeignPeer?
     private var source: IOSource?
     private var onReady: (@EventLoop (IOSource.Events) -> Void)?
     private var isFlushScheduled = false
@@ -56,8 +58,9 @@ package final class Transport {
     var isOpen: Bool { source != nil }
 
     /// Takes over a connected, non-blocking socket.
-    package init(_ descriptor: OwnedDescriptor) {
+    package init(_ descriptor: OwnedDescriptor, peer: ForeignPeer? = nil) {
         self.descriptor = descriptor
+        self.peer = peer
     }
 
     /// Begins to watch the socket.
@@ -80,7 +83,11 @@ package final class Transport {
         self.source = nil
         onReady = nil
         output.removeFirst(output.count, keeping: 0)
-        if let descriptor { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
+        if let peer, !peer.isKnownCheap {
+            descriptor?.closeElsewhere()
+        } else if let descriptor {
+            shutdown(descriptor.rawValue, Int32(SHUT_RDWR))
+        }
         descriptor = nil
     }
 
@@ -90,9 +97,10 @@ package final class Transport {
     /// Reads once what is there, as much as there is room for.
     package func read() -> ReadResult {
         guard let descriptor else { return .ended }
+        if peer?.isBehind == true { return .open }
         let room = input.room()
         while true {
-            let count = descriptor.receive(into: UnsafeMutableRawBufferPointer(room))
+            let count = peer?.read(descriptor, into: room) ?? descriptor.receive(into: room)
             if count > 0 {
                 input.add(count)
                 return .open
@@ -103,6 +111,16 @@ package final class Transport {
             // ECONNRESET and the like: nothing more will come.
             if errno != EINTR { return .ended }
         }
+    }
+
+    /// Whether all that is still in the socket has been looked at, so nothing more comes from a peer that has gone.
+    var hasSeenAll: Bool { descriptor.map { peer?.hasSeenAll(of: $0) ?? false } ?? false }
+
+    /// Receives what has only been looked at yet, unless an answer to it is to come that will tell what that costs.
+    func catchUp(isWaiting: Bool) {
+        guard let peer, peer.isBehind, let descriptor else { return }
+        peer.catchUp(descriptor, isWaiting: isWaiting || output.count > 0) { [weak self] in self?.watch() }
+        watch()
     }
 
     /// Appends one message, a JSON object whose members `body` writes, and the NUL that ends it.
@@ -167,8 +185,7 @@ package final class Transport {
     func flush() {
         guard isOpen, let descriptor else { return }
         while output.count > 0 {
-            let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
-            let count = send(descriptor.rawValue, output.bytes.baseAddress, output.count, flags)
+            guard let count = send(output.bytes, to: descriptor) else { return dropOutput() }
             if count >= 0 {
                 output.removeFirst(count, keeping: Self.keptCapacity)
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
@@ -180,6 +197,13 @@ package final class Transport {
             }
         }
         watch()
+    }
+
+    /// Sends bytes: what send(2) returns; nil if the peer is to get nothing any more.
+    private func send(_ bytes: UnsafeBufferPointer<UInt8>, to descriptor: OwnedDescriptor) -> Int? {
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        func sendBytes() -> Int { Glibc.send(descriptor.rawValue, bytes.baseAddress, bytes.count, flags) }
+        return if let peer { peer.measure(sendBytes) } else { sendBytes() }
     }
 
     /// Drops what was not sent, and all that will be written: the peer reads no more.
@@ -210,7 +234,7 @@ package final class Transport {
     private func watch() {
         guard let source else { return }
         var events: IOSource.Events = []
-        if interest.contains(.input) { events.insert(.readable) }
+        if interest.contains(.input) { events.insert(peer?.isBehind == true ? .hangUp : .readable) }
         if interest.contains(.hangUp) { events.insert(.hangUp) }
         if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
         source.events = events

@@ -7,6 +7,7 @@ import fcntl
 import os
 import pathlib
 import resource
+import select
 import signal
 import socket
 import struct
@@ -395,6 +396,84 @@ def late_release():
             eventually(lambda: daemon.text("backup") == "newer", "the text sent to the new socket")
         eventually(lambda: daemon.descriptors() <= before, "the former socket is closed")
         equal(daemon.text("backup"), "newer")
+
+
+WATCHES = 40_000
+"""How often an attacker's socket is watched, which wakes them all whenever the daemon receives or sends a message: some 4 ms each time."""
+
+
+def watch_often(connection, watches=WATCHES):
+    """Watches a socket so often, from a child, which has no more than a thousand descriptors."""
+    count = int(watches ** 0.5)
+    reading, writing = os.pipe()
+    parent = os.getpid()
+    if os.fork() == 0:
+        twins = [os.dup(connection.fileno()) for _ in range(count)]
+        kept = [select.epoll() for _ in range(count)]
+        for each in kept:
+            for twin in twins:
+                each.register(twin, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
+        os.write(writing, b"x")
+        while os.getppid() == parent:
+            time.sleep(0.1)
+        os._exit(0)
+    os.read(reading, 1)
+    os.close(reading)
+    os.close(writing)
+
+
+@test("clients whose sockets thousands of epoll watches make slow do not keep others waiting, whatever they send", limit=120)
+def watched_sockets():
+    def attack(daemon, message, size):
+        os.nice(19)
+        kept = []
+        for _ in range(10):
+            with contextlib.suppress(OSError):  # refused after the first ones
+                connection = control_socket(daemon.socket)
+                watch_often(connection)
+                connection.setblocking(False)
+                kept.append(connection)
+        end = time.monotonic() + DURATION
+        while time.monotonic() < end:
+            for connection in kept:
+                with contextlib.suppress(OSError):
+                    for start in range(0, len(message), size):
+                        connection.send(message[start:start + size])
+                with contextlib.suppress(OSError):
+                    connection.recv(1 << 16)
+            time.sleep(0.001)
+
+    oneway = b'{"method":"org.varlink.service.GetInfo","oneway":true}\0'
+    watch = b'{"method":"org.statusd.monitor.Watch","parameters":{"all":true},"more":true}\0'
+    for name, message, size in ("calls", CALL, 1000), ("calls byte by byte", CALL, 1), ("oneway calls", oneway * 20, 5), ("streams", watch, 1000):
+        with Daemon(CONFIGURATION) as daemon, Attacker(attack, daemon, message, size) as attacker, Bystander(daemon) as bystander:
+            with daemon.connect() as connection:
+                while not attacker.is_done():
+                    connection.call("Post", {"server": "db", "text": str(time.monotonic())})
+                    time.sleep(0.01)
+            bystander.finish(f"{name} by sockets that are watched very often")
+            stop_and_time(daemon)
+
+
+@test("a sender whose socket thousands of epoll watches make slow keeps nobody waiting, and what it sends arrives")
+def watched_sender():
+    def attack(daemon):
+        os.nice(19)
+        sender = notify_socket(daemon.notify_path("backup"))
+        watch_often(sender)
+        end, number = time.monotonic() + DURATION, 0
+        while time.monotonic() < end:
+            number += 1
+            sender.send(b"STATUS=%d" % number)
+            time.sleep(0.001)
+        sender.send(b"STATUS=last")
+
+    with Daemon(CONFIGURATION) as daemon, Attacker(attack, daemon) as attacker, Bystander(daemon) as bystander:
+        while not attacker.is_done():
+            time.sleep(0.1)
+        eventually(lambda: daemon.text("backup") == "last", "the last text")
+        bystander.finish("a sender whose socket is watched very often")
+        stop_and_time(daemon)
 
 
 @test("the daemon's directories can be neither opened nor, that of the notify sockets, searched by whoever may not send; so their locks hold up nobody")

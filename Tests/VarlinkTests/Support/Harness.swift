@@ -14,10 +14,11 @@ struct Harness: Sendable {
 
     /// Runs a service for the time of `body`.
     static func run(
-        limits: VarlinkService.Limits = VarlinkService.Limits(), listeners: [OwnedDescriptor] = [],
+        limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
+        listeners: [OwnedDescriptor] = [],
         _ body: @Sendable (Harness) async throws -> Void
     ) async throws {
-        let harness = try await make(limits: limits, listeners: listeners)
+        let harness = try await make(limits: limits, preferredUsers: preferredUsers, listeners: listeners)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await harness.service.run() }
             try await body(harness)
@@ -27,9 +28,14 @@ struct Harness: Sendable {
     }
 
     /// A service that does not run yet.
+    ///
+    /// Its clients are ordinary users, also if the tests run as root.
     static func make(
-        limits: VarlinkService.Limits = VarlinkService.Limits(), listeners: [OwnedDescriptor] = []
+        limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
+        listeners: [OwnedDescriptor] = []
     ) async throws -> Harness {
+        var limits = limits
+        limits.preferredUsers = preferredUsers
         let interface = try await TestInterface()
         let info = VarlinkService.Info(vendor: "Example", product: "test", version: "1", url: "https://example.org/")
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
