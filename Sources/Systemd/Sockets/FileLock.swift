@@ -15,12 +15,17 @@ public final class FileLock: Sendable {
     public init(at path: String) throws(SystemdError) {
         // One process at a time, or the second one could remove the file of the first one.
         guard let turn = try Self.lock(path + ".next") else { throw Self.isHeld(path) }
-        defer { withExtendedLifetime(turn) {} }
+        defer { Self.unlock(turn) }
         if let locked = try Self.lock(path) { file = locked } else { file = try Self.replace(path) }
         let holder = "\(getpid())\n"
         ftruncate(file.rawValue, 0)
         pwrite(file.rawValue, holder, holder.utf8.count, 0)
     }
+
+    deinit { Self.unlock(file) }
+
+    /// Unlocks a file, also if a process that is being started has inherited it and has not closed it yet.
+    private static func unlock(_ file: OwnedDescriptor) { flock(file.rawValue, LOCK_UN) }
 
     /// Locks the file; nil if another process holds the lock.
     private static func lock(_ path: String) throws(SystemdError) -> OwnedDescriptor? {
