@@ -23,7 +23,8 @@ struct Verification {
 
     /// Reads what is at `location`.
     init(of location: ConfigurationLocation) {
-        let system = ConfigurationLocation.standard(environment: ProcessEnvironment.current, isRoot: true)
+        // Not that of a daemon for which the environment names another one.
+        let system = ConfigurationLocation.standard(environment: [:], isRoot: true)
         let view: View = !location.isWithin(system) ? .caller : geteuid() == 0 ? .services : .stranger
         let loader = ConfigurationLoader(location: location)
         loaded = view == .services ? ServiceUser.daemon.perform { loader.loadAll() } : loader.loadAll()
@@ -43,7 +44,7 @@ struct Verification {
     private var hiddenFiles: [Problem] {
         loaded.files.compactMap { file in
             hidden(file, from: .daemon).map {
-                Problem(.warning, at: Origin(file: file), reason: "the daemon cannot read it: \($0)")
+                Problem(.error, at: Origin(file: file), reason: "the daemon cannot read it: \($0)")
             }
         }
     }

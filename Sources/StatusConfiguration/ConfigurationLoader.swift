@@ -37,12 +37,17 @@ public struct ConfigurationLoader: Sendable {
         let loaded = load(files)
         // What cannot be looked at might be anything; so nothing is changed.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
-        if let main = files.main, loaded.failedFiles.contains(main),
-            let error = loaded.errors.first(where: { $0.origin.file == main })
-        {
-            throw error
+        if let main = files.main, loaded.failedFiles.contains(main) {
+            try throwFirst(of: loaded.errors.filter { $0.origin.file == main })
         }
         return loaded
+    }
+
+    /// Throws the first error, which says how many others there are.
+    private func throwFirst(of errors: [Problem]) throws(Problem) {
+        guard var first = errors.first else { return }
+        if errors.count > 1 { first.reason += "; and \(errors.count - 1) more, listed by “statusctl verify”" }
+        throw first
     }
 
     /// The same, but reads as much as can be read, for whoever wants to know all that is wrong.
@@ -93,7 +98,7 @@ private struct ConfigurationMerger {
 
     mutating func fail(_ file: String, _ problems: [Problem]) {
         failedFiles.insert(file)
-        self.problems += problems
+        self.problems += problems.sorted { ($0.origin.line ?? 0) < ($1.origin.line ?? 0) }
     }
 
     consuming func finish() -> LoadedConfiguration {
@@ -117,7 +122,7 @@ private struct ConfigurationMerger {
             Problem(
                 .warning, at: server.origin, server: name,
                 reason:
-                    "“ttl” is not longer than a tenth more than “interval” and “timeout” together, so that its status may be stale before the next load; make it longer"
+                    "“ttl” is too short: a status may be stale before the next load; make it longer than \(TimeSpan.text(server.schedule.longestPause)), the interval and the timeout and a tenth of both"
             ))
     }
 

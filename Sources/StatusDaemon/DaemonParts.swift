@@ -112,6 +112,7 @@ final class DaemonParts {
         await triggered
         journal.close()
         registry.close()
+        LogLimiter.logAllRepetitions()
         for path in passingSockets { unlink(path) }
         // Else the manager would go on showing the last one.
         ServiceManager.notify(.status(""))

@@ -18,7 +18,7 @@ import Testing
         limiter.log("refused bob", about: "bob")
         #expect(messages(recorder) == ["refused alice", "refused bob"])
         limiter.logRepetitions()
-        #expect(messages(recorder).last == "refused alice (999 times more in the last 30 s)")
+        #expect(messages(recorder).last == "refused alice (and 998 more such messages in the last 30 s)")
         limiter.log("refused bob", about: "bob")
         limiter.logRepetitions()
         #expect(messages(recorder).suffix(1) == ["refused bob"])
@@ -36,9 +36,31 @@ import Testing
         }
         #expect(
             messages(recorder) == [
-                "refused alice", "refused alice (9 times more in the last 30 s)",
-                "refused alice (10 times more in the last 30 s)", "refused alice (10 times more in the last 30 s)",
+                "refused alice", "refused alice (and 8 more such messages in the last 30 s)",
+                "refused alice (and 9 more such messages in the last 30 s)", "refused alice (and 9 more such messages in the last 30 s)",
             ])
+    }
+
+    @Test("are never repeated with another cause: of those left out the newest is logged")
+    func newest() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .notice)
+        for cause in ["a", "b", "c"] { limiter.log("failed: \(cause)", about: "reload") }
+        limiter.logRepetitions()
+        #expect(messages(recorder).first == "failed: a")
+        #expect(messages(recorder).last == "failed: c (and 1 more such message in the last 30 s)")
+        limiter.log("failed: d", about: "reload")
+        limiter.logRepetitions()
+        #expect(messages(recorder).last == "failed: d")
+    }
+
+    @Test("are counted also if the process ends")
+    func end() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .notice)
+        for _ in 0..<3 { limiter.log("refused alice", about: "alice") }
+        LogLimiter.logAllRepetitions()
+        #expect(messages(recorder).last == "refused alice (and 1 more such message in the last 30 s)")
     }
 
     @Test("of very many subjects are counted together")
@@ -48,7 +70,7 @@ import Testing
         for number in 0..<10_000 { limiter.log("refused \(number)", about: "\(number)") }
         #expect(messages(recorder).count == 65)
         limiter.logRepetitions()
-        #expect(messages(recorder).last == "refused 64 (9935 times more, by many in the last 30 s)")
+        #expect(messages(recorder).last == "refused 9999 (and 9934 more such messages in the last 30 s)")
         #expect(messages(recorder).count == 66)
     }
 }

@@ -2,13 +2,13 @@
 
 public import Logging
 
-/// Logs what others can cause as often as they like: the first few times at once, then once in an interval, with the number of times.
+/// Logs what others can cause as often as they like: the first few messages at once, then the newest one of an interval, with the number of the others.
 @EventLoop
 public final class LogLimiter {
     private struct Subject {
         /// How often it was logged in this interval.
         var logged = 0
-        /// How often it happened since.
+        /// How many messages were not logged since; the newest one is kept.
         var count = 0
         var message: Logger.Message
         var metadata: Logger.Metadata
@@ -17,6 +17,9 @@ public final class LogLimiter {
     /// More subjects at a time are counted as one.
     private static let maximumSubjects = 64
     private static let others = "others"
+
+    /// Those that count something.
+    private static var active: [ObjectIdentifier: LogLimiter] = [:]
 
     private let logger: Logger
     private let level: Logger.Level
@@ -52,19 +55,20 @@ public final class LogLimiter {
         }
         let key = subjects[subject] != nil || subjects.count < Self.maximumSubjects ? subject : Self.others
         var known = subjects[key] ?? Subject(message: message, metadata: metadata)
+        known.message = message
+        known.metadata = metadata
         defer { subjects[key] = known }
         guard known.logged < burst else {
             known.count += 1
             return false
         }
         known.logged += 1
-        known.message = message
-        known.metadata = metadata
         logger.log(level: level, message, metadata: metadata)
         return true
     }
 
     private func schedule() {
+        Self.active[ObjectIdentifier(self)] = self
         if timer == nil { timer = try? TimerSource(accuracy: .seconds(1)) { [weak self] in self?.logRepetitions() } }
         timer?.schedule(after: interval)
     }
@@ -76,16 +80,25 @@ public final class LogLimiter {
                 subjects[key] = nil
                 continue
             }
-            var metadata = subject.metadata
-            metadata["repeated"] = "\(subject.count)"
-            let who = key == Self.others ? ", by many" : ""
-            logger.log(
-                level: level,
-                "\(subject.message) (\(subject.count) times more\(who) in the last \(interval.components.seconds) s)",
-                metadata: metadata)
+            log(subject)
             subjects[key]?.count = 0
             subjects[key]?.logged = 1
         }
-        if !subjects.isEmpty { schedule() }
+        if subjects.isEmpty { Self.active[ObjectIdentifier(self)] = nil } else { schedule() }
+    }
+
+    private func log(_ subject: Subject) {
+        var metadata = subject.metadata
+        metadata["repeated"] = "\(subject.count)"
+        let others = subject.count - 1
+        let messages = others == 1 ? "message" : "messages"
+        let time = interval.components.seconds
+        let rest = others == 0 ? "" : " (and \(others) more such \(messages) in the last \(time) s)"
+        logger.log(level: level, "\(subject.message)\(rest)", metadata: metadata)
+    }
+
+    /// Says what all limiters have counted, because the process ends.
+    public static func logAllRepetitions() {
+        for limiter in active.values { limiter.logRepetitions() }
     }
 }

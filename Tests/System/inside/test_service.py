@@ -404,8 +404,8 @@ def verified_as_the_services():
         link.parent.mkdir(exist_ok=True)
         link.symlink_to(hidden / "more.yaml")
         status, text = verified()
-        equal(status, 0)
-        contains(text, f"warning: {link}: the daemon cannot read it: PrivateTmp= of statusd.service hides /var/tmp",
+        equal(status, 78)
+        contains(text, f"error: {link}: the daemon cannot read it: PrivateTmp= of statusd.service hides /var/tmp",
                  f"{hidden}/plugin cannot be run: PrivateTmp= of statusd-executor.service hides /var/tmp")
         link.unlink()
         link.parent.rmdir()

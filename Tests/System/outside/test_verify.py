@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 
-from harness.daemon import STATUSD, Daemon, run
+from harness.daemon import STATUSCTL, STATUSD, Daemon, run
 from harness.expect import contains, equal, one_sentence
 from harness.runner import test
 
@@ -115,6 +115,14 @@ def what_is_read():
         drop_ins.rmdir()
         drop_ins.write_text("a file\n")
         contains(one_sentence(daemon.ctl("verify", folder), 78), f"{drop_ins}: cannot be read: Not a directory")
+
+
+@test("verify says nothing of a valid configuration in a directory that the environment names, also run by root")
+def named_by_environment():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.file.parent.chmod(0o700)
+        result = run(STATUSCTL, "verify", env=daemon.environment)
+        equal((result.status, result.err), (0, ""))
 
 
 @test("a link to a configuration that is gone is an error, and a reload leaves everything as it was")
