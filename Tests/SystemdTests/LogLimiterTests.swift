@@ -37,7 +37,8 @@ import Testing
         #expect(
             messages(recorder) == [
                 "refused alice", "refused alice (and 8 more such messages in the last 30 s)",
-                "refused alice (and 9 more such messages in the last 30 s)", "refused alice (and 9 more such messages in the last 30 s)",
+                "refused alice (and 9 more such messages in the last 30 s)",
+                "refused alice (and 9 more such messages in the last 30 s)",
             ])
     }
 

@@ -202,7 +202,10 @@ final class JournalReporter {
             .changed, server, "\(server.name): \(server.markedHeadline)\(note(ofOmitted: omitted))", metadata: metadata)
     }
 
-    private func note(ofOmitted count: Int) -> String { count > 0 ? " (\(count) changes before it left out)" : "" }
+    private func note(ofOmitted count: Int) -> String {
+        let changes = count == 1 ? "change" : "changes"
+        return count > 0 ? " (\(count) \(changes) before it left out)" : ""
+    }
 
     /// Writes what holds now of the servers that have waited longest, `most` of them at the most; returns how many it wrote of.
     ///
