@@ -77,7 +77,7 @@ public final class NotifySource {
         former.finish { next?.resume() }
     }
 
-    /// Removes the socket's path, handles what was sent before as far as there is time in this turn, and closes the socket.
+    /// Removes the socket's path, handles what was sent to it before as far as there is time in this turn, and closes it.
     public func close() {
         guard let socket else { return }
         Self.count -= 1

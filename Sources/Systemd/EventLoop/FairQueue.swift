@@ -14,6 +14,8 @@ public struct FairQueue<Element> {
         var elements: Deque<Element> = []
         /// The owner's virtual time.
         var time: UInt64 = 0
+        /// The number of its place among the owners; another place of it is no longer valid.
+        var number: UInt64 = 0
     }
 
     /// The place of an owner among all owners with elements.
@@ -49,10 +51,10 @@ public struct FairQueue<Element> {
     private var leastTime: UInt64 { now - credit }
 
     /// Whether nothing waits.
-    public var isEmpty: Bool { turns.isEmpty }
+    public var isEmpty: Bool { ownerCount == 0 }
 
     /// How many owners have something that waits.
-    public var ownerCount: Int { turns.count }
+    public private(set) var ownerCount = 0
 
     /// Whether something of an owner waits.
     public func contains(_ owner: UInt32) -> Bool { lines[owner]?.elements.isEmpty == false }
@@ -66,7 +68,20 @@ public struct FairQueue<Element> {
             line.time = max(line.time, leastTime)
             return line.time
         }
-        if let time { insert(owner, time) }
+        if let time {
+            ownerCount += 1
+            insert(owner, time)
+        }
+    }
+
+    /// Adds elements before those of their owner, which had some a moment ago.
+    mutating func prepend(_ elements: some Collection<Element>, of owner: UInt32) {
+        guard let first = elements.first else { return }
+        let waiting = lines[owner].map { Array($0.elements) } ?? []
+        _ = removeAll(of: owner)
+        append(first, of: owner)
+        for element in elements.dropFirst() { append(element, of: owner) }
+        for element in waiting { append(element, of: owner) }
     }
 
     /// Takes the first element of the owner with the least virtual time; nil if the queue is empty.
@@ -75,8 +90,10 @@ public struct FairQueue<Element> {
             let owner = turn.owner
             let (element, time): (Element?, UInt64?) = Self.with(&lines[owner, default: Line()]) { line in
                 // The owner was charged after this place was taken.
+                if turn.number != line.number || line.elements.isEmpty { return (nil, nil) }
                 if line.time > turn.time { return (nil, line.time) }
                 let element = line.elements.popFirst()
+                if line.elements.isEmpty { ownerCount -= 1 }
                 // Without a charge, owners take turns.
                 line.time += 1
                 longestTime = max(longestTime, line.time)
@@ -85,7 +102,7 @@ public struct FairQueue<Element> {
             if let time { insert(owner, time) }
             guard let element else { continue }
             // An owner with credit does not move it back.
-            now = max(now, turns.isEmpty ? longestTime : turn.time)
+            now = max(now, isEmpty ? longestTime : turn.time)
             if time == nil { forgetIdleLines() }
             return (element, owner)
         }
@@ -96,6 +113,7 @@ public struct FairQueue<Element> {
     public mutating func removeAll(of owner: UInt32) -> [Element] {
         // Its place among the owners is skipped when it comes to the front.
         guard contains(owner) else { return [] }
+        ownerCount -= 1
         return Self.with(&lines[owner, default: Line()]) { line in
             defer { line.elements.removeAll() }
             return Array(line.elements)
@@ -104,7 +122,7 @@ public struct FairQueue<Element> {
 
     /// Charges a cost to an owner, whether for queued work or not; has no effect while the queue is empty.
     public mutating func charge(_ cost: UInt64, to owner: UInt32) {
-        guard !turns.isEmpty else { return }
+        guard !isEmpty else { return }
         let time = max(lines[owner]?.time ?? 0, leastTime) + cost
         lines[owner, default: Line()].time = time
         longestTime = max(longestTime, time)
@@ -113,6 +131,7 @@ public struct FairQueue<Element> {
 
     private mutating func insert(_ owner: UInt32, _ time: UInt64) {
         lastNumber += 1
+        lines[owner, default: Line()].number = lastNumber
         turns.insert(Turn(time: time, number: lastNumber, owner: owner))
     }
 

@@ -104,9 +104,10 @@ public final class TurnQueue {
         guard nanoseconds < Self.limit || owesLong else { return nil }
         owesLong = false
         if let (work, owner) = long.popFirst() {
-            let all = short.removeAll(of: owner) + [work]
-            let inOrder: Work = { for each in all { each() } }
-            return (inOrder, owner)
+            let earlier = short.removeAll(of: owner)
+            guard let first = earlier.first else { return (work, owner) }
+            long.prepend(earlier.dropFirst() + [work], of: owner)
+            return (first, owner)
         }
         return nanoseconds < Self.limit ? short.popFirst() : nil
     }

@@ -37,6 +37,8 @@ public final class DatagramSocket {
     private var isWaiting = false
     /// Whether another thread receives the first datagram.
     private var isReleasing = false
+    /// Whether that has descriptors, so that it may take for ever.
+    private var mayNeverEnd = false
     private var isFinishing = false
     /// Until when another thread receives all datagrams.
     private var slowUntil = ContinuousClock.now
@@ -90,7 +92,7 @@ public final class DatagramSocket {
     public func finish(then body: @escaping @EventLoop () -> Void = {}) {
         refuse()
         isFinishing = true
-        if isReleasing { cancel() }
+        if isReleasing, mayNeverEnd { cancel() }
         receiveAll {
             self.cancel()
             body()
@@ -155,13 +157,14 @@ public final class DatagramSocket {
     }
 
     /// What receiving a datagram may take, in nanoseconds, and for how many times as long others are left to another thread if one takes longer.
-    private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 1000)
+    private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 100)
 
     /// Receives the first datagram, if there is one.
     private func receiveOne() -> Outcome {
         let (count, flags) = descriptor.peek(into: Self.buffer)
         guard count >= 0 else { return .empty }
-        isReleasing = flags & Int32(MSG_CTRUNC) != 0 || ContinuousClock.now < slowUntil
+        mayNeverEnd = flags & Int32(MSG_CTRUNC) != 0
+        isReleasing = mayNeverEnd || ContinuousClock.now < slowUntil
         if !isReleasing { receiveMeasured() }
         let outcome = isReleasing ? Outcome.mustRelease : .received
         handler?(
@@ -180,7 +183,7 @@ public final class DatagramSocket {
 
     /// Has another thread receive the first datagram.
     private func release() {
-        if isFinishing { return cancel() }
+        if isFinishing, mayNeverEnd { return cancel() }
         pause()
         ReleaseThreads.datagrams.perform(for: number) { [descriptor, weak self] in
             Self.receiveFirst(descriptor)
