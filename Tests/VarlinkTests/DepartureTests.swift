@@ -106,6 +106,21 @@ struct DepartureTests {
         }
     }
 
+    @Test("What a client sends before it leaves is done, also if what it sent before is still being received")
+    func handlesWhatFollows() async throws {
+        try await Harness.run { harness in
+            for number in 100..<200 {
+                let client = await harness.client()
+                await client.send(Call.call("Echo", #"{"text":"a\#(number)"}"#, "oneway"))
+                while await harness.interface.echoed.last != "a\(number)" { await EventLoop.run {} }
+                await client.send(Call.call("Echo", #"{"text":"b\#(number)"}"#, "oneway"))
+                client.close()
+                while await harness.service.connectionCount > 0 { await EventLoop.run {} }
+                #expect(await harness.interface.echoed.last == "b\(number)")
+            }
+        }
+    }
+
     @Test("A oneway call that takes its time ends when its client leaves; what was sent behind it is handled")
     func endsOneway() async throws {
         try await Harness.run { harness in

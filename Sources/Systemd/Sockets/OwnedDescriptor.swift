@@ -115,8 +115,8 @@ extension OwnedDescriptor {
 
     /// Receives up to so many bytes; returns what recv(2) returns.
     private static func discard(_ count: Int, of descriptor: Int32) -> Int {
-        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { scratch in
-            recv(descriptor, scratch.baseAddress, min(count, scratch.count), Int32(MSG_DONTWAIT))
+        withUnsafeTemporaryAllocation(byteCount: min(count, 16_384), alignment: 1) { scratch in
+            recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
         }
     }
 

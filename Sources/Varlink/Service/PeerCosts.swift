@@ -52,7 +52,7 @@ final class PeerCosts {
         case .processor: account.processor += cost
         }
         accounts[user] = account
-        guard account.processor >= Self.limit, exclusions[user] == nil else { return }
+        guard account.processor >= Self.limit, !isExcluded(user) else { return }
         exclusions[user] = now + .nanoseconds(account.processor) * Self.severity
         EventLoop.atEndOfTurn { self.onExclusion(user) }
     }
