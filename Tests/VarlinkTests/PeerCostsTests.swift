@@ -12,14 +12,11 @@ import Testing
         let costs = PeerCosts()
         var excluded: [UInt32] = []
         costs.onExclusion = { excluded.append($0) }
-        costs.charge(20_000_000, by: .wall, to: 3)
-        #expect(costs.isSuspect(3))
-        #expect(!costs.isExcluded(3))
-        costs.charge(9_000_000, by: .processor, to: 1)
-        costs.charge(9_000_000, by: .processor, to: 2)
+        costs.charge(9_000_000, to: 1)
+        costs.charge(9_000_000, to: 2)
         #expect(!costs.isExcluded(1))
-        costs.charge(2_000_000, by: .processor, to: 1)
-        costs.charge(2_000_000, by: .processor, to: 1)
+        costs.charge(2_000_000, to: 1)
+        costs.charge(2_000_000, to: 1)
         #expect(costs.isExcluded(1))
         #expect(!costs.isExcluded(2))
         await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }

@@ -113,21 +113,26 @@ extension OwnedDescriptor {
         return -1
     }
 
+    /// Receives so many bytes, of which nothing is wanted any more.
+    public func discard(_ count: Int) {
+        var left = count
+        while left > 0, case let received = Self.discard(left, of: rawValue), received > 0 { left -= received }
+    }
+
     /// Receives up to so many bytes; returns what recv(2) returns.
     private static func discard(_ count: Int, of descriptor: Int32) -> Int {
-        withUnsafeTemporaryAllocation(byteCount: min(count, 16_384), alignment: 1) { scratch in
-            recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
+        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { scratch in
+            recv(descriptor, scratch.baseAddress, min(count, scratch.count), Int32(MSG_DONTWAIT))
         }
     }
 
-    /// Has another thread, which may serve several owners, receive so many bytes, of which nothing is wanted any more; it stops if that takes too long
-    /// because of the peer (``PeerCost``).
+    /// The same on another thread, which may serve several owners, and which stops if that takes too long because of the peer (``PeerCost``).
     ///
     /// - Parameter onEnd: called with how long it took if that was too long, in nanoseconds, else with 0.
     public func discardElsewhere(
         _ count: Int, for owner: UInt32, onEnd: @escaping @EventLoop @Sendable (UInt64) -> Void
     ) {
-        ReleaseThreads.inputs.perform(for: owner) { [self] in
+        ReleaseThreads.connections.perform(for: owner) { [self] in
             let excess = PeerCost.receive(upTo: count, .limited) { Self.discard($0, of: rawValue) }
             EventLoop.perform { onEnd(excess) }
         }

@@ -5,39 +5,47 @@ import Glibc
 
 /// What system calls on a connected Unix socket cost because of its peer.
 ///
-/// The kernel wakes everything that watches the peer's end within the call that sends a message, receives one, or closes the socket (`sock_def_readable`,
-/// `unix_write_space`). A user can have millions of epoll(7) watches and poll(2) entries, each of which costs some 30 to 100 ns, and can add them at any
-/// moment. A call that receives wakes them once for each message, hundreds of times. So only sending is left to the loop, and measured.
-package enum PeerCost {
-    /// Which clock tells what a call takes.
-    package enum Clock {
-        /// The time, which is read fast; other processes may have run meanwhile.
-        case wall
-        /// The processor time of this thread.
-        case processor
+/// The kernel wakes everything that watches the peer's end within the call that receives or sends a message (`unix_write_space` and `sock_def_readable`). A
+/// user can have millions of epoll(7) watches, each of which costs some 100 ns. A call that sends wakes them once; one that receives wakes them once for
+/// each message, hundreds of times. So a peer has to be known as cheap, by what was sent to it, before anything is received on the loop.
+package struct PeerCost {
+    /// What a call to a cheap peer may take, in nanoseconds.
+    private static let acceptable: UInt64 = 100_000
+    /// What a call takes that is charged to the peer, in nanoseconds; this process's own work, and interrupts, stay below it.
+    private static let excessive: UInt64 = 1_000_000
+    /// How long a peer is known to be cheap, in nanoseconds: it can add a thousand watches meanwhile.
+    private static let validity: UInt64 = 1_000_000
 
-        fileprivate var number: Int32 { self == .wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID }
-    }
+    /// When a call was cheap last.
+    private var lastCheap: UInt64?
 
-    /// What a call to a cheap peer may take, in nanoseconds, and what each byte may add.
-    private static let (acceptable, acceptablePerByte): (UInt64, UInt64) = (200_000, 1)
-    /// What receiving on another thread may take in all, in nanoseconds.
-    private static let limit: UInt64 = 10_000_000
-    /// How many bytes are received at a time on another thread: a kernel without preemption lets nothing else run on that processor meanwhile, and the first
-    /// messages of a full queue wake nobody, so how long the next ones take is not known.
-    private static let longestStep = 64
+    package init() {}
 
-    /// Makes a call that sends so many bytes; returns its result, and what it took in nanoseconds if that is more than it should, else 0.
-    package static func measure<Result>(_ clock: Clock, bytes: Int, _ call: () -> Result) -> (Result, excess: UInt64) {
-        let begin = time(clock)
+    /// Whether a call was cheap a moment ago.
+    package var isKnownCheap: Bool { lastCheap.map { Self.time(CLOCK_MONOTONIC) - $0 < Self.validity } ?? false }
+
+    /// Makes a call that wakes the peer once; returns its result, and what it took in nanoseconds if that is excessive, else 0.
+    ///
+    /// Processor time is measured, since a call may be interrupted by other processes; if the peer is known to be cheap, time on the clock, which is
+    /// read faster.
+    package mutating func measure<Result>(_ call: () -> Result) -> (result: Result, excess: UInt64) {
+        let begin = Self.time(CLOCK_MONOTONIC)
+        if let lastCheap, begin - lastCheap < Self.validity {
+            let result = call()
+            let end = Self.time(CLOCK_MONOTONIC)
+            self.lastCheap = end - begin <= Self.acceptable ? end : nil
+            return (result, 0)
+        }
+        let processorBegin = Self.time(CLOCK_THREAD_CPUTIME_ID)
         let result = call()
-        let taken = time(clock) - begin
-        return (result, taken <= acceptable + UInt64(bytes) * acceptablePerByte ? 0 : taken)
+        let taken = Self.time(CLOCK_THREAD_CPUTIME_ID) - processorBegin
+        lastCheap = taken <= Self.acceptable ? Self.time(CLOCK_MONOTONIC) : nil
+        return (result, taken >= Self.excessive ? taken : 0)
     }
 
     /// What receiving may cost a thread that is not the loop's.
     enum Patience {
-        /// So much in all; then it stops.
+        /// So many nanoseconds in all; then it stops.
         case limited
         /// As much as it takes, but processors are left to others in between.
         case unlimited
@@ -45,39 +53,33 @@ package enum PeerCost {
 
     /// Has `receive` receive up to so many bytes on a thread that is not the loop's: few at a time, since each may be a message that wakes the peer.
     ///
-    /// Returns what calls that took too long have taken in nanoseconds if it has stopped because of them, else 0.
+    /// Returns what it took in nanoseconds if it has stopped because of that, else 0.
     static func receive(upTo count: Int, _ patience: Patience, _ receive: (Int) -> Int) -> UInt64 {
-        var (left, step, before, excess) = (count, 1, time(.processor), UInt64(0))
+        let begin = time(CLOCK_THREAD_CPUTIME_ID)
+        var (left, step, before) = (count, 1, begin)
         while left > 0 {
             let received = receive(min(left, step))
             if received <= 0 { return 0 }
-            let now = time(.processor)
+            let now = time(CLOCK_THREAD_CPUTIME_ID)
             let taken = now - before
             (left, before) = (left - received, now)
             if taken < acceptable {
-                step = min(step * 2, longestStep)
+                step = min(step * 4, 16_384)
             } else if case .unlimited = patience {
                 step = 1
                 // The kernel may let nobody else run within a call.
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
-                rest(min(taken * 3, 1_000_000_000))
-            } else {
-                excess += taken
-                if excess >= limit { return excess }
+                usleep(useconds_t(taken / 1000))
+            } else if now - begin >= 10 * excessive {
+                return now - begin
             }
         }
         return 0
     }
 
-    /// Sleeps for so many nanoseconds, whatever signals come (``ReleaseThreads``).
-    private static func rest(_ nanoseconds: UInt64) {
-        let end = time(.wall) + nanoseconds
-        while case let now = time(.wall), now < end { usleep(useconds_t((end - now) / 1000 + 1)) }
-    }
-
-    private static func time(_ clock: Clock) -> UInt64 {
+    private static func time(_ clock: Int32) -> UInt64 {
         var time = timespec()
-        clock_gettime(clock.number, &time)
+        clock_gettime(clock, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 }

@@ -37,11 +37,7 @@ final class ReleaseThreads: Sendable {
     /// Closes connections with something unread.
     ///
     /// Anybody may have sent it, so these threads are not those of ``datagrams``.
-    static let connections = ReleaseThreads(niceness: 10)
-    /// Receives what connections have sent, after it has been handled.
-    ///
-    /// This does not wait, but a peer can make it take a processor for long, so there are few of them.
-    static let inputs = ReleaseThreads(limit: 2, niceness: 10)
+    static let connections = ReleaseThreads()
     /// Receives datagrams without their descriptors, each socket as an owner, and closes such sockets.
     static let datagrams = ReleaseThreads()
 
@@ -52,21 +48,14 @@ final class ReleaseThreads: Sendable {
     /// The most threads.
     ///
     /// So many, and so impatient, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
-    private let limit: Int
-    /// By how much they yield to the loop's thread (setpriority(2)).
-    private let niceness: Int32
+    private static let limit = 64
 
     private let state = Mutex(State())
     @EventLoop private var guardTimer: TimerSource?
     @EventLoop private var isGuarding = false
 
-    private init(limit: Int = 64, niceness: Int32 = 0) {
-        self.limit = limit
-        self.niceness = niceness
-    }
-
     /// Whether more calls wait than there may be threads, which soon will have made them.
-    var isBehind: Bool { state.withLock { $0.callCount > limit && $0.idleLooks < Self.patienceInLooks } }
+    var isBehind: Bool { state.withLock { $0.callCount > Self.limit && $0.idleLooks < Self.patienceInLooks } }
 
     /// How many calls wait or are being made.
     var count: Int { state.withLock { $0.callCount + $0.busyCount } }
@@ -76,7 +65,7 @@ final class ReleaseThreads: Sendable {
         let mustStart = state.withLock { state in
             state.calls.append(call, of: owner)
             state.callCount += 1
-            let mustStart = state.needsWorker && state.workerCount < limit
+            let mustStart = state.needsWorker && state.workerCount < Self.limit
             if mustStart { state.workerCount += 1 }
             return mustStart
         }
@@ -87,7 +76,6 @@ final class ReleaseThreads: Sendable {
 
     /// A worker's whole life: it ends when nothing is left to do.
     @Sendable private func work() {
-        if niceness > 0 { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness) }
         let worker = state.withLock { state in
             state.lastWorker += 1
             state.workers[state.lastWorker] = Worker(thread: pthread_self())

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 package import Systemd
 
 /// The peer of a transport that may be any user's process, and may make system calls on its socket cost much (``PeerCost``).
 ///
-/// What such a peer has sent is only looked at, and handled; then another thread receives it, and in the end closes the socket.
+/// What such a peer has sent is only looked at, and handled; it is received when an answer has shown that the peer is cheap, or else by another thread.
 @EventLoop
 package final class ForeignPeer {
     private let user: UInt32
     private let costs: PeerCosts
+    private var cost = PeerCost()
     /// How many bytes have been looked at, and are still in the socket.
     private var unreceived = 0
     /// Whether another thread receives them.
@@ -27,33 +29,41 @@ package final class ForeignPeer {
         isBehind && !isReceiving && descriptor.unreadCount == unreceived
     }
 
-    /// Looks at what is there: what recv(2) would return, with its `errno`.
-    func look(_ descriptor: OwnedDescriptor, into room: UnsafeMutableRawBufferPointer) -> Int {
+    /// Whether a call was cheap a moment ago.
+    var isKnownCheap: Bool { cost.isKnownCheap }
+
+    /// Reads what is there: what recv(2) returns, with its `errno`.
+    func read(_ descriptor: OwnedDescriptor, into room: UnsafeMutableRawBufferPointer) -> Int {
+        if cost.isKnownCheap { return descriptor.receive(into: room) }
         let count = descriptor.look(into: room)
         unreceived = max(0, count)
         return count
     }
 
-    /// Makes a call that sends so many bytes; nil if the peer's user has to stay away.
-    func measure(bytes: Int, _ call: () -> Int) -> Int? {
+    /// Makes a call that sends; nil if the peer's user has to stay away.
+    func measure(_ call: () -> Int) -> Int? {
         if costs.isExcluded(user) { return nil }
-        let clock: PeerCost.Clock = costs.isSuspect(user) ? .processor : .wall
-        let (result, excess) = PeerCost.measure(clock, bytes: bytes, call)
-        if excess > 0 { costs.charge(excess, by: clock, to: user) }
+        let (result, excess) = cost.measure(call)
+        if excess > 0 { costs.charge(excess, to: user) }
         return result
     }
 
-    /// Has another thread receive what has been looked at.
+    /// Receives what has been looked at: at once if the peer is known to be cheap, else on another thread, unless an answer to it is to come.
     ///
-    /// - Parameter onEnd: called when it has.
-    func catchUp(_ descriptor: OwnedDescriptor, onEnd: @escaping @EventLoop @Sendable () -> Void) {
+    /// - Parameter onEnd: called when the other thread has received it.
+    func catchUp(_ descriptor: OwnedDescriptor, isWaiting: Bool, onEnd: @escaping @EventLoop @Sendable () -> Void) {
         guard isBehind, !isReceiving else { return }
-        isReceiving = true
-        descriptor.discardElsewhere(unreceived, for: user) { excess in
-            self.isReceiving = false
-            self.unreceived = 0
-            if excess > 0 { self.costs.charge(excess, by: .processor, to: self.user) }
-            onEnd()
+        if cost.isKnownCheap {
+            descriptor.discard(unreceived)
+            unreceived = 0
+        } else if !isWaiting {
+            isReceiving = true
+            descriptor.discardElsewhere(unreceived, for: user) { excess in
+                self.isReceiving = false
+                self.unreceived = 0
+                if excess > 0 { self.costs.charge(excess, to: self.user) }
+                onEnd()
+            }
         }
     }
 }

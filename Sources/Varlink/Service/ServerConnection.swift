@@ -250,7 +250,7 @@ final class ServerConnection {
         if hasDeparted, transport.hasSeenAll {
             inputEnded = true
         } else {
-            transport.catchUp()
+            transport.catchUp(isWaiting: isBusy)
         }
         if inputEnded || service.isStopping, !isBusy, !isContinuing, transport.output.count == 0 { return close() }
         var interest: Transport.Interest = mayRead ? .input : hasDeparted ? [] : .hangUp

@@ -31,7 +31,6 @@ package final class Transport {
     private var isWriting = false
     /// Whether the peer takes nothing any more; what is written is dropped from then on.
     private var isDeaf = false
-    private var hasHungUp = false
 
     /// Memory for output beyond this is given back once all is sent.
     private static let keptCapacity = 16 * 1024
@@ -84,7 +83,7 @@ package final class Transport {
         self.source = nil
         onReady = nil
         output.removeFirst(output.count, keeping: 0)
-        if peer != nil {
+        if let peer, !peer.isKnownCheap {
             descriptor?.closeElsewhere()
         } else if let descriptor {
             shutdown(descriptor.rawValue, Int32(SHUT_RDWR))
@@ -101,7 +100,7 @@ package final class Transport {
         if peer?.isBehind == true { return .open }
         let room = input.room()
         while true {
-            let count = peer?.look(descriptor, into: room) ?? descriptor.receive(into: room)
+            let count = peer?.read(descriptor, into: room) ?? descriptor.receive(into: room)
             if count > 0 {
                 input.add(count)
                 return .open
@@ -117,10 +116,10 @@ package final class Transport {
     /// Whether all that is still in the socket has been looked at, so nothing more comes from a peer that has gone.
     var hasSeenAll: Bool { descriptor.map { peer?.hasSeenAll(of: $0) ?? false } ?? false }
 
-    /// Has what has only been looked at yet received.
-    func catchUp() {
+    /// Receives what has only been looked at yet, unless an answer to it is to come that will tell what that costs.
+    func catchUp(isWaiting: Bool) {
         guard let peer, peer.isBehind, let descriptor else { return }
-        peer.catchUp(descriptor) { [weak self] in self?.watch() }
+        peer.catchUp(descriptor, isWaiting: isWaiting || output.count > 0) { [weak self] in self?.watch() }
         watch()
     }
 
@@ -204,7 +203,7 @@ package final class Transport {
     private func send(_ bytes: UnsafeBufferPointer<UInt8>, to descriptor: OwnedDescriptor) -> Int? {
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         func sendBytes() -> Int { Glibc.send(descriptor.rawValue, bytes.baseAddress, bytes.count, flags) }
-        return if let peer { peer.measure(bytes: bytes.count, sendBytes) } else { sendBytes() }
+        return if let peer { peer.measure(sendBytes) } else { sendBytes() }
     }
 
     /// Drops what was not sent, and all that will be written: the peer reads no more.
@@ -228,7 +227,6 @@ package final class Transport {
     }
 
     private func ready(_ events: IOSource.Events) {
-        if events.contains(.hangUp) { hasHungUp = true }
         if events.contains(.writable) { flush() }
         onReady?(events)
     }
@@ -236,10 +234,7 @@ package final class Transport {
     private func watch() {
         guard let source else { return }
         var events: IOSource.Events = []
-        if interest.contains(.input) {
-            // That the peer has gone would be reported all the time.
-            if peer?.isBehind != true { events.insert(.readable) } else if !hasHungUp { events.insert(.hangUp) }
-        }
+        if interest.contains(.input) { events.insert(peer?.isBehind == true ? .hangUp : .readable) }
         if interest.contains(.hangUp) { events.insert(.hangUp) }
         if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
         source.events = events
