@@ -24,7 +24,6 @@ extension ServerState: JSONReadable, JSONWritable {
         self.init(name: name, summary: optional.summary, source: source, phase: phase, message: optional.message)
         status = optional.status
         isStale = optional.isStale
-        outdatedAt = optional.outdatedAt
         isRefreshable = optional.isRefreshable
         isRefreshing = optional.isRefreshing
         isSelected = optional.isSelected
@@ -40,7 +39,6 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("status", status)
             writer.member("message", message)
             writer.member("stale", isStale)
-            writer.member("outdatedAt", outdatedAt)
             writer.member("refreshable", isRefreshable)
             writer.member("refreshing", isRefreshing)
             writer.member("selected", isSelected)
@@ -55,7 +53,6 @@ private struct Optionals {
     var status: Status?
     var message: String?
     var isStale = false
-    var outdatedAt: Timestamp?
     var isRefreshable = false
     var isRefreshing = false
     var isSelected = false
@@ -67,7 +64,6 @@ private struct Optionals {
         case "status": status = try Status?(from: &reader)
         case "message": message = try String?(from: &reader).map { VisibleText.escape($0) }
         case "stale": isStale = try reader.boolean()
-        case "outdatedAt": outdatedAt = try Timestamp?(from: &reader)
         case "refreshable": isRefreshable = try reader.boolean()
         case "refreshing": isRefreshing = try reader.boolean()
         case "selected": isSelected = try reader.boolean()

@@ -41,8 +41,6 @@ public struct ServerState: Hashable, Sendable {
     public var message: String?
     /// Whether the status is older than the server's time to live.
     public var isStale = false
-    /// When it became outdated: stale, or its load failed; nil if it is neither.
-    public var outdatedAt: Timestamp?
     /// Whether a load can be asked for.
     public var isRefreshable = false
     /// Whether a load runs that somebody asked for.
@@ -76,11 +74,6 @@ public struct ServerState: Hashable, Sendable {
         if status != nil, phase == .failed { return "\(line) (failed: \(message ?? "unknown"))" }
         if status != nil, phase == .loading { return "\(line) (loading)" }
         return isStale ? "\(line) (stale)" : line
-    }
-
-    /// Notes whether it is outdated now.
-    public mutating func noteOutdated(at now: Timestamp) {
-        outdatedAt = phase == .failed || isStale ? outdatedAt ?? now : nil
     }
 
     /// Whether what it shows is of now: it has a status, which is fresh, and its last load did not fail.

@@ -22,7 +22,6 @@ extension Ledger {
         var consequences = Consequences(revision: log.latest)
         if records[place].state.isStale, !records[place].isStale(at: now) {
             records[place].state.isStale = false
-            records[place].state.noteOutdated(at: now.wall)
             consequences = append(.changed, at: place)
         }
         consequences.expiry = noteExpiry(at: place)
@@ -51,7 +50,6 @@ extension Ledger {
         guard let place = records.place(of: name), !records[place].state.isStale, records[place].isStale(at: now)
         else { return nil }
         records[place].state.isStale = true
-        records[place].state.noteOutdated(at: now.wall)
         return append(.changed, at: place)
     }
 

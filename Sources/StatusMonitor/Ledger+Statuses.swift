@@ -30,7 +30,6 @@ extension Ledger {
 
     private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Consequences {
         records[place].refreshedAt = now.boot
-        records[place].state.noteOutdated(at: now.wall)
         var consequences = append(isChange ? .changed : .updated, at: place)
         consequences.expiry = noteExpiry(at: place)
         return consequences
@@ -39,12 +38,11 @@ extension Ledger {
     // MARK: Loads
 
     /// Notes that a load failed; the last status stays.
-    mutating func fail(_ name: ServerName, _ reason: String, at now: Moment) throws(MonitorError) -> Consequences {
+    mutating func fail(_ name: ServerName, _ reason: String) throws(MonitorError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let isChange = records[place].state.phase != .failed || records[place].state.message != reason
         records[place].state.phase = .failed
         records[place].state.message = reason
-        records[place].state.noteOutdated(at: now.wall)
         return append(isChange ? .changed : .updated, at: place)
     }
 

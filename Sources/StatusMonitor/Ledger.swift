@@ -93,11 +93,10 @@ struct Ledger {
     /// How long it has to say something is counted from now on.
     mutating func add(_ definition: ServerDefinition, at now: Moment) -> Consequences? {
         guard records[definition.name] == nil else { return nil }
-        var state = ServerState(
+        let state = ServerState(
             name: definition.name, summary: definition.summary, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
-        state.noteOutdated(at: now.wall)
         let place = records.insert(
             Record(
                 server: Server(name: definition.name),
@@ -130,7 +129,6 @@ struct Ledger {
         guard isOfNewSource || records[place].definition != definition else { return nil }
         let old = records[place].state
         records[place].redefine(definition, isOfNewSource: isOfNewSource, at: now)
-        records[place].state.noteOutdated(at: now.wall)
         let expiry = noteExpiry(at: place)
         if records[place].state == old { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
         var consequences = append(.changed, at: place)

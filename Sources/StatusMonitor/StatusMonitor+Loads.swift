@@ -6,7 +6,7 @@ public import StatusModel
 extension StatusMonitor {
     /// Says that a load failed, and why; the last status stays.
     public func fail(_ name: ServerName, _ reason: String) throws(MonitorError) {
-        try change { ledger, now throws(MonitorError) in try ledger.fail(name, reason, at: now) }
+        try change { ledger, _ throws(MonitorError) in try ledger.fail(name, reason) }
     }
 
     /// Says what a load found that does not count yet, to be shown beside the status.

@@ -61,11 +61,6 @@ import Varlink
         let since = TimeText.full(time)
         #expect(ServerText.table([db], style: plain, width: nil, legend: false)[0].contains("  \(since)  "))
         #expect(ServerText.details(db, style: plain).contains { $0.hasPrefix("  Since:") && $0.hasSuffix(since) })
-        db.isStale = true
-        db.outdatedAt = Timestamp(milliseconds: time.milliseconds + 3_600_000)
-        let stale = TimeText.full(Timestamp(milliseconds: time.milliseconds + 3_600_000))
-        #expect(ServerText.table([db], style: plain, width: nil, legend: false)[0].contains("  stale  \(stale)  "))
-        #expect(ServerText.line(db, plain).hasPrefix(stale.suffix(8)))
     }
 
     @Test("an event is a line; a keep-alive is none")

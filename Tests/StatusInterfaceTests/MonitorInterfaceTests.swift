@@ -35,7 +35,6 @@ import Varlink
             text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
             levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))
         state.isSelected = true
-        state.outdatedAt = Timestamp(milliseconds: 4)
         state.revision = 7
         let event = Event(
             kind: .snapshot, cursor: Cursor(epoch: .random(), revision: 9), server: state, servers: [state], missed: 3)

@@ -18,7 +18,7 @@ enum ServerText {
         let rows = servers.map { server in
             [
                 server.isSelected ? "*" : "", server.name.rawValue, headline(server), levelWord(server),
-                since(server).map(TimeText.full) ?? "-", server.source,
+                server.status.map { TimeText.full($0.levelChangedAt) } ?? "-", server.source,
             ]
         }
         var widths = (0..<header.count).map { column in
@@ -51,18 +51,13 @@ enum ServerText {
         add("Description", server.summary)
         add("Level", levelWord(server))
         if server.status != nil, let message = server.message { add("Reason", message) }
-        add("Since", since(server).map(TimeText.full))
+        add("Since", server.status.map { TimeText.full($0.levelChangedAt) })
         add("Changed", server.status.map { TimeText.full($0.changedAt) })
         add("Updated", server.status.map { TimeText.full($0.updatedAt) })
         add("Source", server.source)
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? "yes" : "no")
         return lines
-    }
-
-    /// When what is shown as its level last became another.
-    private static func since(_ server: ServerState) -> Timestamp? {
-        server.outdatedAt ?? server.status?.levelChangedAt
     }
 
     /// The line that `watch` shows for an event; none for those that are not for people.
@@ -90,7 +85,7 @@ enum ServerText {
 
     /// One line that says how a server is, and since when that is known.
     static func line(_ server: ServerState, _ style: Style) -> String {
-        let time = (server.outdatedAt ?? server.status?.updatedAt).map(TimeText.clock) ?? "--:--:--"
+        let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
         let word = style.level(levelWord(server), of: server)
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
     }
