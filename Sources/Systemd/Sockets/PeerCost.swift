@@ -55,8 +55,7 @@ package struct PeerCost {
     ///
     /// Returns what it took in nanoseconds if it has stopped because of that, else 0.
     static func receive(upTo count: Int, _ patience: Patience, _ receive: (Int) -> Int) -> UInt64 {
-        let begin = time(CLOCK_THREAD_CPUTIME_ID)
-        var (left, step, before) = (count, 1, begin)
+        var (left, step, before, excess) = (count, 1, time(CLOCK_THREAD_CPUTIME_ID), UInt64(0))
         while left > 0 {
             let received = receive(min(left, step))
             if received <= 0 { return 0 }
@@ -70,8 +69,9 @@ package struct PeerCost {
                 // The kernel may let nobody else run within a call.
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
                 usleep(useconds_t(taken / 1000))
-            } else if now - begin >= 10 * excessive {
-                return now - begin
+            } else {
+                excess += taken
+                if excess >= 10 * excessive { return excess }
             }
         }
         return 0
