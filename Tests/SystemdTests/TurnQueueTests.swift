@@ -12,6 +12,12 @@ import Testing
         await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
     }
 
+    /// Takes so much time.
+    private func take(_ time: Duration) {
+        let share = TurnShare(time)
+        while !share.isUsedUp {}
+    }
+
     @Test("when owners have taken a millisecond of a turn together, all wait for the next one", arguments: [1, 4])
     func share(owners: UInt32) async {
         for number: UInt32 in 0..<4 {
@@ -78,8 +84,7 @@ import Testing
         await withCheckedContinuation { continuation in
             for owner: UInt32 in 2...30 {
                 queue.append(of: owner) {
-                    let share = TurnShare(.microseconds(100))
-                    while !share.isUsedUp {}
+                    take(.microseconds(100))
                 }
             }
             for number in 0..<6 {
@@ -98,8 +103,7 @@ import Testing
         await withCheckedContinuation { continuation in
             for owner: UInt32 in 1...3 {
                 queue.append(of: owner) {
-                    let share = TurnShare(.microseconds(60))
-                    while !share.isUsedUp {}
+                    take(.microseconds(60))
                     queue.append(of: owner) {
                         done.append("again")
                         if done.count == 4 { continuation.resume() }

@@ -74,13 +74,10 @@ public struct FairQueue<Element> {
         }
     }
 
-    /// Adds elements before those of their owner, which had some a moment ago.
-    mutating func prepend(_ elements: some Collection<Element>, of owner: UInt32) {
-        guard let first = elements.first else { return }
-        let waiting = lines[owner].map { Array($0.elements) } ?? []
-        _ = removeAll(of: owner)
-        append(first, of: owner)
-        for element in elements.dropFirst() { append(element, of: owner) }
+    /// Adds elements before those of their owner.
+    mutating func prepend(_ elements: some Sequence<Element>, of owner: UInt32) {
+        let waiting = removeAll(of: owner)
+        for element in elements { append(element, of: owner) }
         for element in waiting { append(element, of: owner) }
     }
 
@@ -89,8 +86,9 @@ public struct FairQueue<Element> {
         while let turn = turns.popMin() {
             let owner = turn.owner
             let (element, time): (Element?, UInt64?) = Self.with(&lines[owner, default: Line()]) { line in
-                // The owner was charged after this place was taken.
+                // Its elements were removed, and it may have got another place since.
                 if turn.number != line.number || line.elements.isEmpty { return (nil, nil) }
+                // The owner was charged after this place was taken.
                 if line.time > turn.time { return (nil, line.time) }
                 let element = line.elements.popFirst()
                 if line.elements.isEmpty { ownerCount -= 1 }

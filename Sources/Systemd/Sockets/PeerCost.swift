@@ -8,6 +8,8 @@ import Glibc
 /// The kernel wakes everything that watches the peer's end within the call that receives or sends a message (`unix_write_space` and `sock_def_readable`). A
 /// user can have millions of epoll(7) watches, each of which costs some 100 ns. A call that sends wakes them once; one that receives wakes them once for
 /// each message, hundreds of times. So a peer has to be known as cheap, by what was sent to it, before anything is received on the loop.
+///
+/// That is not enough for whoever takes pains: a peer can be watched for room only, which sending does not wake, and can be watched more at any moment.
 package struct PeerCost {
     /// What a call to a cheap peer may take, in nanoseconds.
     private static let acceptable: UInt64 = 100_000
@@ -68,13 +70,21 @@ package struct PeerCost {
                 step = 1
                 // The kernel may let nobody else run within a call.
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
-                usleep(useconds_t(taken / 1000))
+                rest(taken)
             } else {
                 excess += taken
                 if excess >= 10 * excessive { return excess }
             }
         }
         return 0
+    }
+
+    /// Sleeps for so many nanoseconds, whatever signals come (``ReleaseThreads``).
+    private static func rest(_ nanoseconds: UInt64) {
+        let end = time(CLOCK_MONOTONIC) + nanoseconds
+        while case let now = time(CLOCK_MONOTONIC), now < end {
+            usleep(useconds_t(min(end - now, 500_000_000) / 1000 + 1))
+        }
     }
 
     private static func time(_ clock: Int32) -> UInt64 {

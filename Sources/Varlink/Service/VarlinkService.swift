@@ -59,7 +59,7 @@ public final class VarlinkService {
         }
     }
 
-    /// What a client is told that is refused because of ``Limits``: the limit's name, `connections` or `message`, and its value.
+    /// What a client is told that is refused because of ``Limits``: the limit's name, `connections`, `message` or `time` (which its sockets take), and its value.
     ///
     /// Where it is nil, the connection is closed without a word.
     public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
@@ -215,13 +215,15 @@ public final class VarlinkService {
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
         if !isInternal, costs.isExcluded(user) {
-            return refuse(descriptor, of: user, 0, "whose sockets take the daemon too much time")
+            return refuse(descriptor, of: user, "time", 0, "whose sockets take the daemon too much time")
         }
         switch isInternal ? .place : places.take(for: user) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
-        case .tooManyOfUser(let limit): return refuse(descriptor, of: user, limit, "who has \(limit) already")
-        case .tooManyOfAll(let limit): return refuse(descriptor, of: user, limit, "since there are \(limit) already")
+        case .tooManyOfUser(let limit):
+            return refuse(descriptor, of: user, "connections", limit, "who has \(limit) already")
+        case .tooManyOfAll(let limit):
+            return refuse(descriptor, of: user, "connections", limit, "since there are \(limit) already")
         }
         do throws(SystemdError) {
             let connection = try ServerConnection(
@@ -254,8 +256,10 @@ public final class VarlinkService {
         }
     }
 
-    private func refuse(_ descriptor: OwnedDescriptor, of user: UInt32, _ limit: Int, _ reason: String) {
-        descriptor.dismiss(with: refusal("connections", limit)?.reply ?? [])
+    private func refuse(
+        _ descriptor: OwnedDescriptor, of user: UInt32, _ limit: StaticString, _ value: Int, _ reason: String
+    ) {
+        descriptor.dismiss(with: refusal(limit, value)?.reply ?? [])
         refusals.log(
             "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
     }

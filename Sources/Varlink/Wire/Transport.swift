@@ -31,6 +31,7 @@ package final class Transport {
     private var isWriting = false
     /// Whether the peer takes nothing any more; what is written is dropped from then on.
     private var isDeaf = false
+    private var hasHungUp = false
 
     /// Memory for output beyond this is given back once all is sent.
     private static let keptCapacity = 16 * 1024
@@ -227,6 +228,7 @@ package final class Transport {
     }
 
     private func ready(_ events: IOSource.Events) {
+        if events.contains(.hangUp) { hasHungUp = true }
         if events.contains(.writable) { flush() }
         onReady?(events)
     }
@@ -234,7 +236,10 @@ package final class Transport {
     private func watch() {
         guard let source else { return }
         var events: IOSource.Events = []
-        if interest.contains(.input) { events.insert(peer?.isBehind == true ? .hangUp : .readable) }
+        if interest.contains(.input) {
+            // While nothing can be read, that the peer has gone is reported once.
+            if peer?.isBehind != true { events.insert(.readable) } else if !hasHungUp { events.insert(.hangUp) }
+        }
         if interest.contains(.hangUp) { events.insert(.hangUp) }
         if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
         source.events = events

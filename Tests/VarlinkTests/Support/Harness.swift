@@ -59,6 +59,11 @@ struct Harness: Sendable {
         return ours
     }
 
+    /// Returns when all clients have gone.
+    func becomesEmpty() async {
+        while await service.connectionCount > 0 { await settle() }
+    }
+
     /// Returns when the service has done what it can do by itself.
     ///
     /// This does not depend on time. What a client sends is in the socket when send(2) returns, and each of these calls takes a turn of the loop, in
