@@ -3,7 +3,6 @@
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import pathlib
 import resource
@@ -14,11 +13,11 @@ import struct
 import subprocess
 import time
 
-from harness.attacker import Attacker, as_user
+from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
 from harness.daemon import BINARIES, NOBODY, STATUSD, Daemon, run
 from harness.dead_disk import dead_disk, stuck_pipe
-from harness.expect import Skip, equal, eventually
+from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 from harness.tracing import stopped_thread
 
@@ -424,6 +423,8 @@ def watch_often(connection, watches=WATCHES):
 
 @test("clients whose sockets thousands of epoll watches make slow do not keep others waiting, whatever they send", limit=120)
 def watched_sockets():
+    need_root()
+
     def attack(daemon, message, size):
         os.nice(19)
         kept = []
@@ -452,6 +453,7 @@ def watched_sockets():
                     connection.call("Post", {"server": "db", "text": str(time.monotonic())})
                     time.sleep(0.01)
             bystander.finish(f"{name} by sockets that are watched very often")
+            contains(daemon.log(), "closed all connections of user")
             stop_and_time(daemon)
 
 
@@ -478,6 +480,8 @@ def watched_sender():
 
 @test("the daemon's directories can be neither opened nor, that of the notify sockets, searched by whoever may not send; so their locks hold up nobody")
 def locked_directories():
+    need_root()
+
     def refused(call, *arguments):
         try:
             call(*arguments)
