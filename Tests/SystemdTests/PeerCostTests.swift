@@ -8,22 +8,23 @@ import Testing
     @Test("however much a peer has sent is received, in steps that stay small enough")
     func muchInput() {
         var (left, longest) = (100, 0)
-        let excess = PeerCost.receive(upTo: .max, .unlimited) { count in
+        PeerCost.receiveAll { count in
             longest = max(longest, count)
             left -= 1
             return left > 0 ? count : 0
         }
-        #expect((left, excess) == (0, 0))
+        #expect(left == 0)
         #expect(longest == 16_384)
     }
 
     @Test("nothing is received beyond what is asked for")
     func bounded() {
         var total = 0
-        _ = PeerCost.receive(upTo: 1000, .limited) { count in
+        var cost = PeerCost()
+        let left = cost.receive(upTo: 1000, .cautious) { count in
             total += count
             return count
         }
-        #expect(total == 1000)
+        #expect((total, left) == (1000, 0))
     }
 }

@@ -2,7 +2,7 @@
 
 import CSystemd
 
-/// Calls a handler on the loop whenever a descriptor is ready; level-triggered.
+/// Calls a handler on the loop whenever a descriptor is ready.
 @EventLoop
 public final class IOSource {
     /// What a descriptor is ready for.
@@ -35,6 +35,7 @@ public final class IOSource {
     }
 
     private let descriptor: Int32
+    private let isEdgeTriggered: Bool
     /// Where the loop finds this source, until it is cancelled.
     private var place: UInt64?
     private var handler: (@EventLoop (Events) -> Void)?
@@ -54,10 +55,15 @@ public final class IOSource {
     }
 
     /// Watches `descriptor`, which has to stay open until ``cancel()``.
+    ///
+    /// - Parameter isEdgeTriggered: whether the handler is called once for what has changed, or for what there is when ``events`` has been set, and not as
+    ///   long as the descriptor is ready.
     public init(
-        descriptor: Int32, events: Events, handler: @escaping @EventLoop (Events) -> Void
+        descriptor: Int32, events: Events, isEdgeTriggered: Bool = false,
+        handler: @escaping @EventLoop (Events) -> Void
     ) throws(SystemdError) {
         self.descriptor = descriptor
+        self.isEdgeTriggered = isEdgeTriggered
         self.events = events
         self.handler = handler
         let place = EventLoop.executor.pollSet.add(self)
@@ -84,7 +90,8 @@ public final class IOSource {
     }
 
     private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
-        EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, place: place)
+        let trigger = isEdgeTriggered ? EPOLLET.rawValue : 0
+        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll | trigger, place: place)
     }
 
     func fire(_ ready: Events) {

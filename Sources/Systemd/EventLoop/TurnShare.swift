@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
 import Glibc
 
 /// The time that one client, or whatever else has something to do, may take of a turn of the loop.
@@ -25,11 +24,7 @@ public struct TurnShare: Sendable {
     /// How much of the turn has been taken, in nanoseconds.
     public var nanosecondsTaken: UInt64 { Self.now - begin }
 
-    private static var now: UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
+    private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
 }
 
 extension Duration {

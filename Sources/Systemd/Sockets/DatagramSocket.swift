@@ -16,19 +16,21 @@ public struct Datagram: ~Copyable {
 ///
 /// The loop looks at each datagram before it receives it. A datagram with descriptors is handled while it is still in the queue. Then another thread
 /// receives it, without room for the descriptors, so the kernel releases them and they never get into the descriptor table: the release may wait
-/// (``ReleaseThreads``), and close(2) would wait in more ways. The socket receives nothing until then. For a while the same is done with all datagrams, if
-/// receiving one took long because of its sender (``PeerCost``).
+/// (``SystemCallThreads``), and close(2) would wait in more ways. The socket receives nothing until then. For a while the same is done with all datagrams, if
+/// receiving one took long because of its sender (``ForeignSocket``).
 @EventLoop
 public final class DatagramSocket {
     /// All sockets are of one owner: who sends is not known before a datagram is received.
     private static let turns = TurnQueue()
     private static let owner: UInt32 = 0
     private static let lastNumber = Atomic<UInt32>(0)
+    /// Until when another thread receives all datagrams of all sockets.
+    private static var slowUntil = ContinuousClock.now
     /// A datagram of any socket; of its 64 KiB the system gives only the pages that datagrams have filled.
     private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     /// How many sockets wait for the release of descriptors, some of which have been cancelled and still take a descriptor.
-    public nonisolated static var releasingCount: Int { ReleaseThreads.datagrams.count }
+    public nonisolated static var releasingCount: Int { SystemCallThreads.datagrams.count }
 
     private let descriptor: OwnedDescriptor
     /// A number that hardly any other socket has.
@@ -40,8 +42,6 @@ public final class DatagramSocket {
     /// Whether that has descriptors, so that it may take for ever.
     private var mayNeverEnd = false
     private var isFinishing = false
-    /// Until when another thread receives all datagrams.
-    private var slowUntil = ContinuousClock.now
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
     /// Called once nothing is left in the queue.
@@ -157,14 +157,14 @@ public final class DatagramSocket {
     }
 
     /// What receiving a datagram may take, in nanoseconds, and for how many times as long others are left to another thread if one takes longer.
-    private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 100)
+    private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 200)
 
     /// Receives the first datagram, if there is one.
     private func receiveOne() -> Outcome {
         let (count, flags) = descriptor.peek(into: Self.buffer)
         guard count >= 0 else { return .empty }
         mayNeverEnd = flags & Int32(MSG_CTRUNC) != 0
-        isReleasing = mayNeverEnd || ContinuousClock.now < slowUntil
+        isReleasing = mayNeverEnd || ContinuousClock.now < Self.slowUntil
         if !isReleasing { receiveMeasured() }
         let outcome = isReleasing ? Outcome.mustRelease : .received
         handler?(
@@ -178,14 +178,14 @@ public final class DatagramSocket {
         let share = TurnShare()
         Self.receiveFirst(descriptor)
         let taken = share.nanosecondsTaken
-        if taken > Self.acceptable { slowUntil = .now + .nanoseconds(taken) * Self.severity }
+        if taken > Self.acceptable { Self.slowUntil = .now + .nanoseconds(taken) * Self.severity }
     }
 
     /// Has another thread receive the first datagram.
     private func release() {
         if isFinishing, mayNeverEnd { return cancel() }
         pause()
-        ReleaseThreads.datagrams.perform(for: number) { [descriptor, weak self] in
+        SystemCallThreads.datagrams.perform(for: number) { [descriptor, weak self] in
             Self.receiveFirst(descriptor)
             EventLoop.perform {
                 self?.isReleasing = false

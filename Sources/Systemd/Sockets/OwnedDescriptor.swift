@@ -10,7 +10,6 @@ public final class OwnedDescriptor: Sendable {
     public let rawValue: Int32
 
     private let closing: Closing
-    private let isClosedElsewhere = Atomic(false)
 
     /// How it is closed.
     private enum Closing {
@@ -44,7 +43,9 @@ public final class OwnedDescriptor: Sendable {
     }
 
     /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
-    public static var areManyClosing: Bool { ReleaseThreads.connections.isBehind }
+    public static var areManyClosing: Bool {
+        SystemCallThreads.connections.isBehind || ForeignSocket.closingCount > min(512, limit / 8)
+    }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
     public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
@@ -54,36 +55,28 @@ public final class OwnedDescriptor: Sendable {
         return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
-    /// Has another thread close it: that may take long because of its peer (``PeerCost``).
-    public func closeElsewhere() { isClosedElsewhere.store(true, ordering: .relaxed) }
-
     deinit {
-        let isElsewhere = isClosedElsewhere.load(ordering: .relaxed)
         switch closing {
-        case .atOnce where !isElsewhere: close(rawValue)
-        case .receiver: finish(by: .datagrams, isElsewhere || isUnreadReceiver)
-        case .atOnce, .connection: finish(by: .connections, isElsewhere || isUnreadConnection)
+        case .atOnce: close(rawValue)
+        case .receiver: finish(by: .datagrams, isUnreadReceiver)
+        case .connection: finish(by: .connections, isUnreadConnection)
         }
     }
 
-    private func finish(by threads: ReleaseThreads, _ mayWait: @autoclosure () -> Bool) {
+    private func finish(by threads: SystemCallThreads, _ mayWait: @autoclosure () -> Bool) {
         // From here on nothing more is added to the queue.
-        if !isClosedElsewhere.load(ordering: .relaxed) { shutdown(rawValue, Int32(SHUT_RDWR)) }
+        shutdown(rawValue, Int32(SHUT_RDWR))
         guard mayWait() else { return _ = close(rawValue) }
         threads.perform { [rawValue] in
-            shutdown(rawValue, Int32(SHUT_RDWR))
             // close(2) would receive all at once.
-            _ = PeerCost.receive(upTo: .max, .unlimited) { Self.discard($0, of: rawValue) }
+            PeerCost.receiveAll { Self.discard($0, of: rawValue) }
             close(rawValue)
         }
     }
 
-    private var isUnreadConnection: Bool { unreadCount != 0 }
-
-    /// How many bytes there are to be received; -1 if that is not known.
-    public var unreadCount: Int {
+    private var isUnreadConnection: Bool {
         var unread: Int32 = 0
-        return ioctl(rawValue, UInt(FIONREAD), &unread) == 0 ? Int(unread) : -1
+        return ioctl(rawValue, UInt(FIONREAD), &unread) != 0 || unread != 0
     }
 
     /// Whether there is a datagram, which may be empty.
@@ -113,35 +106,35 @@ extension OwnedDescriptor {
         return -1
     }
 
-    /// Receives so many bytes, of which nothing is wanted any more.
-    public func discard(_ count: Int) {
-        var left = count
-        while left > 0, case let received = Self.discard(left, of: rawValue), received > 0 { left -= received }
-    }
+    /// Whether the kernel puts no descriptors of other processes into its queue.
+    var refusesDescriptors: Bool { if case .atOnce = closing { true } else { false } }
 
-    /// Receives up to so many bytes; returns what recv(2) returns.
+    /// Receives up to so many bytes, of which nothing is wanted any more; returns what recv(2) returns.
+    func discard(_ count: Int) -> Int { Self.discard(count, of: rawValue) }
+
     private static func discard(_ count: Int, of descriptor: Int32) -> Int {
         withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { scratch in
             recv(descriptor, scratch.baseAddress, min(count, scratch.count), Int32(MSG_DONTWAIT))
         }
     }
 
-    /// The same on another thread, which may serve several owners, and which stops if that takes too long because of the peer (``PeerCost``).
-    ///
-    /// - Parameter onEnd: called with how long it took if that was too long, in nanoseconds, else with 0.
-    public func discardElsewhere(
-        _ count: Int, for owner: UInt32, onEnd: @escaping @EventLoop @Sendable (UInt64) -> Void
-    ) {
-        ReleaseThreads.connections.perform(for: owner) { [self] in
-            let excess = PeerCost.receive(upTo: count, .limited) { Self.discard($0, of: rawValue) }
-            EventLoop.perform { onEnd(excess) }
-        }
+    /// Whether recv(2) would say something else than that there is nothing yet.
+    var isReadable: Bool {
+        var byte: UInt8 = 0
+        return recv(rawValue, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) >= 0 || errno != EAGAIN
     }
 
-    /// Sends a last message and closes a connection, on another thread.
-    public func dismiss(with message: [UInt8]) {
-        ReleaseThreads.connections.perform { [self] in
-            send(rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    /// Sends bytes without waiting; returns how many, and the `errno` that kept it from sending the rest, else 0.
+    func send(_ bytes: [UInt8]) -> (count: Int, failure: Int32) {
+        bytes.withUnsafeBytes { buffer in
+            var sent = 0
+            while sent < buffer.count {
+                let rest = UnsafeRawBufferPointer(rebasing: buffer[sent...])
+                let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+                let count = Glibc.send(rawValue, rest.baseAddress, rest.count, flags)
+                if count >= 0 { sent += count } else if errno != EINTR { return (sent, errno) }
+            }
+            return (sent, 0)
         }
     }
 

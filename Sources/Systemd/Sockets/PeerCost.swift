@@ -1,95 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
 import Glibc
 
-/// What system calls on a connected Unix socket cost because of its peer.
-///
-/// The kernel wakes everything that watches the peer's end within the call that receives or sends a message (`unix_write_space` and `sock_def_readable`). A
-/// user can have millions of epoll(7) watches, each of which costs some 100 ns. A call that sends wakes them once; one that receives wakes them once for
-/// each message, hundreds of times. So a peer has to be known as cheap, by what was sent to it, before anything is received on the loop.
-///
-/// That is not enough for whoever takes pains: a peer can be watched for room only, which sending does not wake, and can be watched more at any moment.
-package struct PeerCost {
-    /// What a call to a cheap peer may take, in nanoseconds.
+/// What calls on sockets cost whose peers may make them slow (``ForeignSocket``), on threads that are not the loop's.
+struct PeerCost {
+    /// What a call to an ordinary peer may take, in nanoseconds.
     private static let acceptable: UInt64 = 100_000
-    /// What a call takes that is charged to the peer, in nanoseconds; this process's own work, and interrupts, stay below it.
+    /// What a call takes that is charged to the peer's user, in nanoseconds of processor time.
     private static let excessive: UInt64 = 1_000_000
-    /// How long a peer is known to be cheap, in nanoseconds: it can add a thousand watches meanwhile.
-    private static let validity: UInt64 = 1_000_000
+    /// After so long there is a pause, in nanoseconds.
+    private static let patience: UInt64 = 1_000_000
 
-    /// When a call was cheap last.
-    private var lastCheap: UInt64?
+    private let begin = nanoseconds(of: CLOCK_MONOTONIC)
+    /// The processor time of this thread when it was looked at last.
+    private var processorTime = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID)
+    /// What calls have taken that took too long, in nanoseconds of processor time.
+    private(set) var excess: UInt64 = 0
 
-    package init() {}
+    /// Whether it is time to let others go first.
+    var isUsedUp: Bool { nanoseconds(of: CLOCK_MONOTONIC) - begin >= Self.patience }
 
-    /// Whether a call was cheap a moment ago.
-    package var isKnownCheap: Bool { lastCheap.map { Self.time(CLOCK_MONOTONIC) - $0 < Self.validity } ?? false }
-
-    /// Makes a call that wakes the peer once; returns its result, and what it took in nanoseconds if that is excessive, else 0.
-    ///
-    /// Processor time is measured, since a call may be interrupted by other processes; if the peer is known to be cheap, time on the clock, which is
-    /// read faster.
-    package mutating func measure<Result>(_ call: () -> Result) -> (result: Result, excess: UInt64) {
-        let begin = Self.time(CLOCK_MONOTONIC)
-        if let lastCheap, begin - lastCheap < Self.validity {
-            let result = call()
-            let end = Self.time(CLOCK_MONOTONIC)
-            self.lastCheap = end - begin <= Self.acceptable ? end : nil
-            return (result, 0)
-        }
-        let processorBegin = Self.time(CLOCK_THREAD_CPUTIME_ID)
+    /// Makes a call; returns its result and whether it took no longer than it should.
+    mutating func measure<Result>(_ call: () -> Result) -> (result: Result, isCheap: Bool) {
+        let begin = nanoseconds(of: CLOCK_MONOTONIC)
         let result = call()
-        let taken = Self.time(CLOCK_THREAD_CPUTIME_ID) - processorBegin
-        lastCheap = taken <= Self.acceptable ? Self.time(CLOCK_MONOTONIC) : nil
-        return (result, taken >= Self.excessive ? taken : 0)
+        if nanoseconds(of: CLOCK_MONOTONIC) - begin < Self.acceptable { return (result, true) }
+        // Not if the thread only had to wait for a processor.
+        let taken = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - processorTime
+        processorTime += taken
+        if taken >= Self.excessive { excess += taken }
+        return (result, taken < Self.acceptable)
     }
 
-    /// What receiving may cost a thread that is not the loop's.
-    enum Patience {
-        /// So many nanoseconds in all; then it stops.
-        case limited
-        /// As much as it takes, but processors are left to others in between.
-        case unlimited
+    /// How much is received at a time: each byte may be a message of its own, that wakes what watches the peer.
+    enum Step: Int {
+        /// From a user who is known to cost much.
+        case suspect = 1
+        /// From somebody unknown.
+        case cautious = 8
+        /// From a peer that has cost little until now.
+        case ordinary = 16_384
     }
 
-    /// Has `receive` receive up to so many bytes on a thread that is not the loop's: few at a time, since each may be a message that wakes the peer.
+    /// Has `receive` receive up to so many bytes, few at first, until the time is used up.
     ///
-    /// Returns what it took in nanoseconds if it has stopped because of that, else 0.
-    static func receive(upTo count: Int, _ patience: Patience, _ receive: (Int) -> Int) -> UInt64 {
-        var (left, step, before, excess) = (count, 1, time(CLOCK_THREAD_CPUTIME_ID), UInt64(0))
+    /// Returns how much of `count` is left then; 0 if everything has been received, or nothing more is there.
+    mutating func receive(upTo count: Int, _ longestStep: Step, _ receive: (Int) -> Int) -> Int {
+        var (left, step) = (count, 1)
         while left > 0 {
-            let received = receive(min(left, step))
+            let (received, isCheap) = measure { receive(min(left, step)) }
             if received <= 0 { return 0 }
-            let now = time(CLOCK_THREAD_CPUTIME_ID)
-            let taken = now - before
-            (left, before) = (left - received, now)
-            if taken < acceptable {
-                step = min(step * 4, 16_384)
-            } else if case .unlimited = patience {
-                step = 1
-                // The kernel may let nobody else run within a call.
-                setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
-                rest(taken)
-            } else {
-                excess += taken
-                if excess >= 10 * excessive { return excess }
-            }
+            left -= received
+            if left > 0, isUsedUp { return left }
+            step = isCheap ? min(step * 4, longestStep.rawValue) : 1
         }
         return 0
     }
 
-    /// Sleeps for so many nanoseconds, whatever signals come (``ReleaseThreads``).
-    private static func rest(_ nanoseconds: UInt64) {
-        let end = time(CLOCK_MONOTONIC) + nanoseconds
-        while case let now = time(CLOCK_MONOTONIC), now < end {
-            usleep(useconds_t(min(end - now, 500_000_000) / 1000 + 1))
+    /// Has `receive` receive whatever there is; leaves the processors to others if that takes long.
+    static func receiveAll(_ receive: (Int) -> Int) {
+        while true {
+            var cost = PeerCost()
+            if cost.receive(upTo: .max, .ordinary, receive) == 0 { return }
+            rest(nanoseconds(of: CLOCK_MONOTONIC) - cost.begin)
         }
     }
 
-    private static func time(_ clock: Int32) -> UInt64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    /// Sleeps for so many nanoseconds, whatever signals come (``SystemCallThreads``).
+    private static func rest(_ time: UInt64) {
+        let end = nanoseconds(of: CLOCK_MONOTONIC) + time
+        while case let now = nanoseconds(of: CLOCK_MONOTONIC), now < end {
+            usleep(useconds_t(min(end - now, 500_000_000) / 1000 + 1))
+        }
     }
 }

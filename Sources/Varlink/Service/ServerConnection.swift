@@ -56,8 +56,8 @@ final class ServerConnection {
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
         // Root could do worse.
-        let peer = isPreferred ? nil : ForeignPeer(user: credentials.userID, costs: service.costs)
-        transport = Transport(descriptor, peer: peer)
+        transport =
+            isPreferred ? Transport(descriptor) : Transport(descriptor, user: credentials.userID, costs: service.costs)
         // The service holds the connection until it is closed, and so does the transport's last call.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
@@ -135,7 +135,7 @@ final class ServerConnection {
                 // Not in this turn: a client could have one long answer after another, and all others would wait.
                 return continueNextTurn()
             }
-            if transport.output.count > 0 { return }
+            if transport.unsentCount > 0 { return }
             if share.isUsedUp { return writeNextTurn() }
         }
     }
@@ -239,7 +239,7 @@ final class ServerConnection {
 
     private var mayHandle: Bool {
         transport.isOpen && !isBusy && !isRefused && !service.isStopping
-            && transport.output.count < service.limits.maximumUnsentBytes
+            && transport.unsentCount < service.limits.maximumUnsentBytes
     }
 
     private var mayRead: Bool { mayHandle && !inputEnded && !isContinuing }
@@ -247,12 +247,7 @@ final class ServerConnection {
     /// Says what the loop is to watch the socket for, or closes it when there is nothing left to do.
     func updateInterest() {
         guard transport.isOpen else { return }
-        if hasDeparted, transport.hasSeenAll {
-            inputEnded = true
-        } else {
-            transport.catchUp(isWaiting: isBusy)
-        }
-        if inputEnded || service.isStopping, !isBusy, !isContinuing, transport.output.count == 0 { return close() }
+        if inputEnded || service.isStopping, !isBusy, !isContinuing, transport.unsentCount == 0 { return close() }
         var interest: Transport.Interest = mayRead ? .input : hasDeparted ? [] : .hangUp
         if isHungry { interest.insert(.room) }
         transport.interest = interest

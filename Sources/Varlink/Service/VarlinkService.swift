@@ -76,7 +76,7 @@ public final class VarlinkService {
     /// What users have it do.
     let turns = TurnQueue()
     /// What users' sockets cost.
-    let costs = PeerCosts()
+    private(set) lazy var costs = PeerCosts { [weak self] in self?.exclude($0) }
     /// Streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
@@ -111,7 +111,6 @@ public final class VarlinkService {
         refusals = LogLimiter(logger, .notice)
         failures = LogLimiter(logger, .warning)
         (jobs, enqueueJob) = AsyncStream.makeStream()
-        costs.onExclusion = { [weak self] in self?.exclude($0) }
     }
 
     /// How many clients are connected.
@@ -259,7 +258,7 @@ public final class VarlinkService {
     private func refuse(
         _ descriptor: OwnedDescriptor, of user: UInt32, _ limit: StaticString, _ value: Int, _ reason: String
     ) {
-        descriptor.dismiss(with: refusal(limit, value)?.reply ?? [])
+        ForeignSocket.dismiss(descriptor, with: refusal(limit, value)?.reply ?? [], user: user)
         refusals.log(
             "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
     }

@@ -51,7 +51,9 @@ public final class VarlinkStream {
         // Its client may have read meanwhile, which the loop has not come to yet.
         if isHungry, let connection {
             connection.transport.flush()
-            if connection.transport.output.count == 0 { enqueue() }
+            if connection.transport.unsentCount == 0 { enqueue() }
+            // It goes on when other threads have sent that.
+            if connection.transport.isBeingSent { FlowControl.hold() }
         }
         wake()
         if isQueued { connection?.service.streams.catchUp() }
@@ -76,7 +78,7 @@ public final class VarlinkStream {
         isHungry = fill(connection)
         connection.transport.flush()
         // Not when there is room: the kernel reports that only once three quarters of the socket are free again.
-        if isHungry, connection.transport.output.count == 0 { enqueue() }
+        if isHungry, connection.transport.unsentCount == 0 { enqueue() }
         connection.updateInterest()
     }
 
@@ -111,7 +113,7 @@ public final class VarlinkStream {
         let limit = connection.service.limits.maximumUnsentBytes
         repeat {
             // Whoever pumps need not know whether there is room.
-            if pieces != nil, connection.transport.output.count >= limit { return true }
+            if pieces != nil, connection.transport.unsentCount >= limit { return true }
             if pieces != nil, writePieces(to: connection.transport, upTo: limit) { return true }
             let mayHaveMore = connection.transport.writeMessages(upTo: limit) { writer in
                 if case .error = ending { return false }

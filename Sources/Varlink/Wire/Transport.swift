@@ -18,22 +18,23 @@ package final class Transport {
 
     /// What was read and not taken yet.
     package var input = MessageInput()
-    /// What is to be sent, and was not yet.
-    private(set) var output = ByteOutput()
+    /// What is to be sent, but for what other threads send.
+    private var output = ByteOutput()
+    /// How many bytes other threads have been given that they are not known to have sent.
+    private var unsentElsewhere = 0
 
     /// Until it is closed.
     private var descriptor: OwnedDescriptor?
-    /// Who is at the other end, if that may be anybody.
-    private let peer: ForeignPeer?
+    /// What makes the calls on the socket, if anybody may be at the other end.
+    private var foreign: ForeignSocket?
     private var source: IOSource?
     private var onReady: (@EventLoop (IOSource.Events) -> Void)?
     private var isFlushScheduled = false
     private var isWriting = false
     /// Whether the peer takes nothing any more; what is written is dropped from then on.
     private var isDeaf = false
-    private var hasHungUp = false
 
-    /// Memory for output beyond this is given back once all is sent.
+    /// Memory for output beyond this is given back once all is sent; if no more than this is being sent, nothing waits for it.
     private static let keptCapacity = 16 * 1024
 
     /// What the loop watches the socket for, beside room for the output.
@@ -58,10 +59,19 @@ package final class Transport {
     /// Whether it has not been closed from this side.
     var isOpen: Bool { source != nil }
 
+    /// How many bytes wait to be sent, or may still be on their way to the socket.
+    var unsentCount: Int { output.count + unsentElsewhere }
+
+    /// Whether other threads are sending, and the peer takes what they send.
+    var isBeingSent: Bool { unsentElsewhere > 0 && foreign?.isFull == false }
+
     /// Takes over a connected, non-blocking socket.
-    package init(_ descriptor: OwnedDescriptor, peer: ForeignPeer? = nil) {
+    package init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
+
+    /// Takes over a connected, non-blocking socket whose peer is a process of some user.
+    init(_ descriptor: OwnedDescriptor, user: UInt32, costs: PeerCosts) {
         self.descriptor = descriptor
-        self.peer = peer
+        foreign = ForeignSocket(descriptor, user: user, costs: costs)
     }
 
     /// Begins to watch the socket.
@@ -71,7 +81,10 @@ package final class Transport {
     package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
         self.onReady = onReady
         guard let descriptor else { return }
-        source = try IOSource(descriptor: descriptor.rawValue, events: []) { [unowned self] in ready($0) }
+        source = try IOSource(descriptor: descriptor.rawValue, events: [], isEdgeTriggered: foreign != nil) {
+            [unowned self] in ready($0)
+        }
+        foreign?.onNotice = { [unowned self] in noticed($0) }
         watch()
     }
 
@@ -84,12 +97,12 @@ package final class Transport {
         self.source = nil
         onReady = nil
         output.removeFirst(output.count, keeping: 0)
-        if let peer, !peer.isKnownCheap {
-            descriptor?.closeElsewhere()
-        } else if let descriptor {
-            shutdown(descriptor.rawValue, Int32(SHUT_RDWR))
-        }
+        unsentElsewhere = 0
+        if foreign == nil, let descriptor { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
+        // Before other threads let it go, which then close it.
         descriptor = nil
+        foreign?.close()
+        foreign = nil
     }
 
     /// The supplementary groups of the peer.
@@ -98,12 +111,12 @@ package final class Transport {
     /// Reads once what is there, as much as there is room for.
     package func read() -> ReadResult {
         guard let descriptor else { return .ended }
-        if peer?.isBehind == true { return .open }
         let room = input.room()
         while true {
-            let count = peer?.read(descriptor, into: room) ?? descriptor.receive(into: room)
+            let count = foreign?.look(into: room) ?? descriptor.receive(into: room)
             if count > 0 {
                 input.add(count)
+                if foreign != nil { scheduleFlush() }
                 return .open
             }
             if count == 0 { return .ended }
@@ -112,16 +125,6 @@ package final class Transport {
             // ECONNRESET and the like: nothing more will come.
             if errno != EINTR { return .ended }
         }
-    }
-
-    /// Whether all that is still in the socket has been looked at, so nothing more comes from a peer that has gone.
-    var hasSeenAll: Bool { descriptor.map { peer?.hasSeenAll(of: $0) ?? false } ?? false }
-
-    /// Receives what has only been looked at yet, unless an answer to it is to come that will tell what that costs.
-    func catchUp(isWaiting: Bool) {
-        guard let peer, peer.isBehind, let descriptor else { return }
-        peer.catchUp(descriptor, isWaiting: isWaiting || output.count > 0) { [weak self] in self?.watch() }
-        watch()
     }
 
     /// Appends one message, a JSON object whose members `body` writes, and the NUL that ends it.
@@ -182,11 +185,18 @@ package final class Transport {
         return result
     }
 
-    /// Sends as much as the socket takes now.
+    /// Sends as much as the socket takes now, or has other threads do that.
     func flush() {
         guard isOpen, let descriptor else { return }
+        if let foreign { sendElsewhere(foreign) } else { send(to: descriptor) }
+        watch()
+    }
+
+    private func send(to descriptor: OwnedDescriptor) {
         while output.count > 0 {
-            guard let count = send(output.bytes, to: descriptor) else { return dropOutput() }
+            let bytes = output.bytes
+            let count = Glibc.send(
+                descriptor.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             if count >= 0 {
                 output.removeFirst(count, keeping: Self.keptCapacity)
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
@@ -197,20 +207,22 @@ package final class Transport {
                 EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
             }
         }
-        watch()
     }
 
-    /// Sends bytes: what send(2) returns; nil if the peer is to get nothing any more.
-    private func send(_ bytes: UnsafeBufferPointer<UInt8>, to descriptor: OwnedDescriptor) -> Int? {
-        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
-        func sendBytes() -> Int { Glibc.send(descriptor.rawValue, bytes.baseAddress, bytes.count, flags) }
-        return if let peer { peer.measure(sendBytes) } else { sendBytes() }
+    private func sendElsewhere(_ foreign: ForeignSocket) {
+        foreign.send(output.bytes)
+        output.removeFirst(output.count, keeping: Self.keptCapacity)
+        lookAtUnsent(foreign)
     }
+
+    private func lookAtUnsent(_ foreign: ForeignSocket) { unsentElsewhere = isDeaf ? 0 : foreign.unsentCount }
 
     /// Drops what was not sent, and all that will be written: the peer reads no more.
     func dropOutput() {
         isDeaf = true
         output.removeFirst(output.count, keeping: 0)
+        unsentElsewhere = 0
+        foreign?.dropOutput()
         watch()
     }
 
@@ -228,20 +240,43 @@ package final class Transport {
     }
 
     private func ready(_ events: IOSource.Events) {
-        if events.contains(.hangUp) { hasHungUp = true }
-        if events.contains(.writable) { flush() }
+        if let foreign {
+            if events.contains(.writable) { foreign.resume() }
+            lookAtUnsent(foreign)
+            watch()
+        } else if events.contains(.writable) {
+            flush()
+        }
+        onReady?(events)
+    }
+
+    /// Other threads have something to tell.
+    private func noticed(_ notice: ForeignSocket.Notice) {
+        guard let foreign else { return }
+        lookAtUnsent(foreign)
+        var events: IOSource.Events = []
+        if notice.contains(.readable) { events.insert(.readable) }
+        if unsentElsewhere == 0 { events.insert(.writable) }
+        if notice.contains(.failed) {
+            dropOutput()
+            events.insert(.hangUp)
+        }
+        watch()
         onReady?(events)
     }
 
     private func watch() {
         guard let source else { return }
         var events: IOSource.Events = []
-        if interest.contains(.input) {
-            // While nothing can be read, that the peer has gone is reported once.
-            if peer?.isBehind != true { events.insert(.readable) } else if !hasHungUp { events.insert(.hangUp) }
-        }
+        if interest.contains(.input) { events.insert(.readable) }
         if interest.contains(.hangUp) { events.insert(.hangUp) }
-        if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
+        if let foreign {
+            if foreign.isFull { events.insert(.writable) }
+            let isAwaited = interest != .input || unsentElsewhere > Self.keptCapacity
+            if unsentElsewhere > 0, isAwaited { foreign.notifyWhenSent() }
+        } else if interest.contains(.room) || output.count > 0 {
+            events.insert(.writable)
+        }
         source.events = events
     }
 }

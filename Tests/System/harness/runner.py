@@ -49,6 +49,8 @@ def _run_one(function, limit):
 def run_all(prefix, only):
     """Runs the tests whose file or sentence contains `only`; returns the exit status."""
     signal.signal(signal.SIGALRM, _on_alarm)
+    # A shell has what it starts in the background ignore it, and so would each command.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for function, sentence, limit in TESTS:
         file = function.__module__.rsplit(".", 1)[-1]

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+/// A connection of the loop to a process of any user, on which the loop makes no call that this process can make slow.
+///
+/// The kernel wakes everything that watches the peer's end within the call that sends to it, receives from it or closes the connection (`sock_def_readable`,
+/// `unix_write_space`). A user can have millions of epoll(7) watches, each of which costs some 100 ns, and one call may receive hundreds of messages. So the
+/// loop only looks at what has come, which wakes nobody. Other threads (``SystemCallThreads/peers``) receive it, send, and close the socket, one at a time for
+/// each socket. While one receives, the loop does not even look: it would wait for the kernel's lock.
+package final class ForeignSocket: Sendable {
+    /// What the loop is told of.
+    package struct Notice: OptionSet, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// There may be something to look at.
+        package static let readable = Notice(rawValue: 1)
+        /// All that was given to ``send(_:)`` has been sent.
+        package static let sent = Notice(rawValue: 2)
+        /// The peer takes no more for now: ``resume()`` must be called when it does.
+        package static let full = Notice(rawValue: 4)
+        /// The peer takes nothing any more.
+        package static let failed = Notice(rawValue: 8)
+    }
+
+    private struct State {
+        /// How many bytes have been looked at and are still to be received.
+        var unreceived = 0
+        var received = 0
+        /// What is to be sent, and how much of it the thread that sends has taken.
+        var output: [UInt8] = []
+        var inHand = 0
+        /// Whether a thread works on the socket, or soon will.
+        var isWorking = false
+        var isFull = false
+        /// What the loop wants to be told of.
+        var wanted: Notice = []
+        /// Whether nothing is sent and received any more.
+        var isExcluded = false
+        /// Until it is closed.
+        var descriptor: OwnedDescriptor?
+        var isClosing = false
+        var isShutDown = false
+
+        var unsentCount: Int { output.count + inHand }
+
+        var hasWork: Bool {
+            if isClosing { return descriptor != nil }
+            return !isExcluded && (unreceived > 0 || !output.isEmpty && !isFull)
+        }
+
+        /// Whether that may take long.
+        var isMuch: Bool {
+            isClosing || unreceived + output.count > ForeignSocket.many
+                || !isTrusted && unreceived > ForeignSocket.manyWithCaution
+        }
+
+        var isTrusted: Bool { received >= ForeignSocket.untilTrusted }
+
+        /// What the loop is to be told now.
+        mutating func takeNotice() -> Notice {
+            var notice: Notice = []
+            if unreceived == 0 { notice.insert(.readable) }
+            if unsentCount == 0 { notice.insert(.sent) }
+            notice.formIntersection(wanted)
+            wanted.subtract(notice)
+            return notice
+        }
+    }
+
+    /// How many bytes are received from a peer with caution.
+    private static let untilTrusted = 2048
+    /// How many bytes make work long, and how many of a peer that is received from with caution.
+    private static let (many, manyWithCaution) = (4096, 256)
+    private static let closing = Atomic(0)
+
+    /// How many sockets are being closed, each of which still takes a descriptor.
+    static var closingCount: Int { closing.load(ordering: .relaxed) }
+
+    private let user: UInt32
+    private let costs: PeerCosts
+    private let state: Mutex<State>
+    /// Called on the loop.
+    @EventLoop package var onNotice: @EventLoop (Notice) -> Void = { _ in }
+
+    /// - Parameters:
+    ///   - user: whose process is at the other end.
+    ///   - costs: what that user's sockets cost.
+    package init(_ descriptor: OwnedDescriptor, user: UInt32, costs: PeerCosts) {
+        self.user = user
+        self.costs = costs
+        state = Mutex(State(descriptor: descriptor))
+    }
+
+    // MARK: On the loop
+
+    /// Looks at what has come: what recv(2) would return, with its `errno` (``OwnedDescriptor/look(into:)``).
+    ///
+    /// Nothing more is seen before it has been received; a notice then says so.
+    @EventLoop package func look(into room: UnsafeMutableRawBufferPointer) -> Int {
+        let descriptor = state.withLock { state in
+            if state.unreceived > 0 { state.wanted.insert(.readable) }
+            return state.unreceived > 0 ? nil : state.descriptor
+        }
+        guard let descriptor else {
+            errno = EAGAIN
+            return -1
+        }
+        let count = descriptor.look(into: room)
+        if count > 0 { state.withLock { $0.unreceived = count } }
+        return count
+    }
+
+    /// Has bytes sent, and what has been looked at received.
+    @EventLoop package func send(_ bytes: UnsafeBufferPointer<UInt8>) {
+        work { $0.output.append(contentsOf: bytes) }
+    }
+
+    /// How many bytes have not been sent.
+    package var unsentCount: Int { state.withLock { $0.unsentCount } }
+
+    /// Whether it waits for ``resume()``.
+    package var isFull: Bool { state.withLock { $0.isFull } }
+
+    /// Asks for a notice when everything has been sent; there is one in any case.
+    @EventLoop package func notifyWhenSent() {
+        let isSent = state.withLock { state in
+            if state.unsentCount > 0 { state.wanted.insert(.sent) }
+            return state.unsentCount == 0
+        }
+        if isSent { EventLoop.atEndOfTurn { self.onNotice(.sent) } }
+    }
+
+    /// Goes on sending, since the peer takes something again.
+    @EventLoop package func resume() { work { $0.isFull = false } }
+
+    /// Drops what was not sent.
+    @EventLoop package func dropOutput() {
+        state.withLock { state in
+            state.output = []
+            state.isFull = false
+        }
+    }
+
+    /// Drops what was not sent, and closes the socket; there are no more notices.
+    @EventLoop package func close() {
+        onNotice = { _ in }
+        Self.closing.add(1, ordering: .relaxed)
+        work { state in
+            state.isClosing = true
+            state.output = []
+        }
+    }
+
+    /// Sends a last message to a process of a user and closes the socket.
+    package static func dismiss(_ descriptor: OwnedDescriptor, with message: [UInt8], user: UInt32) {
+        closing.add(1, ordering: .relaxed)
+        SystemCallThreads.peers.perform(for: user) {
+            _ = descriptor.send(message)
+            closing.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    private func work(_ change: (inout State) -> Void) {
+        let isLong: Bool? = state.withLock { state in
+            change(&state)
+            guard state.hasWork, !state.isWorking else { return nil }
+            state.isWorking = true
+            return state.isMuch
+        }
+        if let isLong { start(isLong) }
+    }
+
+    private func start(_ isLong: Bool) {
+        SystemCallThreads.peers.perform(for: user, isLong: isLong || costs.isSuspect(user)) { self.work() }
+    }
+
+    // MARK: On another thread
+
+    /// Does what there is to do, for a while, and charges the user if it takes too long.
+    private func work() {
+        var cost = PeerCost()
+        var notice: Notice = []
+        let (descriptor, isClosing) = state.withLock { ($0.descriptor, $0.isClosing) }
+        if let descriptor {
+            if isClosing {
+                finish(descriptor, &cost)
+            } else if costs.isExcluded(user) {
+                state.withLock { $0.isExcluded = true }
+            } else {
+                if receive(from: descriptor, &cost) { notice.insert(.readable) }
+                if !cost.isUsedUp { notice.formUnion(send(to: descriptor, &cost)) }
+            }
+        }
+        if cost.excess > 0 { costs.charge(cost.excess, to: user) }
+        goOn(notice)
+    }
+
+    /// Tells the loop what it must know, and goes on when the turn of the user has come, if there is more to do.
+    private func goOn(_ notice: Notice) {
+        let (notice, isLong): (Notice, Bool?) = state.withLock { state in
+            state.isWorking = state.hasWork
+            return (notice.union(state.takeNotice()), state.isWorking ? state.isMuch : nil)
+        }
+        if !notice.isEmpty { EventLoop.perform { self.onNotice(notice) } }
+        if let isLong { start(isLong) }
+    }
+
+    /// Receives what has been looked at, as far as there is time; returns whether there is more to look at, or the end.
+    private func receive(from descriptor: OwnedDescriptor, _ cost: inout PeerCost) -> Bool {
+        let count = state.withLock { $0.unreceived }
+        guard count > 0 else { return false }
+        let left = cost.receive(upTo: count, step, descriptor.discard)
+        // As long as this is not 0, the loop does not look.
+        let hasMore = left == 0 && descriptor.isReadable
+        state.withLock { state in
+            state.unreceived = left
+            state.received &+= count - left
+        }
+        return hasMore
+    }
+
+    private var step: PeerCost.Step {
+        if costs.isSuspect(user) { return .suspect }
+        return state.withLock { $0.isTrusted } ? .ordinary : .cautious
+    }
+
+    /// Sends what there is, unless something is still to be received.
+    private func send(to descriptor: OwnedDescriptor, _ cost: inout PeerCost) -> Notice {
+        let bytes = state.withLock { state in
+            guard state.unreceived == 0, !state.isFull else { return [UInt8]() }
+            var bytes: [UInt8] = []
+            swap(&bytes, &state.output)
+            state.inHand = bytes.count
+            return bytes
+        }
+        guard !bytes.isEmpty else { return [] }
+        let (count, failure) = cost.measure { descriptor.send(bytes) }.result
+        return state.withLock { state in
+            state.inHand = 0
+            switch failure {
+            case 0: return []
+            case EAGAIN, ENOBUFS, ENOMEM:
+                state.output = bytes[count...] + state.output
+                state.isFull = true
+                return .full
+            default:
+                // The peer has gone, or has shut down its reading side.
+                state.output = []
+                return .failed
+            }
+        }
+    }
+
+    /// Receives all that is left, as far as there is time, and closes the socket after that.
+    private func finish(_ descriptor: OwnedDescriptor, _ cost: inout PeerCost) {
+        if !state.withLock({ $0.isShutDown }) {
+            state.withLock { $0.isShutDown = true }
+            _ = cost.measure { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
+        }
+        // Descriptors would have to be released; other threads do that when the last reference goes.
+        if descriptor.refusesDescriptors, cost.receive(upTo: .max, step, descriptor.discard) > 0 { return }
+        state.withLock { $0.descriptor = nil }
+        Self.closing.subtract(1, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+import Synchronization
+
+/// Threads for system calls that other processes can make slow.
+///
+/// A descriptor in the queue of a Unix socket may be a TCP socket with SO_LINGER: its release waits until its peer has read
+/// everything, for as long as the sender likes. That of a pipe waits while a writer holds its lock, and that of a file may have to dismantle a
+/// file system. A signal ends the wait for a TCP socket, so a call that takes longer than ``patience`` is interrupted. And a socket may be watched
+/// so often that a call on its peer takes a lot of processor time (``ForeignSocket``).
+final class SystemCallThreads: Sendable {
+    /// When there is another thread.
+    private enum Growth {
+        /// If a call waits for one.
+        case withCalls
+        /// If a call waits for one and all threads sleep in theirs: more threads for calls that take processor time would take it from the loop.
+        case withSleepers
+    }
+
+    private struct Worker {
+        let thread: pthread_t
+        var isBusy = false
+        /// How many calls it has made, now and when it was last looked at.
+        var finished = 0
+        var finishedAtLastLook = -1
+        /// The processor time that it had taken then, in nanoseconds.
+        var processorTimeAtLastLook: UInt64 = 0
+
+        /// Whether it has been making the same call since the last look.
+        var isStuck: Bool { isBusy && finished == finishedAtLastLook }
+
+        var processorTime: UInt64 {
+            var clock = clockid_t()
+            return pthread_getcpuclockid(thread, &clock) == 0 ? nanoseconds(of: clock) : 0
+        }
+    }
+
+    private struct State {
+        var calls = SystemCallQueue()
+        /// The threads, and how many there are with those that are starting.
+        var workers: [Int: Worker] = [:]
+        var workerCount = 0
+        var lastWorker = 0
+        /// How many of them are making a call.
+        var busyCount = 0
+        /// How many of them wait for a call, but for those that have been woken.
+        var idleCount = 0
+        var isGuarded = false
+        /// How many looks ago a call ended last.
+        var idleLooks = 0
+    }
+
+    /// Sends to connections of ordinary users, receives from them, and closes them.
+    static let peers = SystemCallThreads(limit: 8, .withSleepers)
+    /// Closes connections with something unread, which may be descriptors.
+    ///
+    /// Anybody may have sent it, so these threads are not those of ``datagrams``.
+    static let connections = SystemCallThreads(limit: 64, .withCalls)
+    /// Receives datagrams without their descriptors, each socket as an owner, and closes such sockets.
+    static let datagrams = SystemCallThreads(limit: 64, .withCalls)
+
+    private static let patience = Duration.milliseconds(2)
+    /// If no call ends for so many looks, the threads wait for what no signal ends.
+    private static let patienceInLooks = 5
+    /// Whoever takes more processor time between two looks does not sleep, in nanoseconds.
+    private static let muchProcessorTime: UInt64 = 500_000
+    /// How long a thread waits for the next call, in seconds.
+    private static let lingering = 1
+
+    /// The most threads.
+    ///
+    /// For what may sleep, so many, and so impatient, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
+    private let limit: Int
+    private let growth: Growth
+    private let state = Mutex(State())
+    private let wakeUps = Semaphore()
+    @EventLoop private var guardTimer: TimerSource?
+
+    private init(limit: Int, _ growth: Growth) {
+        self.limit = limit
+        self.growth = growth
+    }
+
+    /// Whether more calls wait than there may be threads, which soon will have made them.
+    var isBehind: Bool { state.withLock { $0.calls.count > limit && $0.idleLooks < Self.patienceInLooks } }
+
+    /// How many calls wait or are being made.
+    var count: Int { state.withLock { $0.calls.count + $0.busyCount } }
+
+    /// Makes a call soon, without waiting for it.
+    ///
+    /// - Parameters:
+    ///   - owner: whose calls come after those of others who have taken less time.
+    ///   - isLong: whether short calls come first.
+    func perform(for owner: UInt32 = 0, isLong: Bool = false, _ call: @escaping @Sendable () -> Void) {
+        let (mustWake, mustStart, mustGuard) = state.withLock { state in
+            state.calls.append(call, of: owner, isLong: isLong)
+            let mustGuard = !state.isGuarded
+            state.isGuarded = true
+            if state.idleCount > 0 {
+                state.idleCount -= 1
+                return (true, false, mustGuard)
+            }
+            let mustStart = state.workerCount == 0 || growth == .withCalls && needsWorker(state)
+            if mustStart { state.workerCount += 1 }
+            return (false, mustStart, mustGuard)
+        }
+        if mustWake { wakeUps.signal() }
+        if mustStart { BlockingThread.start(work) }
+        if mustGuard { EventLoop.perform { self.startGuarding() } }
+    }
+
+    /// Whether a call waits that none of the threads will make that are free.
+    private func needsWorker(_ state: State) -> Bool {
+        state.calls.count > state.workerCount - state.busyCount && state.workerCount < limit
+    }
+
+    // MARK: Workers
+
+    /// A worker's whole life: it ends when there has been nothing to do for a while.
+    @Sendable private func work() {
+        let worker = state.withLock { state in
+            state.lastWorker += 1
+            state.workers[state.lastWorker] = Worker(thread: pthread_self())
+            return state.lastWorker
+        }
+        while true {
+            while let (call, owner, isLong) = next(for: worker) {
+                let share = TurnShare(Self.patience)
+                call()
+                state.withLock { state in
+                    state.workers[worker]?.isBusy = false
+                    state.workers[worker]?.finished += 1
+                    state.busyCount -= 1
+                    state.calls.charge(share.nanosecondsTaken, to: owner, isLong: isLong)
+                }
+            }
+            guard mayWait(worker) else { continue }
+            if !wakeUps.wait(seconds: Self.lingering), mayEnd(worker) { return }
+        }
+    }
+
+    private func next(for worker: Int) -> (call: SystemCallQueue.Call, owner: UInt32, isLong: Bool)? {
+        state.withLock { state in
+            guard let next = state.calls.popFirst() else { return nil }
+            state.busyCount += 1
+            state.workers[worker]?.isBusy = true
+            return next
+        }
+    }
+
+    /// Whether a worker has nothing to do; it then counts as idle.
+    private func mayWait(_ worker: Int) -> Bool {
+        state.withLock { state in
+            guard state.calls.count == 0 else { return false }
+            state.idleCount += 1
+            return true
+        }
+    }
+
+    /// Whether a worker that nobody woke may end, unless somebody is just about to.
+    private func mayEnd(_ worker: Int) -> Bool {
+        state.withLock { state in
+            guard state.idleCount > 0 else { return false }
+            state.idleCount -= 1
+            state.workers[worker] = nil
+            state.workerCount -= 1
+            return true
+        }
+    }
+
+    // MARK: Guarding
+
+    @EventLoop private func startGuarding() {
+        if guardTimer == nil {
+            handleInterruptions()
+            guardTimer = try? TimerSource { self.look() }
+        }
+        guardTimer?.schedule(after: Self.patience)
+    }
+
+    /// Interrupts the workers that have finished nothing since the last look, starts another if that is needed, and goes on looking while there is something
+    /// to do.
+    @EventLoop private func look() {
+        let mustStart = state.withLock { state in
+            let (areStuck, areBurning) = lookAtWorkers(&state)
+            state.idleLooks = areStuck ? state.idleLooks + 1 : 0
+            state.isGuarded = state.calls.count + state.busyCount > 0
+            let mustStart = areStuck && !areBurning && state.idleCount == 0 && needsWorker(state)
+            if mustStart { state.workerCount += 1 }
+            return mustStart
+        }
+        if mustStart { BlockingThread.start(work) }
+        if state.withLock({ $0.isGuarded }) { guardTimer?.schedule(after: Self.patience) }
+    }
+
+    /// Interrupts the workers that are stuck; returns whether all that are busy are, and whether one of them takes processor time.
+    private func lookAtWorkers(_ state: inout State) -> (areStuck: Bool, areBurning: Bool) {
+        var (areStuck, areBurning) = (state.busyCount > 0, false)
+        for (id, worker) in state.workers {
+            let processorTime = worker.processorTime
+            if worker.isStuck {
+                // It is alive: only with this lock held does it leave the table.
+                pthread_kill(worker.thread, interruption)
+                if processorTime > worker.processorTimeAtLastLook + Self.muchProcessorTime { areBurning = true }
+            } else if worker.isBusy {
+                areStuck = false
+            }
+            state.workers[id]?.finishedAtLastLook = worker.finished
+            state.workers[id]?.processorTimeAtLastLook = processorTime
+        }
+        return (areStuck, areBurning)
+    }
+}
+
+/// What threads wait for.
+private final class Semaphore: @unchecked Sendable {
+    // Unchecked: sem_t(3) is made for several threads.
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+    init() { sem_init(semaphore, 0, 0) }
+
+    deinit {
+        sem_destroy(semaphore)
+        semaphore.deallocate()
+    }
+
+    func signal() { sem_post(semaphore) }
+
+    /// Returns false if nobody has signalled for so long.
+    func wait(seconds: Int) -> Bool {
+        var end = timespec()
+        clock_gettime(CLOCK_REALTIME, &end)
+        end.tv_sec += seconds
+        while sem_timedwait(semaphore, &end) != 0 {
+            if errno != EINTR { return false }
+        }
+        return true
+    }
+}
