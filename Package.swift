@@ -101,7 +101,8 @@ let package = Package(
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], swiftSettings: settings),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: settings),
         .testTarget(
-            name: "SystemdTests", dependencies: ["Systemd", "StatusTestSupport", logging], swiftSettings: settings),
+            name: "SystemdTests", dependencies: ["CSystemd", "Systemd", "StatusTestSupport", logging],
+            swiftSettings: settings),
         .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
         .testTarget(

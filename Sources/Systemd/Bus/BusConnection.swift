@@ -23,16 +23,12 @@ final class BusConnection {
     /// Begins to connect; what is sent meanwhile waits.
     ///
     /// - Parameters:
-    ///   - service: the name on the bus of the one to talk with.
-    ///   - wanted: the names of the properties that are of use.
-    ///   - filter: says which signals are of use.
+    ///   - settings: with whom to talk.
     ///   - handler: never called from within a call to the connection.
-    init(
-        to service: String, wanted: Set<String>, filter: BusFilter, handler: @escaping @EventLoop (Event) -> Void
-    ) throws(SystemdError) {
-        self.service = service
+    init(_ settings: BusSettings, handler: @escaping @EventLoop (Event) -> Void) throws(SystemdError) {
+        service = settings.service
         self.handler = handler
-        thread = try BusThread(service: service, wanted: wanted, filter: filter) { [weak self] in
+        thread = try BusThread(settings) { [weak self] in
             EventLoop.perform { self?.takeEvents() }
         }
     }

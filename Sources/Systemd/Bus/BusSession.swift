@@ -5,25 +5,18 @@ import Glibc
 
 /// A connection of sd-bus's to the system bus, on the thread that uses it.
 final class BusSession {
-    private static let standardAddress = "unix:path=/run/dbus/system_bus_socket"
-
     private let bus: OpaquePointer
-    private let wanted: Set<String>
-    private let filter: BusFilter
+    private let settings: BusSettings
     private let receive: @Sendable (BusThread.Event) -> Void
     /// The numbers of calls that are not answered, by sd-bus's own (cookie), and how often the service's name had changed hands before.
     private var calls: [UInt64: (number: Int, ownerCount: Int)] = [:]
     private var trust: BusTrust
 
     /// Connects.
-    init(
-        service: String, wanted: Set<String>, filter: BusFilter,
-        receive: @escaping @Sendable (BusThread.Event) -> Void
-    ) throws(SystemdError) {
-        bus = try Self.open()
-        trust = BusTrust(service: service)
-        self.wanted = wanted
-        self.filter = filter
+    init(_ settings: BusSettings, receive: @escaping @Sendable (BusThread.Event) -> Void) throws(SystemdError) {
+        bus = try Self.open(settings.address)
+        trust = BusTrust(service: settings.service)
+        self.settings = settings
         self.receive = receive
         let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
         // What is open by now is closed by deinit.
@@ -33,10 +26,9 @@ final class BusSession {
     deinit { sd_bus_close_unref(bus) }
 
     /// The system bus as sd_bus_open_system(3) opens it, but without descriptors: those that any user may send would be closed here, which may wait for them.
-    private static func open() throws(SystemdError) -> OpaquePointer {
+    private static func open(_ address: String) throws(SystemdError) -> OpaquePointer {
         var bus: OpaquePointer?
         guard sd_bus_new(&bus) >= 0, let bus else { throw SystemdError(errno: ENOMEM, "cannot reach the system bus") }
-        let address = ProcessEnvironment.current["DBUS_SYSTEM_BUS_ADDRESS"] ?? standardAddress
         for result in [
             sd_bus_set_address(bus, address), sd_bus_set_bus_client(bus, 1), sd_bus_negotiate_fds(bus, 0),
             sd_bus_set_exit_on_disconnect(bus, 0), sd_bus_start(bus),
@@ -105,7 +97,7 @@ final class BusSession {
         guard sd_bus_message_get_reply_cookie(message, &cookie) >= 0,
             let call = calls.removeValue(forKey: cookie)
         else { return }
-        let reply = BusMessage(message, wanted: wanted)
+        let reply = BusMessage(message, wanted: settings.wanted)
         trust.noteReply(from: reply.sender, toCallOf: call.ownerCount)
         receive(.reply(call.number, reply))
     }
@@ -120,10 +112,10 @@ final class BusSession {
                 member: sd_bus_message_get_member(message).map { String(cString: $0) },
                 path: sd_bus_message_get_path(message).map { String(cString: $0) }
             )
-            guard filter.mayPass(member: header.member, path: header.path) else { return }
-            let signal = BusMessage(message, wanted: wanted)
+            guard settings.filter.mayPass(member: header.member, path: header.path) else { return }
+            let signal = BusMessage(message, wanted: settings.wanted)
             if sender == BusTrust.busName, signal.member == "NameOwnerChanged" { trust.noteChange(signal.strings) }
-            if filter.passes(signal) { receive(.signal(signal)) }
+            if settings.filter.passes(signal) { receive(.signal(signal)) }
         }
     }
 }

@@ -34,18 +34,14 @@ final class BusThread: Sendable {
     /// Begins to connect.
     ///
     /// - Parameters:
-    ///   - service: the name on the bus of the one to talk with.
-    ///   - wanted: the names of the properties that are of use.
-    ///   - filter: says which signals are of use.
+    ///   - settings: with whom to talk.
     ///   - announce: called on the thread when there are events again.
-    init(
-        service: String, wanted: Set<String>, filter: BusFilter, announce: @escaping @Sendable () -> Void
-    ) throws(SystemdError) {
+    init(_ settings: BusSettings, announce: @escaping @Sendable () -> Void) throws(SystemdError) {
         let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot reach the system bus") }
         wakeUp = OwnedDescriptor(adopting: descriptor)
         self.announce = announce
-        BlockingThread.start { self.run(service, wanted, filter) }
+        BlockingThread.start { self.run(settings) }
     }
 
     /// Sends a call.
@@ -66,10 +62,10 @@ final class BusThread: Sendable {
         if events.withLock({ $0.add(event) }) { announce() }
     }
 
-    private func run(_ service: String, _ wanted: Set<String>, _ filter: BusFilter) {
+    private func run(_ settings: BusSettings) {
         pthread_setname_np(pthread_self(), "statusd-bus")
         do throws(SystemdError) {
-            let session = try BusSession(service: service, wanted: wanted, filter: filter, receive: receive)
+            let session = try BusSession(settings, receive: receive)
             while let calls = takeCalls() {
                 for call in calls { try session.send(call) }
                 if try !session.process() { session.wait(or: wakeUp) }

@@ -69,14 +69,16 @@ final class ManagerConnection {
     private let handler: @EventLoop (Signal) -> Void
 
     /// Begins to connect to be told of the units that `filter` lets pass; the matches come before the subscription and that before any call, so that no change is missed.
-    init(filter: BusFilter, handler: @escaping @EventLoop (Signal) -> Void) throws(SystemdError) {
+    init(
+        on address: String, filter: BusFilter, handler: @escaping @EventLoop (Signal) -> Void
+    ) throws(SystemdError) {
         self.handler = handler
         timer = try TimerSource { [weak self] in self?.giveUp() }
         pingTimer = try TimerSource(accuracy: .seconds(5)) { [weak self] in self?.ping() }
         pingTimer?.schedule(after: Self.pingInterval)
-        let connection = try BusConnection(
-            to: Names.manager, wanted: UnitProperties.names, filter: filter
-        ) { [weak self] event in self?.take(event) }
+        let settings = BusSettings(
+            address: address, service: Names.manager, wanted: UnitProperties.names, filter: filter)
+        let connection = try BusConnection(settings) { [weak self] event in self?.take(event) }
         self.connection = connection
         connection.addMatch(
             "type='signal',sender='\(BusTrust.busName)',interface='\(BusTrust.busName)'"

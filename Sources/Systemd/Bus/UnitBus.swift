@@ -16,6 +16,7 @@ public final class UnitBus {
     /// units costs the service manager some time.
     private static let disturbedInterval = Duration.seconds(5)
 
+    private let address: String
     private let logger: Logger
     private var units: [String: FollowedUnit] = [:]
     private let index = UnitIndex()
@@ -33,7 +34,12 @@ public final class UnitBus {
     /// Connects to nothing before the first unit is followed.
     ///
     /// - Parameter logger: is told when the connection is lost.
-    public init(logger: Logger) { self.logger = logger }
+    public convenience init(logger: Logger) { self.init(on: BusSettings.systemBus, logger: logger) }
+
+    init(on address: String, logger: Logger) {
+        self.address = address
+        self.logger = logger
+    }
 
     /// Follows a unit until the subscription is cancelled or let go.
     ///
@@ -124,7 +130,7 @@ public final class UnitBus {
     private func connect() {
         failure = nil
         do throws(SystemdError) {
-            let manager = try ManagerConnection(filter: index.filter) { [weak self] signal in
+            let manager = try ManagerConnection(on: address, filter: index.filter) { [weak self] signal in
                 self?.handle(signal)
             }
             self.manager = manager

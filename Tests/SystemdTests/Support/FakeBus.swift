@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+@testable import Systemd
+
+/// A D-Bus with a service manager on it, as sd-bus's own server serves one: real messages, and what they are answered is the test's choice.
+@EventLoop
+final class FakeBus {
+    /// The unique names of the service manager, and of somebody else.
+    static let (manager, stranger) = (":1.1", ":1.66")
+    private static let (bus, systemd) = ("org.freedesktop.DBus", "org.freedesktop.systemd1")
+
+    private static let missing = ["LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"]
+
+    /// What the manager says of units, by their names; others do not exist.
+    var units: [String: [String: String]] = [:]
+    /// Whether the manager answers.
+    var isAnswering = true
+    /// The calls that came, such as `GetUnit db.service`.
+    private(set) var calls: [String] = []
+
+    let address: String
+    private let path: String
+    private let listener: OwnedDescriptor
+    private var acceptor: IOSource?
+    private var connection: OpaquePointer?
+    private var source: IOSource?
+    private var owner = FakeBus.manager
+
+    init() throws {
+        path = "/tmp/statusd-bus-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        address = "unix:path=\(path)"
+        listener = try UnixSocket.listen(at: path, mode: 0o600)
+        acceptor = try IOSource(descriptor: listener.rawValue, events: .readable) { [unowned self] _ in accept() }
+    }
+
+    isolated deinit {
+        acceptor?.cancel()
+        drop()
+        unlink(path)
+    }
+
+    /// Ends the client's connection.
+    func drop() {
+        source?.cancel()
+        source = nil
+        connection = sd_bus_close_unref(connection)
+    }
+
+    private func accept() {
+        let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = accept4(listener.rawValue, nil, nil, flags)
+        guard descriptor >= 0 else { return }
+        drop()
+        sd_bus_new(&connection)
+        sd_bus_set_fd(connection, descriptor, descriptor)
+        sd_bus_set_server(connection, 1, sd_id128_t())
+        sd_bus_set_anonymous(connection, 1)
+        sd_bus_add_filter(connection, nil, takeMessage, Unmanaged.passUnretained(self).toOpaque())
+        sd_bus_start(connection)
+        source = try? IOSource(descriptor: descriptor, events: .readable) { [unowned self] _ in process() }
+        process()
+    }
+
+    private func process() {
+        while connection != nil, case let result = sd_bus_process(connection, nil), result != 0 {
+            if result < 0 { return drop() }
+        }
+        sd_bus_flush(connection)
+    }
+
+    // MARK: Answers
+
+    fileprivate func take(_ call: OpaquePointer) {
+        let message = BusMessage(call, wanted: [])
+        let member = message.member ?? ""
+        calls.append(([member] + message.strings.filter { !$0.isEmpty }).joined(separator: " "))
+        let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
+        guard isForBus || isAnswering else { return }
+        let sender = isForBus ? Self.bus : owner
+        switch member {
+        case "Hello": reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("s"), ":1.2") }
+        case "GetUnit":
+            let name = message.strings.first ?? ""
+            guard units[name] != nil else { return refuse(call, from: sender, "Unit \(name) not loaded.") }
+            reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("o"), Self.path(of: name)) }
+        case "GetAll":
+            let unit = units.first { Self.path(of: $0.key) == message.path }
+            let properties = unit.map { $0.value.merging(["Id": $0.key]) { $1 } } ?? Self.missing
+            reply(to: call, from: sender) { Self.append(properties, to: $0) }
+        default: reply(to: call, from: sender) { _ in }
+        }
+    }
+
+    private func reply(to call: OpaquePointer, from sender: String, _ fill: (OpaquePointer) -> Void) {
+        var reply: OpaquePointer?
+        sd_bus_message_new_method_return(call, &reply)
+        send(reply, from: sender, fill)
+    }
+
+    private func refuse(_ call: OpaquePointer, from sender: String, _ text: String) {
+        var reply: OpaquePointer?
+        var error = sd_bus_error()
+        sd_bus_error_set(&error, "\(Self.systemd).NoSuchUnit", text)
+        sd_bus_message_new_method_error(call, &reply, &error)
+        sd_bus_error_free(&error)
+        send(reply, from: sender) { _ in }
+    }
+
+    private func send(_ message: OpaquePointer?, from sender: String, _ fill: (OpaquePointer) -> Void) {
+        guard let message else { return }
+        fill(message)
+        sd_bus_message_set_sender(message, sender)
+        sd_bus_send(connection, message, nil)
+        sd_bus_message_unref(message)
+        sd_bus_flush(connection)
+    }
+
+    // MARK: Signals
+
+    /// Says that properties of a unit have changed.
+    func change(_ unit: String, _ properties: [String: String], from sender: String = manager) {
+        units[unit]?.merge(properties) { $1 }
+        signal(Self.path(of: unit), "\(Self.bus).Properties", "PropertiesChanged", from: sender) { message in
+            sd_bus_message_append_basic(message, Self.code("s"), "\(Self.systemd).Unit")
+            Self.append(properties, to: message)
+            sd_bus_message_open_container(message, Self.code("a"), "s")
+            sd_bus_message_close_container(message)
+        }
+    }
+
+    /// Says that the manager has left the bus, or that another one has taken its name.
+    func changeOwner(to newOwner: String?) {
+        let former = owner
+        owner = newOwner ?? ""
+        isAnswering = newOwner != nil
+        signal("/org/freedesktop/DBus", Self.bus, "NameOwnerChanged", from: Self.bus) { message in
+            for name in [Self.systemd, former, owner] { sd_bus_message_append_basic(message, Self.code("s"), name) }
+        }
+    }
+
+    private func signal(
+        _ path: String, _ interface: String, _ member: String, from sender: String, _ fill: (OpaquePointer) -> Void
+    ) {
+        var message: OpaquePointer?
+        sd_bus_message_new_signal(connection, &message, path, interface, member)
+        send(message, from: sender, fill)
+    }
+
+    // MARK: -
+
+    private static func append(_ properties: [String: String], to message: OpaquePointer) {
+        sd_bus_message_open_container(message, code("a"), "{sv}")
+        for (name, value) in properties {
+            sd_bus_message_open_container(message, code("e"), "sv")
+            sd_bus_message_append_basic(message, code("s"), name)
+            sd_bus_message_open_container(message, code("v"), "s")
+            sd_bus_message_append_basic(message, code("s"), value)
+            sd_bus_message_close_container(message)
+            sd_bus_message_close_container(message)
+        }
+        sd_bus_message_close_container(message)
+    }
+
+    private static func path(of unit: String) -> String { FollowedUnit(unit).path }
+
+    private static func code(_ type: Character) -> CChar { CChar(type.asciiValue ?? 0) }
+}
+
+private func takeMessage(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let message, let context, sd_bus_message_get_expect_reply(message) > 0 else { return 0 }
+    let bus = Unmanaged<FakeBus>.fromOpaque(context).takeUnretainedValue()
+    nonisolated(unsafe) let call = message
+    EventLoop.assumeIsolated { bus.take(call) }
+    return 1
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Testing
+
+@testable import Systemd
+
+@Suite("Units on a bus", .timeLimit(.minutes(1)))
+@EventLoop struct UnitBusTests {
+    private let bus: FakeBus
+    private let units: UnitBus
+    private let observations: AsyncStream<String>
+    private let told: AsyncStream<String>.Continuation
+
+    init() throws {
+        bus = try FakeBus()
+        units = UnitBus(on: bus.address, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        (observations, told) = AsyncStream.makeStream()
+        bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
+    }
+
+    private func follow(_ unit: String) -> UnitSubscription {
+        units.follow(unit) { [told] observation in
+            switch observation {
+            case .properties(let properties): told.yield("\(properties.activeState) (\(properties.subState))")
+            case .unreachable(let reason): told.yield(reason)
+            }
+        }
+    }
+
+    /// What is told next.
+    private func next() async -> String? {
+        var iterator = observations.makeAsyncIterator()
+        return await iterator.next()
+    }
+
+    @Test("a unit is told as soon as it is known, and when the manager says that it has changed")
+    func changes() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
+        #expect(await next() == "failed (failed)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("a unit that does not exist is inactive, and is read again on request")
+    func missing() async {
+        let subscription = follow("web.service")
+        #expect(await next() == "inactive (dead)")
+        bus.units["web.service"] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
+        await subscription.read()
+        #expect(await next() == "active (running)")
+    }
+
+    @Test("signals are asked for before anything is read, so no change is missed")
+    func order() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        let subscribed = bus.calls.firstIndex(of: "Subscribe")
+        let read = bus.calls.firstIndex(of: "GetUnit db.service")
+        let matched = bus.calls.lastIndex { $0.hasPrefix("AddMatch") }
+        #expect(matched ?? .max < subscribed ?? -1)
+        #expect(subscribed ?? .max < read ?? -1)
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("what others say about a unit is not believed")
+    func strangers() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.change("db.service", ["SubState": "invented"], from: FakeBus.stranger)
+        bus.units["db.service"]?["SubState"] = "running"
+        bus.change("db.service", ["SubState": "exited"])
+        #expect(await next() == "active (exited)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("all units are read again from a manager that takes the place of the former one, whose signals count no more")
+    func otherManager() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.changeOwner(to: nil)
+        bus.units["db.service"]?["SubState"] = "reborn"
+        bus.changeOwner(to: ":1.9")
+        #expect(await next() == "active (reborn)")
+        bus.change("db.service", ["SubState": "former"], from: FakeBus.manager)
+        bus.change("db.service", ["SubState": "present"], from: ":1.9")
+        #expect(await next() == "active (present)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("if the connection is lost, followers are told why; it is made again, and they are told how the unit is")
+    func lost() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.drop()
+        #expect(await next() == "the system bus closed the connection")
+        #expect(await next() == "active (running)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("nobody is told anything after the subscription was cancelled, and readings return")
+    func cancelled() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        subscription.cancel()
+        await subscription.read()
+        let other = follow("db.service")
+        bus.change("db.service", ["SubState": "exited"])
+        #expect(await next() == "active (exited)")
+        withExtendedLifetime(other) {}
+    }
+}
