@@ -34,8 +34,17 @@ enum ConfigurationText {
             bytes += chunk[..<count]
             if bytes.count > maximumLength { throw problem("is larger than 1 MiB, which no configuration is") }
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw problem("is not UTF-8") }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            let line = firstLineNotUTF8(bytes)
+            throw Problem(.error, at: Origin(file: path, line: line), reason: "this line is not UTF-8; save it as that")
+        }
         return text
+    }
+
+    private static func firstLineNotUTF8(_ bytes: [UInt8]) -> Int? {
+        // No character but the newline has its byte in it.
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        return lines.firstIndex { String(validating: $0, as: UTF8.self) == nil }.map { $0 + 1 }
     }
 }
 

@@ -84,6 +84,14 @@ import Testing
         #expect(problem?.origin.file.hasSuffix("/statusd.yaml") == true)
     }
 
+    @Test("a file that is not UTF-8 is refused, with the first line that is not")
+    func encoding() throws {
+        let latin1 = Data("# ä\nservers:\n  db: { description: \"Caf".utf8) + Data([0xE9]) + Data("\" }\n".utf8)
+        try latin1.write(to: URL(fileURLWithPath: folder.path + "/statusd.yaml"))
+        let problem = #expect(throws: Problem.self) { try folder.load() }
+        #expect(problem?.origin.line == 3)
+    }
+
     @Test("a drop-in that cannot be used disables what it says, and nothing else")
     func badDropIn() throws {
         try folder.write("servers: { db: { push: true } }")

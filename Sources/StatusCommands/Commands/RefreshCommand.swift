@@ -70,11 +70,20 @@ enum RefreshCommand {
         let failures = try await indicator("Refreshing \(count) \(count == 1 ? "server" : "servers")") {
             await withTaskGroup(of: CommandFailure?.self) { group in
                 var failures: [CommandFailure] = []
+                var told: Set<String> = []
+                func note(_ failure: CommandFailure?) {
+                    guard let failure else { return }
+                    // One that is about the user, or the daemon, is the same for all servers.
+                    if told.insert(failure.sentence).inserted {
+                        indicator.interrupt { context.terminal.failure(failure) }
+                    }
+                    failures.append(failure)
+                }
                 for (number, server) in servers.enumerated() {
-                    if number >= concurrentLoads, let failure = await group.next() ?? nil { failures.append(failure) }
+                    if number >= concurrentLoads, let ended = await group.next() { note(ended) }
                     group.addTask { await refresh(server.name, context, indicator) }
                 }
-                for await failure in group { if let failure { failures.append(failure) } }
+                for await ended in group { note(ended) }
                 return failures
             }
         }
@@ -82,7 +91,7 @@ enum RefreshCommand {
         return failures.first?.status ?? .done
     }
 
-    /// Refreshes one of many, on a connection of its own, and tells at once how that ended.
+    /// Refreshes one of many, on a connection of its own, and tells its status at once; returns why there is none.
     private static func refresh(
         _ name: ServerName, _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async -> CommandFailure? {
@@ -99,9 +108,7 @@ enum RefreshCommand {
             }
             return nil
         } catch {
-            let failure = failure(error, of: name.rawValue, context)
-            indicator.interrupt { terminal.failure(failure) }
-            return failure
+            return failure(error, of: name.rawValue, context)
         }
     }
 }

@@ -13,7 +13,8 @@ import struct
 import termios
 import time
 
-from harness.daemon import STATUSCTL, Daemon, environment
+from harness.attacker import need_root
+from harness.daemon import NOBODY, STATUSCTL, Daemon, environment, readable_binaries, run
 from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 from harness.varlink import VarlinkError
@@ -160,6 +161,15 @@ def refresh_all():
             equal(lines.errors, ["statusctl: gone could not be refreshed: cannot run /nonexistent: No such file or directory"])
     with Daemon("servers: { a: { push: true } }\n") as daemon:
         equal(daemon.ctl("refresh", "--all").status, 0)
+
+
+@test("refresh --all by a user who may not refresh says that once, not for each server")
+def refresh_all_refused():
+    need_root()
+    with Daemon("servers: { a: { exec: [/bin/true] }, b: { exec: [/bin/true] }, c: { exec: [/bin/true] } }\n") as daemon:
+        readable_binaries(daemon.folder)
+        refused = run(daemon.folder / "statusctl", "refresh", "--all", env=daemon.environment, user=NOBODY, group=NOBODY, extra_groups=[])
+        contains(one_sentence(refused, 77), "may not do that")
 
 
 class Terminal:
