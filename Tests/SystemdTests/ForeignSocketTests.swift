@@ -36,9 +36,9 @@ import Testing
 
     @Test("what has been looked at is seen once; what comes behind it is seen when other threads have received it")
     func looking() async {
-        _ = peer.send(Array("one".utf8))
+        _ = peer.send(Array("one".utf8)[...])
         #expect(look() == "one")
-        _ = peer.send(Array("two".utf8))
+        _ = peer.send(Array("two".utf8)[...])
         #expect(look() == nil)
         send([])
         await notice(of: .readable)
@@ -83,7 +83,7 @@ import Testing
 
     @Test("a socket is closed with what was not received, and no notice comes any more")
     func closing() async {
-        _ = peer.send(Array(repeating: 1, count: 10_000))
+        _ = peer.send(Array(repeating: 1, count: 10_000)[...])
         socket.close()
         var pollfd = pollfd(fd: peer.rawValue, events: 0, revents: 0)
         while poll(&pollfd, 1, 0) == 0 { await Task.yield() }

@@ -147,6 +147,18 @@ struct LimitTests {
         }
     }
 
+    @Test("The same holds for a stream that has little to say at a time, but again and again")
+    func boundsDroppingStreams() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(Call.call("Count", #"{"size":-1}"#, "more"))
+            await harness.settle()
+            for _ in 0..<3000 { await EventLoop.run { harness.interface.stream?.wake() } }
+            await harness.settle()
+            #expect(await harness.interface.produced * 1_000 < (64 + 512) * 1024)
+        }
+    }
+
     @Test("A stream goes on until its socket is full, however little its output holds at once")
     func fillsSockets() async throws {
         var limits = VarlinkService.Limits()

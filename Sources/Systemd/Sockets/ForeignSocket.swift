@@ -29,7 +29,6 @@ package final class ForeignSocket: Sendable {
     private struct State {
         /// How many bytes have been looked at and are still to be received.
         var unreceived = 0
-        var received = 0
         /// What is to be sent, and how much of it the thread that sends has taken.
         var output: [UInt8] = []
         var inHand = 0
@@ -53,12 +52,28 @@ package final class ForeignSocket: Sendable {
         }
 
         /// Whether that may take long.
-        var isMuch: Bool {
-            isClosing || unreceived + output.count > ForeignSocket.many
-                || !isTrusted && unreceived > ForeignSocket.manyWithCaution
+        var isMuch: Bool { isClosing || unreceived + output.count > ForeignSocket.many }
+
+        /// Notes what was not sent, and why.
+        mutating func noteSent(_ rest: ArraySlice<UInt8>, _ failure: Int32) -> Notice {
+            inHand = 0
+            switch failure {
+            case 0, EAGAIN, ENOBUFS, ENOMEM:
+                if !rest.isEmpty { output = rest + output }
+                isFull = failure == EAGAIN
+                return isFull ? .full : []
+            default:
+                // The peer has gone, or has shut down its reading side.
+                output = []
+                return .failed
+            }
         }
 
-        var isTrusted: Bool { received >= ForeignSocket.untilTrusted }
+        /// Returns whether the socket is still to be shut down, and what is to be sent before.
+        mutating func beginFinishing() -> (isFirst: Bool, message: [UInt8]) {
+            defer { (isShutDown, output) = (true, []) }
+            return (!isShutDown, output)
+        }
 
         /// What the loop is to be told now.
         mutating func takeNotice() -> Notice {
@@ -71,10 +86,10 @@ package final class ForeignSocket: Sendable {
         }
     }
 
-    /// How many bytes are received from a peer with caution.
-    private static let untilTrusted = 2048
-    /// How many bytes make work long, and how many of a peer that is received from with caution.
-    private static let (many, manyWithCaution) = (4096, 256)
+    /// How many bytes make work long.
+    private static let many = 2048
+    /// The most bytes that are sent at a time: the kernel makes more than one message of more, each of which wakes what watches the peer.
+    private static let longestMessage = 32_768
     private static let closing = Atomic(0)
 
     /// How many sockets are being closed, each of which still takes a descriptor.
@@ -155,12 +170,14 @@ package final class ForeignSocket: Sendable {
         }
     }
 
-    /// Sends a last message to a process of a user and closes the socket.
-    package static func dismiss(_ descriptor: OwnedDescriptor, with message: [UInt8], user: UInt32) {
-        closing.add(1, ordering: .relaxed)
-        SystemCallThreads.peers.perform(for: user) {
-            _ = descriptor.send(message)
-            closing.subtract(1, ordering: .relaxed)
+    /// Sends a last message instead of what was not sent, and closes the socket; for one that the loop did not use.
+    ///
+    /// Whoever has accepted it must have let go of the descriptor, or it would be closed there.
+    @EventLoop package func dismiss(with message: [UInt8]) {
+        Self.closing.add(1, ordering: .relaxed)
+        work { state in
+            state.isClosing = true
+            state.output = message
         }
     }
 
@@ -184,16 +201,13 @@ package final class ForeignSocket: Sendable {
     private func work() {
         var cost = PeerCost()
         var notice: Notice = []
-        let (descriptor, isClosing) = state.withLock { ($0.descriptor, $0.isClosing) }
-        if let descriptor {
-            if isClosing {
-                finish(descriptor, &cost)
-            } else if costs.isExcluded(user) {
-                state.withLock { $0.isExcluded = true }
-            } else {
-                if receive(from: descriptor, &cost) { notice.insert(.readable) }
-                if !cost.isUsedUp { notice.formUnion(send(to: descriptor, &cost)) }
-            }
+        if state.withLock({ $0.isClosing }) {
+            finish(&cost)
+        } else if costs.isExcluded(user) {
+            state.withLock { $0.isExcluded = true }
+        } else if let descriptor = state.withLock({ $0.descriptor }) {
+            if receive(from: descriptor, &cost) { notice.insert(.readable) }
+            notice.formUnion(send(to: descriptor, &cost))
         }
         if cost.excess > 0 { costs.charge(cost.excess, to: user) }
         goOn(notice)
@@ -213,22 +227,14 @@ package final class ForeignSocket: Sendable {
     private func receive(from descriptor: OwnedDescriptor, _ cost: inout PeerCost) -> Bool {
         let count = state.withLock { $0.unreceived }
         guard count > 0 else { return false }
-        let left = cost.receive(upTo: count, step, descriptor.discard)
+        let left = cost.receive(upTo: count, isSuspect: costs.isSuspect(user), descriptor.discard)
         // As long as this is not 0, the loop does not look.
         let hasMore = left == 0 && descriptor.isReadable
-        state.withLock { state in
-            state.unreceived = left
-            state.received &+= count - left
-        }
+        state.withLock { $0.unreceived = left }
         return hasMore
     }
 
-    private var step: PeerCost.Step {
-        if costs.isSuspect(user) { return .suspect }
-        return state.withLock { $0.isTrusted } ? .ordinary : .cautious
-    }
-
-    /// Sends what there is, unless something is still to be received.
+    /// Sends what there is, as far as there is time, unless something is still to be received.
     private func send(to descriptor: OwnedDescriptor, _ cost: inout PeerCost) -> Notice {
         let bytes = state.withLock { state in
             guard state.unreceived == 0, !state.isFull else { return [UInt8]() }
@@ -238,32 +244,38 @@ package final class ForeignSocket: Sendable {
             return bytes
         }
         guard !bytes.isEmpty else { return [] }
-        let (count, failure) = cost.measure { descriptor.send(bytes) }.result
-        return state.withLock { state in
-            state.inHand = 0
-            switch failure {
-            case 0: return []
-            case EAGAIN, ENOBUFS, ENOMEM:
-                state.output = bytes[count...] + state.output
-                state.isFull = true
-                return .full
-            default:
-                // The peer has gone, or has shut down its reading side.
-                state.output = []
-                return .failed
-            }
+        var (sent, failure) = (0, Int32(0))
+        while sent < bytes.count, failure == 0, !cost.isUsedUp {
+            let next = bytes[sent..<min(bytes.count, sent + Self.longestMessage)]
+            (sent, failure) =
+                cost.measure { () -> (Int, Int32) in
+                    let (count, failure) = descriptor.send(next)
+                    return (sent + count, failure)
+                }
         }
+        // There is nothing to wait for but time.
+        if failure == ENOBUFS || failure == ENOMEM { usleep(1000) }
+        return state.withLock { $0.noteSent(bytes[sent...], failure) }
     }
 
-    /// Receives all that is left, as far as there is time, and closes the socket after that.
-    private func finish(_ descriptor: OwnedDescriptor, _ cost: inout PeerCost) {
-        if !state.withLock({ $0.isShutDown }) {
-            state.withLock { $0.isShutDown = true }
-            _ = cost.measure { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
+    /// Sends a last message, receives all that is left, as far as there is time, and closes the socket after that.
+    private func finish(_ cost: inout PeerCost) {
+        if let descriptor = state.withLock({ $0.descriptor }) {
+            let (isFirst, message) = state.withLock { $0.beginFinishing() }
+            if !message.isEmpty, !costs.isExcluded(user) { _ = cost.measure { descriptor.send(message[...]) } }
+            if isFirst { _ = cost.measure { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) } }
+            // Descriptors would have to be released; other threads do that when the last reference goes.
+            let isSuspect = costs.isSuspect(user)
+            if descriptor.refusesDescriptors,
+                cost.isUsedUp || cost.receive(upTo: .max, isSuspect: isSuspect, descriptor.discard) > 0
+            {
+                return
+            }
         }
-        // Descriptors would have to be released; other threads do that when the last reference goes.
-        if descriptor.refusesDescriptors, cost.receive(upTo: .max, step, descriptor.discard) > 0 { return }
-        state.withLock { $0.descriptor = nil }
+        cost.measure { Self.letGo(state.withLock { $0.descriptor.take() }) }
         Self.closing.subtract(1, ordering: .relaxed)
     }
+
+    /// Closes the socket, since this is the last reference.
+    private static func letGo(_ descriptor: consuming OwnedDescriptor?) {}
 }

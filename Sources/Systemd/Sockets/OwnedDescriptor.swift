@@ -44,7 +44,7 @@ public final class OwnedDescriptor: Sendable {
 
     /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
     public static var areManyClosing: Bool {
-        SystemCallThreads.connections.isBehind || ForeignSocket.closingCount > min(512, limit / 8)
+        SystemCallThreads.connections.isBehind || ForeignSocket.closingCount > limit / 4
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
@@ -113,8 +113,8 @@ extension OwnedDescriptor {
     func discard(_ count: Int) -> Int { Self.discard(count, of: rawValue) }
 
     private static func discard(_ count: Int, of descriptor: Int32) -> Int {
-        withUnsafeTemporaryAllocation(byteCount: 16_384, alignment: 16) { scratch in
-            recv(descriptor, scratch.baseAddress, min(count, scratch.count), Int32(MSG_DONTWAIT))
+        withUnsafeTemporaryAllocation(byteCount: min(count, 64), alignment: 16) { scratch in
+            recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
         }
     }
 
@@ -125,7 +125,7 @@ extension OwnedDescriptor {
     }
 
     /// Sends bytes without waiting; returns how many, and the `errno` that kept it from sending the rest, else 0.
-    func send(_ bytes: [UInt8]) -> (count: Int, failure: Int32) {
+    func send(_ bytes: ArraySlice<UInt8>) -> (count: Int, failure: Int32) {
         bytes.withUnsafeBytes { buffer in
             var sent = 0
             while sent < buffer.count {

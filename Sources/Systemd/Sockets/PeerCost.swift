@@ -8,6 +8,8 @@ struct PeerCost {
     private static let acceptable: UInt64 = 100_000
     /// What a call takes that is charged to the peer's user, in nanoseconds of processor time.
     private static let excessive: UInt64 = 1_000_000
+    /// How many bytes are received at a time.
+    private static let step = 16
     /// After so long there is a pause, in nanoseconds.
     private static let patience: UInt64 = 1_000_000
 
@@ -20,39 +22,40 @@ struct PeerCost {
     /// Whether it is time to let others go first.
     var isUsedUp: Bool { nanoseconds(of: CLOCK_MONOTONIC) - begin >= Self.patience }
 
-    /// Makes a call; returns its result and whether it took no longer than it should.
-    mutating func measure<Result>(_ call: () -> Result) -> (result: Result, isCheap: Bool) {
-        let begin = nanoseconds(of: CLOCK_MONOTONIC)
-        let result = call()
-        if nanoseconds(of: CLOCK_MONOTONIC) - begin < Self.acceptable { return (result, true) }
+    /// Makes a call.
+    mutating func measure<Result>(_ call: () -> Result) -> Result {
+        let before = nanoseconds(of: CLOCK_MONOTONIC)
+        defer { _ = note(nanoseconds(of: CLOCK_MONOTONIC) - before) }
+        return call()
+    }
+
+    /// Notes how long a call has taken by the clock; returns whether that was no longer than it should.
+    private mutating func note(_ time: UInt64) -> Bool {
+        if time < Self.acceptable { return true }
         // Not if the thread only had to wait for a processor.
         let taken = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - processorTime
         processorTime += taken
         if taken >= Self.excessive { excess += taken }
-        return (result, taken < Self.acceptable)
+        return taken < Self.acceptable
     }
 
-    /// How much is received at a time: each byte may be a message of its own, that wakes what watches the peer.
-    enum Step: Int {
-        /// From a user who is known to cost much.
-        case suspect = 1
-        /// From somebody unknown.
-        case cautious = 8
-        /// From a peer that has cost little until now.
-        case ordinary = 16_384
-    }
-
-    /// Has `receive` receive up to so many bytes, few at first, until the time is used up.
+    /// Has `receive` receive up to so many bytes, until the time is used up: a few at a time, since each may be a message that wakes what watches the peer; one if
+    /// the peer is suspect.
+    ///
+    /// That one message was cheap says nothing about the next: a full queue wakes nobody before three quarters of it have been received.
     ///
     /// Returns how much of `count` is left then; 0 if everything has been received, or nothing more is there.
-    mutating func receive(upTo count: Int, _ longestStep: Step, _ receive: (Int) -> Int) -> Int {
-        var (left, step) = (count, 1)
+    mutating func receive(upTo count: Int, isSuspect: Bool = false, _ receive: (Int) -> Int) -> Int {
+        var (left, before) = (count, nanoseconds(of: CLOCK_MONOTONIC))
+        var step = isSuspect ? 1 : Self.step
         while left > 0 {
-            let (received, isCheap) = measure { receive(min(left, step)) }
+            let received = receive(min(left, step))
             if received <= 0 { return 0 }
             left -= received
-            if left > 0, isUsedUp { return left }
-            step = isCheap ? min(step * 4, longestStep.rawValue) : 1
+            let now = nanoseconds(of: CLOCK_MONOTONIC)
+            if !note(now - before) { step = 1 }
+            if left > 0, now - begin >= Self.patience { return left }
+            before = now
         }
         return 0
     }
@@ -61,7 +64,7 @@ struct PeerCost {
     static func receiveAll(_ receive: (Int) -> Int) {
         while true {
             var cost = PeerCost()
-            if cost.receive(upTo: .max, .ordinary, receive) == 0 { return }
+            if cost.receive(upTo: .max, receive) == 0 { return }
             rest(nanoseconds(of: CLOCK_MONOTONIC) - cost.begin)
         }
     }

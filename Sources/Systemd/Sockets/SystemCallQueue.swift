@@ -6,13 +6,14 @@
 struct SystemCallQueue {
     typealias Call = @Sendable () -> Void
 
-    /// After so many nanoseconds of short calls, there is a long one.
+    /// After so many nanoseconds of short calls, or as many as the long one before has taken, there is a long one.
     private static let limit: UInt64 = 1_000_000
 
     private var short = FairQueue<Call>()
     private var long = FairQueue<Call>(credit: limit)
-    /// What short calls have taken since the last long one.
+    /// What short calls have taken since the last long one, and what they may take.
     private var takenByShort: UInt64 = 0
+    private var shareOfShort = limit
     /// How many calls wait.
     private(set) var count = 0
 
@@ -26,7 +27,7 @@ struct SystemCallQueue {
     mutating func popFirst() -> (call: Call, owner: UInt32, isLong: Bool)? {
         guard count > 0 else { return nil }
         count -= 1
-        if takenByShort < Self.limit || long.isEmpty, let (call, owner) = short.popFirst() {
+        if takenByShort < shareOfShort || long.isEmpty, let (call, owner) = short.popFirst() {
             return (call, owner, false)
         }
         takenByShort = 0
@@ -35,7 +36,7 @@ struct SystemCallQueue {
 
     /// Charges what a call has taken to its owner, in nanoseconds.
     mutating func charge(_ nanoseconds: UInt64, to owner: UInt32, isLong: Bool) {
-        if !isLong { takenByShort += nanoseconds }
+        if isLong { shareOfShort = max(Self.limit, nanoseconds) } else { takenByShort += nanoseconds }
         long.charge(nanoseconds, to: owner)
     }
 }

@@ -22,9 +22,9 @@ final class SystemCallThreads: Sendable {
     private struct Worker {
         let thread: pthread_t
         var isBusy = false
-        /// How many calls it has made, now and when it was last looked at.
+        /// How many calls it has made, now and when it was last looked at; nil if it was idle then.
         var finished = 0
-        var finishedAtLastLook = -1
+        var finishedAtLastLook: Int?
         /// The processor time that it had taken then, in nanoseconds.
         var processorTimeAtLastLook: UInt64 = 0
 
@@ -92,8 +92,8 @@ final class SystemCallThreads: Sendable {
     /// Makes a call soon, without waiting for it.
     ///
     /// - Parameters:
-    ///   - owner: whose calls come after those of others who have taken less time.
-    ///   - isLong: whether short calls come first.
+    ///   - owner: whose long calls come after those of others who have taken less time.
+    ///   - isLong: whether short calls come first (``SystemCallQueue``).
     func perform(for owner: UInt32 = 0, isLong: Bool = false, _ call: @escaping @Sendable () -> Void) {
         let (mustWake, mustStart, mustGuard) = state.withLock { state in
             state.calls.append(call, of: owner, isLong: isLong)
@@ -138,7 +138,11 @@ final class SystemCallThreads: Sendable {
                 }
             }
             guard mayWait(worker) else { continue }
-            if !wakeUps.wait(seconds: Self.lingering), mayEnd(worker) { return }
+            if !wakeUps.wait(seconds: Self.lingering) {
+                if mayEnd(worker) { return }
+                // Somebody has woken an idle worker, which can only be this one.
+                wakeUps.wait()
+            }
         }
     }
 
@@ -160,7 +164,7 @@ final class SystemCallThreads: Sendable {
         }
     }
 
-    /// Whether a worker that nobody woke may end, unless somebody is just about to.
+    /// Whether a worker that nobody woke may end; not if somebody has just done so, or is about to.
     private func mayEnd(_ worker: Int) -> Bool {
         state.withLock { state in
             guard state.idleCount > 0 else { return false }
@@ -178,6 +182,7 @@ final class SystemCallThreads: Sendable {
             handleInterruptions()
             guardTimer = try? TimerSource { self.look() }
         }
+        if guardTimer == nil { state.withLock { $0.isGuarded = false } }
         guardTimer?.schedule(after: Self.patience)
     }
 
@@ -208,7 +213,7 @@ final class SystemCallThreads: Sendable {
             } else if worker.isBusy {
                 areStuck = false
             }
-            state.workers[id]?.finishedAtLastLook = worker.finished
+            state.workers[id]?.finishedAtLastLook = worker.isBusy ? worker.finished : nil
             state.workers[id]?.processorTimeAtLastLook = processorTime
         }
         return (areStuck, areBurning)
@@ -229,7 +234,11 @@ private final class Semaphore: @unchecked Sendable {
 
     func signal() { sem_post(semaphore) }
 
-    /// Returns false if nobody has signalled for so long.
+    func wait() {
+        while sem_wait(semaphore) != 0 {}
+    }
+
+    /// Returns false if nobody has signalled for so long, or for longer if the clock is set back.
     func wait(seconds: Int) -> Bool {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)

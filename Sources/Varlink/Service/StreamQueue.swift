@@ -13,6 +13,8 @@ final class StreamQueue {
     private static let largestShare: UInt64 = 3_000_000
 
     private var waiting = FairQueue<VarlinkStream>(credit: StreamQueue.share)
+    /// The streams that go on when other threads have sent what they wrote, and are about to miss something.
+    private var behind: Set<ObjectIdentifier> = []
     private var isScheduled = false
     private var turn: UInt64 = 0
     /// What they have taken of this turn, in nanoseconds.
@@ -20,11 +22,21 @@ final class StreamQueue {
 
     /// Has a stream write at the end of the turn, or as soon as its turn comes.
     func append(_ stream: VarlinkStream, of user: UInt32) {
+        behind.remove(ObjectIdentifier(stream))
         waiting.append(stream, of: user)
         guard !isScheduled else { return }
         isScheduled = true
         EventLoop.atEndOfTurn { self.pumpScheduled() }
     }
+
+    /// Holds up what comes in until a stream goes on, whose output is being sent.
+    func awaitSending(of stream: VarlinkStream) {
+        behind.insert(ObjectIdentifier(stream))
+        FlowControl.hold()
+    }
+
+    /// A stream has ended.
+    func forget(_ stream: VarlinkStream) { behind.remove(ObjectIdentifier(stream)) }
 
     /// Has those streams write now that the turn has time for.
     func pump() { pump(upTo: Self.share) }
@@ -39,7 +51,7 @@ final class StreamQueue {
         pump(upTo: Self.share)
         guard waiting.isEmpty else { return EventLoop.atNextTurn { self.pumpScheduled() } }
         isScheduled = false
-        FlowControl.release()
+        if behind.isEmpty { FlowControl.release() }
     }
 
     private func pump(upTo limit: UInt64) {

@@ -25,7 +25,7 @@ public final class VarlinkService {
         /// Three eighths of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 400 MB.
         public var maximumConnections = min(2048, OwnedDescriptor.limit * 3 / 8)
         /// The users whose calls are handled before those that wait in a queue, so other users cannot delay them.
-        public var preferredUsers: Set<UInt32> = [0]
+        public var preferredUsers: Set<UInt32> = [0, geteuid()]
         /// How long clients have, when the service ends, to read what was answered before.
         public var drainTime = Duration.seconds(1)
 
@@ -258,7 +258,10 @@ public final class VarlinkService {
     private func refuse(
         _ descriptor: OwnedDescriptor, of user: UInt32, _ limit: StaticString, _ value: Int, _ reason: String
     ) {
-        ForeignSocket.dismiss(descriptor, with: refusal(limit, value)?.reply ?? [], user: user)
+        let socket = ForeignSocket(descriptor, user: user, costs: costs)
+        let message = refusal(limit, value)?.reply ?? []
+        // Not before: who has accepted it still holds the descriptor.
+        EventLoop.atEndOfTurn { socket.dismiss(with: message) }
         refusals.log(
             "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
     }

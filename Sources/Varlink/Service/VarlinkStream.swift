@@ -52,8 +52,7 @@ public final class VarlinkStream {
         if isHungry, let connection {
             connection.transport.flush()
             if connection.transport.unsentCount == 0 { enqueue() }
-            // It goes on when other threads have sent that.
-            if connection.transport.isBeingSent { FlowControl.hold() }
+            if connection.transport.isBeingSent { connection.service.streams.awaitSending(of: self) }
         }
         wake()
         if isQueued { connection?.service.streams.catchUp() }
@@ -149,6 +148,7 @@ public final class VarlinkStream {
     /// The stream has ended, for whatever reason.
     func close() {
         let onClose = onClose
+        connection?.service.streams.forget(self)
         produce = nil
         pieces = nil
         connection = nil

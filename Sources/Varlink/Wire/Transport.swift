@@ -152,7 +152,7 @@ package final class Transport {
     /// Returns whether there may be more. To ``flush()`` them is the caller's business.
     func writeMessages(upTo limit: Int, _ body: (inout JSONWriter) -> Bool) -> Bool {
         withWriter { writer in
-            while writer.output.count < limit {
+            while writer.output.count + unsentElsewhere < limit {
                 guard writer.message(body) else { return false }
             }
             return true
@@ -164,9 +164,10 @@ package final class Transport {
     /// To ``flush()`` them is the caller's business.
     func write(_ message: inout MessageInPieces, upTo limit: Int, within share: TurnShare) -> Bool {
         withWriter { writer in
-            repeat {
+            while writer.output.count + unsentElsewhere < limit {
                 guard message.write(to: &writer) else { return false }
-            } while writer.output.count < limit && !share.isUsedUp
+                if share.isUsedUp { break }
+            }
             return true
         } ?? false
     }

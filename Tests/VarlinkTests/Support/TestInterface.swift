@@ -26,7 +26,8 @@ final class TestInterface: VarlinkInterface {
         method Fill(count: int) -> (text: string)
         # Answers with so many numbers, piece by piece.
         method List(count: int, size: ?int) -> (numbers: []string)
-        # Counts up to count; without count for ever; with size 0 each tenth reply is one in pieces.
+        # Counts up to count; without count for ever; with size 0 each tenth reply is one in pieces, with size -1 there is one
+        # of 1000 bytes each time the stream is woken.
         method Count(count: ?int, size: ?int) -> (number: int)
         # Gives streams so much to say that they are behind for a while.
         method Flood() -> ()
@@ -136,8 +137,13 @@ final class TestInterface: VarlinkInterface {
         let parameters = try call.parameters(CountParameters.self)
         guard call.wantsMore else { throw .expectedMore }
         var number = 0
-        let padding = parameters.size.flatMap { $0 > 0 ? String(repeating: "x", count: $0) : nil }
+        let padding = parameters.size.flatMap { $0 != 0 ? String(repeating: "x", count: $0 < 0 ? 1000 : $0) : nil }
+        var isDue = true
         let stream = call.stream { [self] writer in
+            if parameters.size == -1 {
+                defer { isDue.toggle() }
+                if !isDue { return false }
+            }
             if let count = parameters.count, number >= count { return false }
             number += 1
             if number % 10 == 0, parameters.size == 0 {
