@@ -79,10 +79,6 @@ struct CommandFailure: Error {
         case MonitorInterface.qualified("InvalidStatus"): return "the status was refused: \(text("reason"))"
         case MonitorInterface.qualified("LimitReached"):
             let limit = text("limit")
-            if limit == "time" {
-                return
-                    "the daemon refuses this user for a while, whose sockets took it too much time; end the process that watches them, and wait"
-            }
             return "the limit of \(limit) is reached; raise “limits: { \(limit): … }” in the configuration"
         case MonitorInterface.qualified("ReloadFailed"):
             return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))

@@ -14,7 +14,7 @@ import Testing
     init() throws {
         let (peer, ours) = try UnixSocket.makePair()
         self.peer = peer
-        socket = ForeignSocket(ours, user: 1, costs: PeerCosts { _ in })
+        socket = ForeignSocket(ours, user: 1)
         let (notices, continuation) = AsyncStream<ForeignSocket.Notice>.makeStream()
         self.notices = notices
         socket.onNotice = { continuation.yield($0) }

@@ -37,8 +37,10 @@ package final class ForeignSocket: Sendable {
         var isFull = false
         /// What the loop wants to be told of.
         var wanted: Notice = []
-        /// Whether nothing is sent and received any more.
-        var isExcluded = false
+        /// Whether there may be room again since a thread has begun to send.
+        var hasRoom = false
+        /// Whether the last calls took long.
+        var isSlow = false
         /// Until it is closed.
         var descriptor: OwnedDescriptor?
         var isClosing = false
@@ -48,7 +50,7 @@ package final class ForeignSocket: Sendable {
 
         var hasWork: Bool {
             if isClosing { return descriptor != nil }
-            return !isExcluded && (unreceived > 0 || !output.isEmpty && !isFull)
+            return unreceived > 0 || !output.isEmpty && !isFull
         }
 
         /// Whether that may take long.
@@ -59,8 +61,8 @@ package final class ForeignSocket: Sendable {
             inHand = 0
             switch failure {
             case 0, EAGAIN, ENOBUFS, ENOMEM:
-                if !rest.isEmpty { output = rest + output }
-                isFull = failure == EAGAIN
+                if !rest.isEmpty, !isClosing { output = rest + output }
+                isFull = failure == EAGAIN && !hasRoom
                 return isFull ? .full : []
             default:
                 // The peer has gone, or has shut down its reading side.
@@ -96,17 +98,13 @@ package final class ForeignSocket: Sendable {
     static var closingCount: Int { closing.load(ordering: .relaxed) }
 
     private let user: UInt32
-    private let costs: PeerCosts
     private let state: Mutex<State>
     /// Called on the loop.
     @EventLoop package var onNotice: @EventLoop (Notice) -> Void = { _ in }
 
-    /// - Parameters:
-    ///   - user: whose process is at the other end.
-    ///   - costs: what that user's sockets cost.
-    package init(_ descriptor: OwnedDescriptor, user: UInt32, costs: PeerCosts) {
+    /// - Parameter user: whose process is at the other end.
+    package init(_ descriptor: OwnedDescriptor, user: UInt32) {
         self.user = user
-        self.costs = costs
         state = Mutex(State(descriptor: descriptor))
     }
 
@@ -150,7 +148,7 @@ package final class ForeignSocket: Sendable {
     }
 
     /// Goes on sending, since the peer takes something again.
-    @EventLoop package func resume() { work { $0.isFull = false } }
+    @EventLoop package func resume() { work { ($0.isFull, $0.hasRoom) = (false, true) } }
 
     /// Drops what was not sent.
     @EventLoop package func dropOutput() {
@@ -192,24 +190,22 @@ package final class ForeignSocket: Sendable {
     }
 
     private func start(_ isLong: Bool) {
-        SystemCallThreads.peers.perform(for: user, isLong: isLong || costs.isSuspect(user)) { self.work() }
+        SystemCallThreads.peers.perform(for: user, isLong: isLong) { self.work() }
     }
 
     // MARK: On another thread
 
-    /// Does what there is to do, for a while, and charges the user if it takes too long.
+    /// Does what there is to do, for a while.
     private func work() {
-        var cost = PeerCost()
+        let share = ReceivingShare()
         var notice: Notice = []
         if state.withLock({ $0.isClosing }) {
-            finish(&cost)
-        } else if costs.isExcluded(user) {
-            state.withLock { $0.isExcluded = true }
+            finish(share)
         } else if let descriptor = state.withLock({ $0.descriptor }) {
-            if receive(from: descriptor, &cost) { notice.insert(.readable) }
-            notice.formUnion(send(to: descriptor, &cost))
+            if receive(from: descriptor, share) { notice.insert(.readable) }
+            if !share.isUsedUp { notice.formUnion(send(to: descriptor, share)) }
         }
-        if cost.excess > 0 { costs.charge(cost.excess, to: user) }
+        state.withLock { $0.isSlow = share.isUsedUp }
         goOn(notice)
     }
 
@@ -224,10 +220,10 @@ package final class ForeignSocket: Sendable {
     }
 
     /// Receives what has been looked at, as far as there is time; returns whether there is more to look at, or the end.
-    private func receive(from descriptor: OwnedDescriptor, _ cost: inout PeerCost) -> Bool {
-        let count = state.withLock { $0.unreceived }
+    private func receive(from descriptor: OwnedDescriptor, _ share: ReceivingShare) -> Bool {
+        let (count, isSlow) = state.withLock { ($0.unreceived, $0.isSlow) }
         guard count > 0 else { return false }
-        let left = cost.receive(upTo: count, isSuspect: costs.isSuspect(user), descriptor.discard)
+        let left = share.receive(upTo: count, isSlow: isSlow, descriptor.discard)
         // As long as this is not 0, the loop does not look.
         let hasMore = left == 0 && descriptor.isReadable
         state.withLock { $0.unreceived = left }
@@ -235,44 +231,39 @@ package final class ForeignSocket: Sendable {
     }
 
     /// Sends what there is, as far as there is time, unless something is still to be received.
-    private func send(to descriptor: OwnedDescriptor, _ cost: inout PeerCost) -> Notice {
+    private func send(to descriptor: OwnedDescriptor, _ share: ReceivingShare) -> Notice {
         let bytes = state.withLock { state in
             guard state.unreceived == 0, !state.isFull else { return [UInt8]() }
             var bytes: [UInt8] = []
             swap(&bytes, &state.output)
             state.inHand = bytes.count
+            state.hasRoom = false
             return bytes
         }
         guard !bytes.isEmpty else { return [] }
         var (sent, failure) = (0, Int32(0))
-        while sent < bytes.count, failure == 0, !cost.isUsedUp {
-            let next = bytes[sent..<min(bytes.count, sent + Self.longestMessage)]
-            (sent, failure) =
-                cost.measure { () -> (Int, Int32) in
-                    let (count, failure) = descriptor.send(next)
-                    return (sent + count, failure)
-                }
-        }
+        repeat {
+            let (count, errno) = descriptor.send(bytes[sent..<min(bytes.count, sent + Self.longestMessage)])
+            (sent, failure) = (sent + count, errno)
+        } while sent < bytes.count && failure == 0 && !share.isUsedUp
         // There is nothing to wait for but time.
         if failure == ENOBUFS || failure == ENOMEM { usleep(1000) }
         return state.withLock { $0.noteSent(bytes[sent...], failure) }
     }
 
     /// Sends a last message, receives all that is left, as far as there is time, and closes the socket after that.
-    private func finish(_ cost: inout PeerCost) {
+    private func finish(_ share: ReceivingShare) {
         if let descriptor = state.withLock({ $0.descriptor }) {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
-            if !message.isEmpty, !costs.isExcluded(user) { _ = cost.measure { descriptor.send(message[...]) } }
-            if isFirst { _ = cost.measure { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) } }
+            if !message.isEmpty { _ = descriptor.send(message[...]) }
+            if isFirst { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
             // Descriptors would have to be released; other threads do that when the last reference goes.
-            let isSuspect = costs.isSuspect(user)
-            if descriptor.refusesDescriptors,
-                cost.isUsedUp || cost.receive(upTo: .max, isSuspect: isSuspect, descriptor.discard) > 0
-            {
+            let isSlow = isFirst ? share.isUsedUp : state.withLock { $0.isSlow }
+            if descriptor.refusesDescriptors, share.receive(upTo: .max, isSlow: isSlow, descriptor.discard) > 0 {
                 return
             }
         }
-        cost.measure { Self.letGo(state.withLock { $0.descriptor.take() }) }
+        Self.letGo(state.withLock { $0.descriptor.take() })
         Self.closing.subtract(1, ordering: .relaxed)
     }
 

@@ -69,7 +69,7 @@ public final class OwnedDescriptor: Sendable {
         guard mayWait() else { return _ = close(rawValue) }
         threads.perform { [rawValue] in
             // close(2) would receive all at once.
-            PeerCost.receiveAll { Self.discard($0, of: rawValue) }
+            ReceivingShare.receiveAll { Self.discard($0, of: rawValue) }
             close(rawValue)
         }
     }

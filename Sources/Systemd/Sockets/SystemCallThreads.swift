@@ -128,13 +128,15 @@ final class SystemCallThreads: Sendable {
         }
         while true {
             while let (call, owner, isLong) = next(for: worker) {
-                let share = TurnShare(Self.patience)
+                let (share, processorTime) = (TurnShare(Self.patience), nanoseconds(of: CLOCK_THREAD_CPUTIME_ID))
                 call()
+                // A short call may have had to wait for a processor, which says nothing about the next one.
+                let wasSlow = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - processorTime > SystemCallQueue.longestShort
                 state.withLock { state in
                     state.workers[worker]?.isBusy = false
                     state.workers[worker]?.finished += 1
                     state.busyCount -= 1
-                    state.calls.charge(share.nanosecondsTaken, to: owner, isLong: isLong)
+                    state.calls.charge(share.nanosecondsTaken, to: owner, isLong: isLong, wasSlow: wasSlow)
                 }
             }
             guard mayWait(worker) else { continue }

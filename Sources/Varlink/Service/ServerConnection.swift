@@ -56,8 +56,7 @@ final class ServerConnection {
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
         // Root could do worse.
-        transport =
-            isPreferred ? Transport(descriptor) : Transport(descriptor, user: credentials.userID, costs: service.costs)
+        transport = isPreferred ? Transport(descriptor) : Transport(descriptor, user: credentials.userID)
         // The service holds the connection until it is closed, and so does the transport's last call.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input

@@ -59,7 +59,7 @@ public final class VarlinkService {
         }
     }
 
-    /// What a client is told that is refused because of ``Limits``: the limit's name, `connections`, `message` or `time` (which its sockets take), and its value.
+    /// What a client is told that is refused because of ``Limits``: the limit's name, `connections` or `message`, and its value.
     ///
     /// Where it is nil, the connection is closed without a word.
     public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
@@ -75,8 +75,6 @@ public final class VarlinkService {
     private var places: ConnectionPlaces
     /// What users have it do.
     let turns = TurnQueue()
-    /// What users' sockets cost.
-    private(set) lazy var costs = PeerCosts { [weak self] in self?.exclude($0) }
     /// Streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
@@ -213,9 +211,6 @@ public final class VarlinkService {
         // Not their groups, which may take the kernel long: most are never asked for, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let user = credentials.userID
-        if !isInternal, costs.isExcluded(user) {
-            return refuse(descriptor, of: user, "time", 0, "whose sockets take the daemon too much time")
-        }
         switch isInternal ? .place : places.take(for: user) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
@@ -245,20 +240,10 @@ public final class VarlinkService {
         connection.close()
     }
 
-    /// Closes the connections of a user who has to stay away.
-    private func exclude(_ user: UInt32) {
-        refusals.log(
-            "closed all connections of user \(user), whose sockets take the daemon too much time, perhaps by epoll(7) watches",
-            about: "user \(user)", metadata: ["user-id": "\(user)"])
-        for connection in connections.values where connection.credentials.userID == user && !connection.isInternal {
-            connection.close()
-        }
-    }
-
     private func refuse(
         _ descriptor: OwnedDescriptor, of user: UInt32, _ limit: StaticString, _ value: Int, _ reason: String
     ) {
-        let socket = ForeignSocket(descriptor, user: user, costs: costs)
+        let socket = ForeignSocket(descriptor, user: user)
         let message = refusal(limit, value)?.reply ?? []
         // Not before: who has accepted it still holds the descriptor.
         EventLoop.atEndOfTurn { socket.dismiss(with: message) }

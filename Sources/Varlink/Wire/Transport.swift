@@ -69,9 +69,9 @@ package final class Transport {
     package init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
 
     /// Takes over a connected, non-blocking socket whose peer is a process of some user.
-    init(_ descriptor: OwnedDescriptor, user: UInt32, costs: PeerCosts) {
+    init(_ descriptor: OwnedDescriptor, user: UInt32) {
         self.descriptor = descriptor
-        foreign = ForeignSocket(descriptor, user: user, costs: costs)
+        foreign = ForeignSocket(descriptor, user: user)
     }
 
     /// Begins to watch the socket.

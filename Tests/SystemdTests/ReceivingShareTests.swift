@@ -4,11 +4,11 @@ import Testing
 
 @testable import Systemd
 
-@Suite("What receiving from a peer costs") struct PeerCostTests {
+@Suite("Receiving in shares") struct ReceivingShareTests {
     @Test("however much a peer has sent is received, in steps that stay small enough")
     func muchInput() {
         var (left, longest) = (100, 0)
-        PeerCost.receiveAll { count in
+        ReceivingShare.receiveAll { count in
             longest = max(longest, count)
             left -= 1
             return left > 0 ? count : 0
@@ -20,8 +20,7 @@ import Testing
     @Test("nothing is received beyond what is asked for")
     func bounded() {
         var total = 0
-        var cost = PeerCost()
-        let left = cost.receive(upTo: 1000) { count in
+        let left = ReceivingShare().receive(upTo: 1000) { count in
             total += count
             return count
         }
