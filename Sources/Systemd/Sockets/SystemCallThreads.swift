@@ -50,6 +50,8 @@ final class SystemCallThreads: Sendable {
         var isGuarded = false
         /// How many looks ago a call ended last.
         var idleLooks = 0
+        /// How many looks ago one that makes a call took processor time last.
+        var asleepLooks = 0
     }
 
     /// Sends to connections of ordinary users, receives from them, and closes them.
@@ -65,7 +67,7 @@ final class SystemCallThreads: Sendable {
     /// If no call ends for so many looks, the threads wait for what no signal ends.
     private static let patienceInLooks = 5
     /// Whoever takes more processor time between two looks does not sleep, in nanoseconds.
-    private static let muchProcessorTime: UInt64 = 500_000
+    private static let muchProcessorTime: UInt64 = 100_000
     /// How long a thread waits for the next call, in seconds.
     private static let lingering = 1
 
@@ -194,9 +196,12 @@ final class SystemCallThreads: Sendable {
         let mustStart = state.withLock { state in
             let (areStuck, areBurning) = lookAtWorkers(&state)
             state.idleLooks = areStuck ? state.idleLooks + 1 : 0
+            // One that takes processor time may have to wait for a processor.
+            state.asleepLooks = areStuck && !areBurning ? state.asleepLooks + 1 : 0
             state.isGuarded = state.calls.count + state.busyCount > 0
-            let mustStart = areStuck && !areBurning && state.idleCount == 0 && needsWorker(state)
-            if mustStart { state.workerCount += 1 }
+            let mustStart =
+                state.asleepLooks >= Self.patienceInLooks && state.idleCount == 0 && needsWorker(state)
+            if mustStart { (state.workerCount, state.asleepLooks) = (state.workerCount + 1, 0) }
             return mustStart
         }
         if mustStart { BlockingThread.start(work) }
