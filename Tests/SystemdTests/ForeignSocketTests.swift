@@ -43,8 +43,8 @@ import Testing
         send([])
         await notice(of: .readable)
         #expect(look() == "two")
-        send([])
         #expect(shutdown(peer.rawValue, Int32(SHUT_WR)) == 0)
+        send([])
         await notice(of: .readable)
         #expect(look() == "")
     }

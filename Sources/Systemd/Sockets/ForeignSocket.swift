@@ -29,15 +29,17 @@ package final class ForeignSocket: Sendable {
     private struct State {
         /// How many bytes have been looked at and are still to be received.
         var unreceived = 0
-        /// What is to be sent, and how much of it the thread that sends has taken.
+        /// What is to be sent, and how many bytes before it a thread is sending.
         var output: [UInt8] = []
         var inHand = 0
+        /// Whether nothing is sent any more.
+        var isDropped = false
         /// Whether a thread works on the socket, or soon will.
         var isWorking = false
         var isFull = false
         /// What the loop wants to be told of.
         var wanted: Notice = []
-        /// Whether there may be room again since a thread has begun to send.
+        /// Whether there may be room again since a thread began to send last.
         var hasRoom = false
         /// Whether the last calls took long.
         var isSlow = false
@@ -61,8 +63,8 @@ package final class ForeignSocket: Sendable {
             inHand = 0
             switch failure {
             case 0, EAGAIN, ENOBUFS, ENOMEM:
-                if !rest.isEmpty, !isClosing { output = rest + output }
-                isFull = failure == EAGAIN && !hasRoom
+                if !rest.isEmpty, !isClosing, !isDropped { output = rest + output }
+                isFull = failure == EAGAIN && !hasRoom && !isDropped
                 return isFull ? .full : []
             default:
                 // The peer has gone, or has shut down its reading side.
@@ -150,12 +152,9 @@ package final class ForeignSocket: Sendable {
     /// Goes on sending, since the peer takes something again.
     @EventLoop package func resume() { work { ($0.isFull, $0.hasRoom) = (false, true) } }
 
-    /// Drops what was not sent.
+    /// Drops what was not sent; nothing may be given to ``send(_:)`` any more.
     @EventLoop package func dropOutput() {
-        state.withLock { state in
-            state.output = []
-            state.isFull = false
-        }
+        state.withLock { ($0.output, $0.isFull, $0.isDropped) = ([], false, true) }
     }
 
     /// Drops what was not sent, and closes the socket; there are no more notices.
@@ -257,11 +256,9 @@ package final class ForeignSocket: Sendable {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
             if !message.isEmpty { _ = descriptor.send(message[...]) }
             if isFirst { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
-            // Descriptors would have to be released; other threads do that when the last reference goes.
             let isSlow = isFirst ? share.isUsedUp : state.withLock { $0.isSlow }
-            if descriptor.refusesDescriptors, share.receive(upTo: .max, isSlow: isSlow, descriptor.discard) > 0 {
-                return
-            }
+            // Descriptors would have to be released; other threads do that when the last reference goes.
+            if share.receive(upTo: descriptor.unreadCount, isSlow: isSlow, descriptor.discardBytes) > 0 { return }
         }
         Self.letGo(state.withLock { $0.descriptor.take() })
         Self.closing.subtract(1, ordering: .relaxed)

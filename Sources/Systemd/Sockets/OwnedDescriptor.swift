@@ -2,7 +2,6 @@
 
 import CSystemd
 import Glibc
-import Synchronization
 
 /// A file descriptor that is closed when the last reference to it goes.
 public final class OwnedDescriptor: Sendable {
@@ -44,7 +43,7 @@ public final class OwnedDescriptor: Sendable {
 
     /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
     public static var areManyClosing: Bool {
-        SystemCallThreads.connections.isBehind || ForeignSocket.closingCount > limit / 4
+        SystemCallThreads.connections.isBehind || ForeignSocket.closingCount > limit / 16
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
@@ -74,9 +73,12 @@ public final class OwnedDescriptor: Sendable {
         }
     }
 
-    private var isUnreadConnection: Bool {
+    private var isUnreadConnection: Bool { unreadCount != 0 }
+
+    /// How many bytes there are to be received.
+    var unreadCount: Int {
         var unread: Int32 = 0
-        return ioctl(rawValue, UInt(FIONREAD), &unread) != 0 || unread != 0
+        return ioctl(rawValue, UInt(FIONREAD), &unread) == 0 ? Int(unread) : .max
     }
 
     /// Whether there is a datagram, which may be empty.
@@ -106,14 +108,20 @@ extension OwnedDescriptor {
         return -1
     }
 
-    /// Whether the kernel puts no descriptors of other processes into its queue.
-    var refusesDescriptors: Bool { if case .atOnce = closing { true } else { false } }
-
     /// Receives up to so many bytes, of which nothing is wanted any more; returns what recv(2) returns.
     func discard(_ count: Int) -> Int { Self.discard(count, of: rawValue) }
 
+    /// The same; -1 if descriptors came along, which stay in the queue.
+    func discardBytes(_ count: Int) -> Int {
+        if case .atOnce = closing { return discard(count) }
+        return withUnsafeTemporaryAllocation(byteCount: min(count, 16_384), alignment: 16) { scratch in
+            let seen = look(into: scratch)
+            return seen > 0 ? discard(seen) : seen
+        }
+    }
+
     private static func discard(_ count: Int, of descriptor: Int32) -> Int {
-        withUnsafeTemporaryAllocation(byteCount: min(count, 64), alignment: 16) { scratch in
+        withUnsafeTemporaryAllocation(byteCount: min(count, 16_384), alignment: 16) { scratch in
             recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
         }
     }

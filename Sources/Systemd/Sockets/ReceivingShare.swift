@@ -9,8 +9,8 @@ struct ReceivingShare {
     private static let acceptable: UInt64 = 100_000
     /// After so long there is a pause, in nanoseconds.
     private static let patience: UInt64 = 1_000_000
-    /// How many bytes are received at a time.
-    private static let step = 16
+    /// How many bytes are received at a time, at least and at most, and which part of all that is left.
+    private static let (leastStep, longestStep, part) = (16, 16_384, 32)
 
     private let begin = nanoseconds(of: CLOCK_MONOTONIC)
 
@@ -20,18 +20,19 @@ struct ReceivingShare {
     /// Has `receive` receive up to so many bytes, until the time is used up: a few at a time, since each may be a message that wakes what watches the
     /// peer; one if that was slow, or `isSlow` says that it will be.
     ///
-    /// That one message was cheap says little about the next: a full queue wakes nobody before three quarters of it have been received.
+    /// That one message was cheap says little about the next: a full queue wakes nobody before three quarters of it have been received. So the fewer are
+    /// left, the fewer are received at a time.
     ///
-    /// Returns how much of `count` is left then; 0 if everything has been received, or nothing more is there.
+    /// - Returns: how much of `count` is left then; 0 if everything has been received, or nothing more is there.
     func receive(upTo count: Int, isSlow: Bool = false, _ receive: (Int) -> Int) -> Int {
-        var (left, before) = (count, nanoseconds(of: CLOCK_MONOTONIC))
-        var step = isSlow ? 1 : Self.step
+        var (left, before, isSlow) = (count, nanoseconds(of: CLOCK_MONOTONIC), isSlow)
         while left > 0 {
+            let step = isSlow ? 1 : min(max(Self.leastStep, left / Self.part), Self.longestStep)
             let received = receive(min(left, step))
             if received <= 0 { return 0 }
             left -= received
             let now = nanoseconds(of: CLOCK_MONOTONIC)
-            if now - before >= Self.acceptable { step = 1 }
+            if now - before >= Self.acceptable { isSlow = true }
             if left > 0, now - begin >= Self.patience { return left }
             before = now
         }

@@ -18,15 +18,15 @@ struct SystemCallQueue {
     /// What short calls have taken since the last long one, and what they may take.
     private var takenByShort: UInt64 = 0
     private var shareOfShort = limit
-    /// Owners whose last call was slow; what they have counts as long until a call of theirs is not.
-    private var slow: Set<UInt32> = []
+    /// How many more calls of an owner have been slow than not, of the last few; from two on, what it has counts as long.
+    private var slowness: [UInt32: Int] = [:]
     /// How many calls wait.
     private(set) var count = 0
 
     /// Adds a call of an owner; it may overtake others of the same owner.
     mutating func append(_ call: @escaping Call, of owner: UInt32, isLong: Bool) {
         count += 1
-        if isLong || slow.contains(owner) { long.append(call, of: owner) } else { short.append(call, of: owner) }
+        if isLong || isSlow(owner) { long.append(call, of: owner) } else { short.append(call, of: owner) }
     }
 
     /// Takes the call that comes next.
@@ -46,7 +46,19 @@ struct SystemCallQueue {
     mutating func charge(_ nanoseconds: UInt64, to owner: UInt32, isLong: Bool, wasSlow: Bool) {
         if isLong { shareOfShort = max(Self.limit, nanoseconds) } else { takenByShort += nanoseconds }
         long.charge(nanoseconds, to: owner)
-        if wasSlow { slow.insert(owner) } else { slow.remove(owner) }
-        if count == 0, slow.count > Self.ownersToKeep { slow = [] }
+        note(wasSlow, of: owner)
+    }
+
+    // One slow call may be one that was interrupted.
+    private func isSlow(_ owner: UInt32) -> Bool { slowness[owner] ?? 0 >= 2 }
+
+    private mutating func note(_ wasSlow: Bool, of owner: UInt32) {
+        let former = slowness[owner]
+        if wasSlow {
+            slowness[owner] = min(3, (former ?? 0) + 1)
+        } else if let former {
+            slowness[owner] = former > 1 ? former - 1 : nil
+        }
+        if count == 0, slowness.count > Self.ownersToKeep { slowness = [:] }
     }
 }

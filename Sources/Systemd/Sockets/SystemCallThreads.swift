@@ -12,7 +12,7 @@ import Synchronization
 /// so often that a call on its peer takes a lot of processor time (``ForeignSocket``).
 final class SystemCallThreads: Sendable {
     /// When there is another thread.
-    private enum Growth {
+    enum Growth {
         /// If a call waits for one.
         case withCalls
         /// If a call waits for one and all threads sleep in theirs: more threads for calls that take processor time would take it from the loop.
@@ -48,6 +48,8 @@ final class SystemCallThreads: Sendable {
         /// How many of them wait for a call, but for those that have been woken.
         var idleCount = 0
         var isGuarded = false
+        /// Whether all that make a call have slept in it for a while.
+        var areAsleep: Bool { busyCount > 0 && asleepLooks >= SystemCallThreads.patienceInLooks }
         /// How many looks ago a call ended last.
         var idleLooks = 0
         /// How many looks ago one that makes a call took processor time last.
@@ -68,21 +70,21 @@ final class SystemCallThreads: Sendable {
     private static let patienceInLooks = 5
     /// Whoever takes more processor time between two looks does not sleep, in nanoseconds.
     private static let muchProcessorTime: UInt64 = 100_000
-    /// How long a thread waits for the next call, in seconds.
-    private static let lingering = 1
-
     /// The most threads.
     ///
-    /// For what may sleep, so many, and so impatient, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
+    /// Where calls may sleep there are so many, interrupted so soon, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
     private let limit: Int
     private let growth: Growth
+    /// How long a thread waits for the next call, in seconds.
+    private let lingering: Int
     private let state = Mutex(State())
     private let wakeUps = Semaphore()
     @EventLoop private var guardTimer: TimerSource?
 
-    private init(limit: Int, _ growth: Growth) {
+    init(limit: Int, _ growth: Growth, lingering: Int = 1) {
         self.limit = limit
         self.growth = growth
+        self.lingering = lingering
     }
 
     /// Whether more calls wait than there may be threads, which soon will have made them.
@@ -101,22 +103,30 @@ final class SystemCallThreads: Sendable {
             state.calls.append(call, of: owner, isLong: isLong)
             let mustGuard = !state.isGuarded
             state.isGuarded = true
-            if state.idleCount > 0 {
-                state.idleCount -= 1
-                return (true, false, mustGuard)
-            }
-            let mustStart = state.workerCount == 0 || growth == .withCalls && needsWorker(state)
-            if mustStart { state.workerCount += 1 }
-            return (false, mustStart, mustGuard)
+            let (mustWake, mustStart) = getWorker(&state)
+            return (mustWake, mustStart, mustGuard)
         }
         if mustWake { wakeUps.signal() }
         if mustStart { BlockingThread.start(work) }
         if mustGuard { EventLoop.perform { self.startGuarding() } }
     }
 
-    /// Whether a call waits that none of the threads will make that are free.
-    private func needsWorker(_ state: State) -> Bool {
-        state.calls.count > state.workerCount - state.busyCount && state.workerCount < limit
+    /// Notes which thread is to make a call that waits, if it is neither one that makes another nor one that is starting.
+    private func getWorker(_ state: inout State) -> (mustWake: Bool, mustStart: Bool) {
+        guard mayWork(state), state.calls.count > 0 else { return (false, false) }
+        if state.idleCount > 0 {
+            state.idleCount -= 1
+            return (true, false)
+        }
+        let mayStart = growth == .withCalls || state.workerCount == 0 || state.areAsleep
+        let isNeeded = state.calls.count > state.workerCount - state.busyCount && state.workerCount < limit && mayStart
+        if isNeeded { state.workerCount += 1 }
+        return (false, isNeeded)
+    }
+
+    /// Whether another thread may make a call, beside those that make one.
+    private func mayWork(_ state: State) -> Bool {
+        growth == .withCalls || state.busyCount == 0 || state.areAsleep
     }
 
     // MARK: Workers
@@ -142,9 +152,9 @@ final class SystemCallThreads: Sendable {
                 }
             }
             guard mayWait(worker) else { continue }
-            if !wakeUps.wait(seconds: Self.lingering) {
+            if !wakeUps.wait(seconds: lingering) {
                 if mayEnd(worker) { return }
-                // Somebody has woken an idle worker, which can only be this one.
+                // Somebody has woken all that wait, and so this one, too.
                 wakeUps.wait()
             }
         }
@@ -152,7 +162,7 @@ final class SystemCallThreads: Sendable {
 
     private func next(for worker: Int) -> (call: SystemCallQueue.Call, owner: UInt32, isLong: Bool)? {
         state.withLock { state in
-            guard let next = state.calls.popFirst() else { return nil }
+            guard mayWork(state), let next = state.calls.popFirst() else { return nil }
             state.busyCount += 1
             state.workers[worker]?.isBusy = true
             return next
@@ -162,7 +172,7 @@ final class SystemCallThreads: Sendable {
     /// Whether a worker has nothing to do; it then counts as idle.
     private func mayWait(_ worker: Int) -> Bool {
         state.withLock { state in
-            guard state.calls.count == 0 else { return false }
+            guard state.calls.count == 0 || !mayWork(state) else { return false }
             state.idleCount += 1
             return true
         }
@@ -190,20 +200,17 @@ final class SystemCallThreads: Sendable {
         guardTimer?.schedule(after: Self.patience)
     }
 
-    /// Interrupts the workers that have finished nothing since the last look, starts another if that is needed, and goes on looking while there is something
-    /// to do.
+    /// Interrupts the workers that have finished nothing since the last look, has another work if they sleep, and goes on looking while there is something to do.
     @EventLoop private func look() {
-        let mustStart = state.withLock { state in
+        let (mustWake, mustStart) = state.withLock { state in
             let (areStuck, areBurning) = lookAtWorkers(&state)
             state.idleLooks = areStuck ? state.idleLooks + 1 : 0
             // One that takes processor time may have to wait for a processor.
             state.asleepLooks = areStuck && !areBurning ? state.asleepLooks + 1 : 0
             state.isGuarded = state.calls.count + state.busyCount > 0
-            let mustStart =
-                state.asleepLooks >= Self.patienceInLooks && state.idleCount == 0 && needsWorker(state)
-            if mustStart { (state.workerCount, state.asleepLooks) = (state.workerCount + 1, 0) }
-            return mustStart
+            return state.areAsleep ? getWorker(&state) : (false, false)
         }
+        if mustWake { wakeUps.signal() }
         if mustStart { BlockingThread.start(work) }
         if state.withLock({ $0.isGuarded }) { guardTimer?.schedule(after: Self.patience) }
     }

@@ -201,6 +201,7 @@ final class ServerConnection {
         // After output was sent there may be room for more answers, but this turn has had its share of them.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
         if let stream, isHungry { stream.enqueue() }
+        if let stream, !stream.isBeingSent { service.streams.endAwaiting(of: stream) }
         updateInterest()
     }
 

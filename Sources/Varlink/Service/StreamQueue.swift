@@ -22,21 +22,23 @@ final class StreamQueue {
 
     /// Has a stream write at the end of the turn, or as soon as its turn comes.
     func append(_ stream: VarlinkStream, of user: UInt32) {
-        behind.remove(ObjectIdentifier(stream))
         waiting.append(stream, of: user)
         guard !isScheduled else { return }
         isScheduled = true
         EventLoop.atEndOfTurn { self.pumpScheduled() }
     }
 
-    /// Holds up what comes in until a stream goes on, whose output is being sent.
+    /// Holds up what comes in as long as a stream's output is being sent.
     func awaitSending(of stream: VarlinkStream) {
         behind.insert(ObjectIdentifier(stream))
         FlowControl.hold()
     }
 
-    /// A stream has ended.
-    func forget(_ stream: VarlinkStream) { behind.remove(ObjectIdentifier(stream)) }
+    /// Notes that a stream's output has been sent, or is not being sent for now, or that it has ended.
+    func endAwaiting(of stream: VarlinkStream) {
+        guard behind.remove(ObjectIdentifier(stream)) != nil, behind.isEmpty, waiting.isEmpty else { return }
+        FlowControl.release()
+    }
 
     /// Has those streams write now that the turn has time for.
     func pump() { pump(upTo: Self.share) }

@@ -52,11 +52,14 @@ public final class VarlinkStream {
         if isHungry, let connection {
             connection.transport.flush()
             if connection.transport.unsentCount == 0 { enqueue() }
-            if connection.transport.isBeingSent { connection.service.streams.awaitSending(of: self) }
+            if isBeingSent { connection.service.streams.awaitSending(of: self) }
         }
         wake()
         if isQueued { connection?.service.streams.catchUp() }
     }
+
+    /// Whether what it has written is being sent by other threads, and its client takes it.
+    var isBeingSent: Bool { connection?.transport.isBeingSent ?? false }
 
     /// Has the stream write when its turn comes.
     func enqueue() {
@@ -68,6 +71,7 @@ public final class VarlinkStream {
     /// Its turn has come.
     func takeTurn() {
         isQueued = false
+        connection?.service.streams.endAwaiting(of: self)
         connection?.goOn(with: self)
     }
 
@@ -148,7 +152,7 @@ public final class VarlinkStream {
     /// The stream has ended, for whatever reason.
     func close() {
         let onClose = onClose
-        connection?.service.streams.forget(self)
+        connection?.service.streams.endAwaiting(of: self)
         produce = nil
         pieces = nil
         connection = nil

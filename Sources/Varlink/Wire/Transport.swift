@@ -34,7 +34,7 @@ package final class Transport {
     /// Whether the peer takes nothing any more; what is written is dropped from then on.
     private var isDeaf = false
 
-    /// Memory for output beyond this is given back once all is sent; if no more than this is being sent, nothing waits for it.
+    /// Memory for output beyond this is given back once all is sent; if no more than this is being sent while the next message is awaited, nothing waits for it.
     private static let keptCapacity = 16 * 1024
 
     /// What the loop watches the socket for, beside room for the output.
@@ -47,7 +47,7 @@ package final class Transport {
         package static let input = Interest(rawValue: 1)
         /// The peer has gone.
         package static let hangUp = Interest(rawValue: 2)
-        /// There is room to write, though there is nothing to be sent yet.
+        /// There is room to write, though there is nothing to be sent yet; where other threads send, all has been sent.
         package static let room = Interest(rawValue: 4)
     }
 

@@ -414,6 +414,6 @@ def verified_as_the_services():
         closed = f"{CONFIGURATION.parent}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
         equal(verified(), (78, f"statusctl: error: {closed}\n"))
         assert run("systemctl", "start", "statusd.service").status != 0
-        contains(log(), closed)
+        eventually(lambda: closed in log(), "the reason in the journal")
     plugin.unlink()
     draft.unlink()
