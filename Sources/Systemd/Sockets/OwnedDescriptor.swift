@@ -58,7 +58,7 @@ public final class OwnedDescriptor: Sendable {
         switch closing {
         case .atOnce: close(rawValue)
         case .receiver: finish(by: .datagrams, isUnreadReceiver)
-        case .connection: finish(by: .connections, isUnreadConnection)
+        case .connection: finish(by: .connections, unreadCount != 0)
         }
     }
 
@@ -73,9 +73,7 @@ public final class OwnedDescriptor: Sendable {
         }
     }
 
-    private var isUnreadConnection: Bool { unreadCount != 0 }
-
-    /// How many bytes there are to be received.
+    /// How many bytes of a connection there are to be received; `Int.max` if that is not known.
     var unreadCount: Int {
         var unread: Int32 = 0
         return ioctl(rawValue, UInt(FIONREAD), &unread) == 0 ? Int(unread) : .max

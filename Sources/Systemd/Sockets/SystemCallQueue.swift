@@ -2,7 +2,8 @@
 
 /// System calls that wait for a thread.
 ///
-/// For half of the time, short calls come first, in which owners take turns; else long ones, those of the owner first that has taken least. So thousands of owners with long calls, each of which has taken little, do not delay a call that takes microseconds.
+/// For half of the time, short calls come first, and their owners take turns; else long ones, those of the owner first that has taken least. So thousands of
+/// owners with long calls, each of which has taken little, do not delay a call that takes microseconds.
 struct SystemCallQueue {
     typealias Call = @Sendable () -> Void
 
@@ -49,7 +50,7 @@ struct SystemCallQueue {
         note(wasSlow, of: owner)
     }
 
-    // One slow call may be one that was interrupted.
+    /// Whether an owner was slow more than once: one slow call may be one that was interrupted.
     private func isSlow(_ owner: UInt32) -> Bool { slowness[owner] ?? 0 >= 2 }
 
     private mutating func note(_ wasSlow: Bool, of owner: UInt32) {

@@ -151,7 +151,7 @@ final class SystemCallThreads: Sendable {
                     state.calls.charge(share.nanosecondsTaken, to: owner, isLong: isLong, wasSlow: wasSlow)
                 }
             }
-            guard mayWait(worker) else { continue }
+            guard mayWait() else { continue }
             if !wakeUps.wait(seconds: lingering) {
                 if mayEnd(worker) { return }
                 // Somebody has woken all that wait, and so this one, too.
@@ -170,7 +170,7 @@ final class SystemCallThreads: Sendable {
     }
 
     /// Whether a worker has nothing to do; it then counts as idle.
-    private func mayWait(_ worker: Int) -> Bool {
+    private func mayWait() -> Bool {
         state.withLock { state in
             guard state.calls.count == 0 || !mayWork(state) else { return false }
             state.idleCount += 1
@@ -235,8 +235,9 @@ final class SystemCallThreads: Sendable {
 }
 
 /// What threads wait for.
+///
+/// Unchecked: the pointer never changes, and sem_overview(7) is made to be used by several threads at once.
 private final class Semaphore: @unchecked Sendable {
-    // Unchecked: sem_t(3) is made for several threads.
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     init() { sem_init(semaphore, 0, 0) }
