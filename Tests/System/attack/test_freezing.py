@@ -450,6 +450,15 @@ def await_room(connection, waits=WATCHES):
         in_child(lambda: [poll.register(os.dup(room.fileno()), select.POLLIN) for _ in range(waits // children)], wait)
 
 
+def time_of_other_threads(daemon):
+    """The seconds of processor time that all threads of the daemon but the loop's have taken (proc_pid_stat(5))."""
+    def taken(path):
+        return sum(map(int, pathlib.Path(path).read_text().rsplit(")", 1)[1].split()[11:13]))
+
+    process = daemon.process.pid
+    return (taken(f"/proc/{process}/stat") - taken(f"/proc/{process}/task/{process}/stat")) / os.sysconf("SC_CLK_TCK")
+
+
 @test("clients whose sockets thousands of epoll watches make slow do not keep others waiting, whatever they send", limit=150)
 def watched_sockets():
     need_root()
@@ -488,6 +497,8 @@ def watched_sockets():
                     connection.call("Post", {"server": "db", "text": str(time.monotonic())})
                     time.sleep(0.01)
             bystander.finish(f"{name} by sockets that are watched very often")
+            if act is watch_often:
+                assert time_of_other_threads(daemon) > 0.1, "the watches cost nothing, so nothing was tested"
             stop_and_time(daemon)
 
 
