@@ -7,7 +7,8 @@ import YAML
 struct HTTPReader {
     let reader: NodeReader
     private let name: ServerName
-    private(set) var warnings: [Problem] = []
+    /// Warnings, and mistakes behind the first one.
+    private(set) var problems: [Problem] = []
 
     /// How long URL, header fields and the text that is looked for may be together.
     private static let maximumBytes = 64 * 1024
@@ -22,7 +23,15 @@ struct HTTPReader {
     mutating func read(_ node: YAMLNode) throws(Problem) -> HTTPConfiguration {
         guard let mapping = node.mapping else { return HTTPConfiguration(url: try url(node, of: "http")) }
         var configuration = HTTPConfiguration(url: "")
-        for (key, value) in mapping { try read(key, value, into: &configuration) }
+        var errors: [Problem] = []
+        for (key, value) in mapping {
+            do throws(Problem) { try read(key, value, into: &configuration) } catch { errors.append(error) }
+        }
+        for var error in errors.dropFirst() {
+            error.server = name
+            problems.append(error)
+        }
+        if let first = errors.first { throw first }
         guard !configuration.url.isEmpty else {
             throw reader.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health")
         }
@@ -49,13 +58,13 @@ struct HTTPReader {
         case "method": configuration.method = try method(value)
         case "headers": configuration.headers = try headers(value)
         case "redirects": configuration.redirects = try reader.count(value, of: "redirects", in: 0...20)
-        default: warnings.append(reader.unknown(key, among: Self.keys, within: "http", of: name))
+        default: problems.append(reader.unknown(key, among: Self.keys, within: "http", of: name))
         }
     }
 
     private func url(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         let what =
-            "a URL such as https://127.0.0.1:8443/health, which begins with http:// or https:// and has no spaces"
+            "a URL such as https://127.0.0.1:8443/health, which begins with http:// or https://, has no spaces, and a port, if any, from 1 to 65535"
         let url = try reader.string(node, of: key, what)
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         let authority = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""

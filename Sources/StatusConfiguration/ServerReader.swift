@@ -22,10 +22,14 @@ struct ServerDraft {
         var configuration = ServerConfiguration(
             summary: summary, source: source, placeholder: options.placeholder ?? ServerOptions.placeholder,
             failure: failure.map { "\(origin): \($0)" }, origin: origin)
+        // What its source does not go by does not make it another one.
+        if source.isRefreshable { configuration.schedule = options.schedule }
         // What is followed by events holds until the next one.
-        if case .unit = source {} else { configuration.timeToLive = options.timeToLive }
-        configuration.schedule = options.schedule
-        configuration.runtime = options.runtime
+        if case .unit = source {
+            configuration.runtime = options.runtime
+        } else {
+            configuration.timeToLive = options.timeToLive
+        }
         return configuration
     }
 }
@@ -153,7 +157,7 @@ struct ServerReader {
             draft.summary = try reader.text(value, of: "description")
         } else if let word = key.string, SourceReader.keys.contains(word) {
             var sourceReader = SourceReader(reader, name: name)
-            defer { problems += sourceReader.warnings }
+            defer { problems += sourceReader.problems }
             if let source = try sourceReader.read(word, value) { sources.append(source) }
         } else {
             problems.append(reader.unknown(key, among: Self.keys, of: name))

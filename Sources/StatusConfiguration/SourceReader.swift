@@ -7,7 +7,8 @@ import YAML
 struct SourceReader {
     let reader: NodeReader
     private let name: ServerName
-    private(set) var warnings: [Problem] = []
+    /// Warnings, and mistakes behind the first one.
+    private(set) var problems: [Problem] = []
 
     init(_ reader: NodeReader, name: ServerName) {
         self.reader = reader
@@ -76,7 +77,7 @@ struct SourceReader {
     private static let maximumCommandBytes = 16 * 1024
 
     private func endpoint(_ node: YAMLNode) throws(Problem) -> SourceConfiguration {
-        let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379"
+        let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379, with a port from 1 to 65535"
         let text = try reader.string(node, of: "tcp", what)
         guard let place = HostAndPort(text), let port = place.port else {
             throw reader.problem(at: node, "“tcp” must be \(what)")
@@ -86,7 +87,7 @@ struct SourceReader {
 
     private mutating func http(_ node: YAMLNode) throws(Problem) -> HTTPConfiguration {
         var httpReader = HTTPReader(reader, name: name)
-        defer { warnings += httpReader.warnings }
+        defer { problems += httpReader.problems }
         return try httpReader.read(node)
     }
 }

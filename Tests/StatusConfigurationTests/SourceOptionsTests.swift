@@ -74,6 +74,15 @@ import Testing
         #expect(servers["c"]?.timeToLive == nil)
     }
 
+    @Test("a server whose source does not go by the defaults stays the same when they change")
+    func unusedDefaults() throws {
+        let server = "servers: { a: { push: true }, b: { exec: [/b] } }"
+        let (before, _) = try load("defaults: { interval: 1h, failures: 2, runtime: 1h }\n\(server)")
+        let (after, _) = try load("defaults: { interval: 2h, failures: 3, runtime: 2h }\n\(server)")
+        #expect(before["a"] == after["a"])
+        #expect(before["b"] != after["b"])
+    }
+
     @Test(
         "a mistake in an option disables its server, and is told with its line",
         arguments: [

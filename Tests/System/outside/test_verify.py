@@ -15,7 +15,7 @@ README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
 MISTAKES = {
     "unit: a/b": "not the name of a unit", "unit: x@.service": "not the name of a unit", "exec: check_disk -w 10%": "must be a list",
     "exec: [check_disk]": "absolute path", "exec: []": "must be a list", "tcp: 6379": "HOST:PORT", "tcp: '::1:80'": "HOST:PORT",
-    "tcp: 'a:65536'": "HOST:PORT", "tcp: 'a:+80'": "HOST:PORT", "http: localhost": "http:// or https://", "http: http://x:99999/": "http:// or https://",
+    "tcp: 'a:65536'": "port from 1 to 65535", "tcp: 'a:+80'": "HOST:PORT", "http: localhost": "http:// or https://", "http: http://x:99999/": "http:// or https://",
     "http: 'http://:80/'": "http:// or https://", "http: http://müller.example/": "must be written in ASCII", "http: 'http://[zz]/'": "http:// or https://", "http: 'http://a@/'": "http:// or https://", "http: { status: 200 }": "needs a “url”",
     "http: { url: http://a, status: 1000 }": "status of HTTP", "http: { url: http://a, method: get }": "method of HTTP in capitals",
     "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
@@ -155,6 +155,10 @@ def all_mistakes():
         result = daemon.ctl("verify", daemon.file)
         lines = [int(line.split(f"{daemon.file}:")[1].split(":")[0]) for line in result.err.splitlines()]
         equal(sorted(lines), [3, 4, 5, 6])
+        daemon.file.write_text("servers:\n  web:\n    http:\n      url: localhost\n      method: get\n      redirects: many\n    ttl: long\n")
+        result = daemon.ctl("verify", daemon.file)
+        lines = [int(line.split(f"{daemon.file}:")[1].split(":")[0]) for line in result.err.splitlines()]
+        equal(sorted(lines), [4, 5, 6, 7])
 
 
 @test("a section that is almost known is an error with the word that was meant; in a server a key that is almost known is named, too")
