@@ -134,7 +134,8 @@ import Testing
                 await asker.value
                 let state = try monitor.state(of: disk)
                 #expect(state.status?.level == (run < 4 ? .ok : .critical))
-                #expect(state.message == (run < 4 ? "connection refused; \(run - 1) of 3 before it counts" : nil))
+                let remark = "connection refused [critical]; \(run - 1) of 3 before it counts"
+                #expect(state.message == (run < 4 ? remark : nil))
             }
         }
     }
@@ -257,7 +258,7 @@ import Testing
             let state = try monitor.state(of: disk)
             #expect(state.phase == .loaded)
             #expect(state.status?.level == .ok)
-            #expect(state.message == "DISK FULL; 1 of 3 before it counts")
+            #expect(state.message == "DISK FULL [critical]; 1 of 3 before it counts")
         }
     }
 

@@ -244,6 +244,8 @@ import Testing
         #expect(judge.judge(unit("failed", "failed", result: "success"), at: .seconds(20)).verdict == .wait)
         let running = UnitStatus(.ok, "active (running)")
         #expect(judge.judge(unit("active", "running"), at: .seconds(20)).verdict == .hold(running, 1, of: 3))
+        #expect(judge.judge(unit("active", "running"), at: .seconds(50)).verdict == .hold(running, 2, of: 3))
+        #expect(judge.judge(unit("active", "running"), at: .seconds(80)).verdict == .show(running))
     }
 
     @Test("what is well again in between counts from the beginning")

@@ -123,7 +123,7 @@ public final class CheckSource {
             switch hysteresis.take(result.level) {
             case .show: _ = try? monitor.post(text, level: result.level, to: server)
             case .hold(let count, let needed):
-                try? monitor.remark("\(text); \(count) of \(needed) before it counts", about: server)
+                try? monitor.remark(Hysteresis.remark(text, result.level, count, of: needed), about: server)
             }
         case .failure(let failure): try? monitor.fail(server, VisibleText.escape(failure.description))
         }

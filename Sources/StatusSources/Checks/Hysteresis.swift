@@ -16,6 +16,11 @@ struct Hysteresis {
         case worse, better
     }
 
+    /// What is said of a result that is held back.
+    static func remark(_ text: StatusText, _ level: Level, _ count: Int, of needed: Int) -> String {
+        "\(text) [\(level.rawValue)]; \(count) of \(needed) before it counts"
+    }
+
     let failures: Int
     let successes: Int
     private var shown: Level?

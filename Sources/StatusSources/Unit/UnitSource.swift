@@ -114,7 +114,8 @@ public final class UnitSource {
         switch verdict {
         case .show(let status): _ = try? monitor.post(status.visibleText, level: status.level, to: server)
         case .hold(let status, let count, let needed):
-            try? monitor.remark("\(status.visibleText); \(count) of \(needed) before it counts", about: server)
+            let remark = Hysteresis.remark(status.visibleText, status.level, count, of: needed)
+            try? monitor.remark(remark, about: server)
         case .wait:
             // What was shown before holds, and is followed again.
             guard hasReason else { break }

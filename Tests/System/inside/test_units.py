@@ -133,7 +133,7 @@ def unit_failures():
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
         systemctl("kill", "--signal=KILL", "sleeper")
-        eventually(lambda: "failed (signal); 1 of 2 before it counts" in run("/usr/bin/statusctl", "status", "sleeper").out)
+        eventually(lambda: "failed (signal) [critical]; 1 of 2 before it counts" in run("/usr/bin/statusctl", "status", "sleeper").out)
         equal(describe("sleeper")["status"]["level"], "ok")
         becomes("sleeper", "critical", "failed (signal)")
 

@@ -102,7 +102,7 @@ def time_limit():
         daemon.start()
         daemon.done("wait", "disk", "--text", "quick", "--timeout", "15s")
         flag.touch()
-        contains(daemon.done("refresh", "disk"), "disk: quick [ok] (timed out after 300ms; 1 of 2 before it counts)")
+        contains(daemon.done("refresh", "disk"), "disk: quick [ok] (timed out after 300ms [critical]; 1 of 2 before it counts)")
         contains(daemon.done("refresh", "disk"), "disk: timed out after 300ms [critical]")
         eventually(lambda: processes(marker) == 0, "no process left")
         equal(daemon.ctl("status", "disk").status, 3)

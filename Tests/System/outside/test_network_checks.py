@@ -86,7 +86,7 @@ def hysteresis():
             expect(daemon, "cache", "ok", "connected")
             stack.close()
             for count in (1, 2):
-                contains(daemon.done("refresh", "cache"), "[ok] (connection refused; %d of 3 before it counts)" % count)
+                contains(daemon.done("refresh", "cache"), "[ok] (connection refused [critical]; %d of 3 before it counts)" % count)
                 equal(daemon.ctl("status", "cache").status, 0)
             contains(daemon.done("refresh", "cache"), "cache: connection refused [critical]")
             equal(daemon.ctl("status", "cache").status, 3)
