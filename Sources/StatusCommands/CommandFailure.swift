@@ -69,7 +69,7 @@ struct CommandFailure: Error {
         case MonitorInterface.qualified("NoSuchServer"):
             let name = text("server")
             if let reason = error.text("reason") {
-                return "there is no server “\(name)”: \(VisibleText.escape(reason))"
+                return "nobody can post to “\(name)”: \(VisibleText.escape(reason))"
             }
             return "there is no server “\(name)”; “statusctl list” shows all"
         case MonitorInterface.qualified("IsConfigured"):

@@ -36,6 +36,14 @@ import Testing
         #expect(entry.metadata["message-id"] == MessageID.changed.rawValue)
     }
 
+    @Test("an entry names a level that is not ok")
+    func level() async throws {
+        let journal = try await journalReporter()
+        try monitor.post(try StatusText("Signed Out"), level: .critical, to: name)
+        await journal.close()
+        #expect(recorder.entries.last?.message == "db: Signed Out [critical]")
+    }
+
     @Test("a flapping server is limited; the last entry is what holds, and says how many were left out")
     func limited() async throws {
         let journal = try await journalReporter()

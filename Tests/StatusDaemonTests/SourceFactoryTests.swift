@@ -27,8 +27,10 @@ import Testing
     func kinds() throws {
         #expect(try start(.push) == nil)
         #expect(try start(.none) == nil)
-        for source: SourceConfiguration in [.exec(["/bin/true"]), .tcp(host: "127.0.0.1", port: 9), .unit("a.service")]
-        {
+        let web = HTTPConfiguration(url: "http://127.0.0.1:9/")
+        for source: SourceConfiguration in [
+            .exec(["/bin/true"]), .tcp(host: "127.0.0.1", port: 9), .http(web), .unit("a.service"),
+        ] {
             let made = try #require(try start(source))
             #expect(made.refreshAction != nil, "\(source.word)")
             made.close()

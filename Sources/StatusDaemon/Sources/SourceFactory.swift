@@ -15,6 +15,8 @@ final class SourceFactory {
     private let monitor: StatusMonitor
     private let directories: DaemonDirectories
     private let logger: Logger
+    /// Clients can have the daemon reload as often as they like.
+    private let permitFailures: LogLimiter
     private let runner: SourceRunner
     private let units: UnitBus
     private let plugins: PluginPool
@@ -33,6 +35,7 @@ final class SourceFactory {
         self.runner = runner
         self.directories = directories
         self.logger = logger
+        permitFailures = LogLimiter(logger, .warning)
         let delays = LogLimiter(logger, .warning)
         budget = CheckBudget(CheckBudget.Limits(LimitsConfiguration())) { server, delay in
             delays.log(
@@ -59,7 +62,8 @@ final class SourceFactory {
             try directories.permit(accounts.senders)
             permitted = accounts.senders
         } catch {
-            logger.warning("\(error.message); programs of other users cannot send to notify sockets")
+            permitFailures.log(
+                "\(error.message); programs of other users cannot send to notify sockets", about: "notify sockets")
         }
     }
 

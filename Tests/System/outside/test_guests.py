@@ -64,7 +64,8 @@ def no_longer_accepted():
         daemon.file.write_text("accept: configured\nservers: { db: { push: true } }\n")
         contains(daemon.done("reload", "--json"), '"removed":["visitor"]')
         equal(names(daemon), ["db"])
-        contains(one_sentence(daemon.ctl("post", "visitor", "here"), 4), "visitor", "accept: configured")
+        refusal = one_sentence(daemon.ctl("post", "visitor", "here"), 4)
+        contains(refusal, "nobody can post to “visitor”: only configured servers may post", "accept: configured")
 
 
 @test("a changed select: takes effect on reload, whatever was selected meanwhile; an unchanged one does not")

@@ -89,6 +89,19 @@ def wait():
         equal(daemon.ctl("wait", "web", "--timeout", "50ms").status, 75)
 
 
+@test("wait takes neither a failed server for one that is well, nor one that loads")
+def not_current():
+    failed = "servers: { a: { push: maybe } }\n"
+    loading = "servers: { a: { exec: [/bin/sleep, '60'] } }\n"
+    with Daemon("servers: { a: { push: true } }\n") as daemon:
+        daemon.done("post", "a", "Serving")
+        for servers, status in ((failed, 3), (loading, 3)):
+            daemon.file.write_text(servers)
+            daemon.ctl("reload")
+            equal(daemon.ctl("status", "a").status, status)
+            equal(daemon.ctl("wait", "a", "--timeout", "50ms").status, 75)
+
+
 @test("a daemon that was held up reads what came meanwhile before it calls anything stale")
 def held_up():
     servers = "".join(f"  s{number}: {{ notify: true, ttl: 500ms }}\n" for number in range(50))
