@@ -5,60 +5,83 @@ import Testing
 @testable import Systemd
 
 @Suite("The order of system calls") struct SystemCallQueueTests {
-    /// Takes all calls; each short one takes 0.1 ms, each long one 1 ms.
-    private func order(of queue: inout SystemCallQueue) -> String {
+    private var queue = SystemCallQueue()
+
+    private mutating func append(_ owner: UInt32, isMuch: Bool = false, count: Int = 1) {
+        for _ in 0..<count { queue.append({}, of: owner, isMuch: isMuch) }
+    }
+
+    /// Takes all calls; each short one takes 0.1 ms, each long one 1 ms, or what `times` says.
+    private mutating func order(times: [UInt32: UInt64] = [:]) -> String {
         var order = ""
-        while let (_, owner, isLong) = queue.popFirst() {
-            order += "\(isLong ? "L" : "s")\(owner) "
-            queue.charge(isLong ? 1_000_000 : 100_000, to: owner, isLong: isLong, wasSlow: false)
+        while let call = queue.popFirst() {
+            order += "\(call.isLong ? "L" : "s")\(call.owner) "
+            let time = times[call.owner] ?? (call.isLong ? 1_000_000 : 100_000)
+            queue.charge(time, processorTime: time, for: call)
         }
         return order
     }
 
     @Test("short calls come first, with a long one after each millisecond; in both, owners take turns")
-    func order() {
-        var queue = SystemCallQueue()
-        for owner in [1, 1, 2] as [UInt32] { queue.append({}, of: owner, isLong: true) }
-        for _ in 0..<11 { queue.append({}, of: 3, isLong: false) }
-        queue.append({}, of: 4, isLong: false)
+    mutating func order() {
+        for owner in [1, 1, 2] as [UInt32] { append(owner, isMuch: true) }
+        append(3, count: 11)
+        append(4)
         #expect(queue.count == 15)
-        #expect(order(of: &queue) == "s3 s4 \(String(repeating: "s3 ", count: 8))L1 s3 s3 L2 L1 ")
+        #expect(order() == "s3 s4 \(String(repeating: "s3 ", count: 8))L1 s3 s3 L2 L1 ")
         #expect(queue.count == 0)
     }
 
-    @Test("calls of an owner that has been slow more than once count as long, until one is not slow")
-    func slow() {
-        var queue = SystemCallQueue()
-        queue.charge(200_000, to: 1, isLong: false, wasSlow: true)
-        queue.append({}, of: 1, isLong: false)
-        #expect(order(of: &queue) == "s1 ")
-        for _ in 0..<2 { queue.charge(200_000, to: 1, isLong: false, wasSlow: true) }
-        queue.append({}, of: 1, isLong: false)
-        queue.append({}, of: 2, isLong: false)
-        #expect(order(of: &queue) == "s2 L1 ")
-        queue.charge(50_000, to: 1, isLong: true, wasSlow: false)
-        queue.append({}, of: 1, isLong: false)
-        #expect(order(of: &queue) == "s1 ")
+    @Test("calls of an owner that has taken much with slow ones count as long, until it has taken as much with others")
+    mutating func slow() {
+        append(1)
+        #expect(order(times: [1: 190_000]) == "s1 ")
+        append(1)
+        #expect(order(times: [1: 150_000]) == "s1 ")
+        append(1, count: 4)
+        append(2)
+        #expect(order(times: [1: 60_000]) == "s2 L1 L1 L1 L1 ")
+        append(1)
+        #expect(order() == "s1 ")
+    }
+
+    @Test("an owner that is slow every second time is not taken for a fast one")
+    mutating func mixed() {
+        for time: UInt64 in [5_000_000, 10_000, 5_000_000, 10_000] {
+            append(1)
+            _ = order(times: [1: time])
+        }
+        append(1)
+        append(2)
+        #expect(order() == "s2 L1 ")
+    }
+
+    @Test("an owner with calls that are known to be long does not have its short ones taken for long")
+    mutating func known() {
+        append(1, isMuch: true, count: 3)
+        #expect(order() == "L1 L1 L1 ")
+        append(1)
+        #expect(order() == "s1 ")
     }
 
     @Test("short calls have as much time as the long one before has taken")
-    func balance() {
-        var queue = SystemCallQueue()
-        for _ in 0..<2 { queue.append({}, of: 1, isLong: true) }
-        queue.charge(2_000_000, to: 1, isLong: true, wasSlow: true)
-        for _ in 0..<25 { queue.append({}, of: 2, isLong: false) }
-        let shorts = String(repeating: "s2 ", count: 20)
-        #expect(order(of: &queue).hasPrefix(shorts + "L1 "))
+    mutating func balance() {
+        append(1, isMuch: true)
+        #expect(order(times: [1: 2_000_000]) == "L1 ")
+        append(1, isMuch: true)
+        append(2, count: 25)
+        #expect(order().hasPrefix(String(repeating: "s2 ", count: 20) + "L1 "))
     }
 
     @Test("an owner that has taken much comes after those who have not, in long calls only")
-    func charged() {
-        var queue = SystemCallQueue()
-        queue.append({}, of: 1, isLong: true)
-        queue.append({}, of: 1, isLong: false)
-        queue.charge(50_000_000, to: 1, isLong: true, wasSlow: true)
-        queue.append({}, of: 2, isLong: true)
-        queue.append({}, of: 2, isLong: false)
-        #expect(order(of: &queue) == "s1 s2 L2 L1 ")
+    mutating func charged() {
+        append(1, isMuch: true, count: 2)
+        let call = queue.popFirst()
+        #expect(call?.owner == 1)
+        if let call { queue.charge(50_000_000, processorTime: 0, for: call) }
+        append(1)
+        append(2, isMuch: true)
+        append(2)
+        #expect(order() == "s1 s2 L2 L1 ")
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Synchronization
 import Testing
 
@@ -12,7 +13,21 @@ import Testing
         for _ in 0..<20_000 {
             await withCheckedContinuation { continuation in threads.perform { continuation.resume() } }
         }
-        #expect(threads.count <= 1)
+    }
+
+    @Test("while all calls sleep, another one is made beside them")
+    @EventLoop func asleep() async throws {
+        let threads = SystemCallThreads(limit: 2, .withSleepers)
+        let pipe = try #require(OwnedDescriptor.makePipe())
+        _ = fcntl(pipe.reading.rawValue, F_SETFL, 0)
+        await withCheckedContinuation { continuation in
+            threads.perform {
+                var byte: UInt8 = 0
+                while read(pipe.reading.rawValue, &byte, 1) < 0 {}
+                continuation.resume()
+            }
+            threads.perform { _ = write(pipe.writing.rawValue, [1], 1) }
+        }
     }
 
     private final class Meeting: Sendable {

@@ -185,7 +185,7 @@ public final class DatagramSocket {
     private func release() {
         if isFinishing, mayNeverEnd { return cancel() }
         pause()
-        SystemCallThreads.datagrams.perform(for: number, isLong: true) { [descriptor, weak self] in
+        SystemCallThreads.datagrams.perform(for: number, isMuch: true) { [descriptor, weak self] in
             Self.receiveFirst(descriptor)
             EventLoop.perform {
                 self?.isReleasing = false

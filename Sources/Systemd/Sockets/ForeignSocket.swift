@@ -41,8 +41,7 @@ package final class ForeignSocket: Sendable {
         var wanted: Notice = []
         /// Whether there may be room again since a thread began to send last.
         var hasRoom = false
-        /// Whether the last calls took long.
-        var isSlow = false
+        var pace = ReceivingPace()
         /// Until it is closed.
         var descriptor: OwnedDescriptor?
         var isClosing = false
@@ -118,7 +117,7 @@ package final class ForeignSocket: Sendable {
     @EventLoop package func look(into room: UnsafeMutableRawBufferPointer) -> Int {
         let descriptor = state.withLock { state in
             if state.unreceived > 0 { state.wanted.insert(.readable) }
-            return state.unreceived > 0 ? nil : state.descriptor
+            return state.unreceived > 0 || state.isClosing ? nil : state.descriptor
         }
         guard let descriptor else {
             errno = EAGAIN
@@ -179,17 +178,17 @@ package final class ForeignSocket: Sendable {
     }
 
     private func work(_ change: (inout State) -> Void) {
-        let isLong: Bool? = state.withLock { state in
+        let isMuch: Bool? = state.withLock { state in
             change(&state)
             guard state.hasWork, !state.isWorking else { return nil }
             state.isWorking = true
             return state.isMuch
         }
-        if let isLong { start(isLong) }
+        if let isMuch { start(isMuch) }
     }
 
-    private func start(_ isLong: Bool) {
-        SystemCallThreads.peers.perform(for: user, isLong: isLong) { self.work() }
+    private func start(_ isMuch: Bool) {
+        SystemCallThreads.peers.perform(for: user, isMuch: isMuch) { self.work() }
     }
 
     // MARK: On another thread
@@ -204,29 +203,34 @@ package final class ForeignSocket: Sendable {
             if receive(from: descriptor, share) { notice.insert(.readable) }
             if !share.isUsedUp { notice.formUnion(send(to: descriptor, share)) }
         }
-        state.withLock { $0.isSlow = share.isUsedUp }
         goOn(notice)
     }
 
     /// Tells the loop what it must know, and goes on when the turn of the user has come, if there is more to do.
     private func goOn(_ notice: Notice) {
-        let (notice, isLong): (Notice, Bool?) = state.withLock { state in
+        let (notice, isMuch): (Notice, Bool?) = state.withLock { state in
             state.isWorking = state.hasWork
             return (notice.union(state.takeNotice()), state.isWorking ? state.isMuch : nil)
         }
         if !notice.isEmpty { EventLoop.perform { self.onNotice(notice) } }
-        if let isLong { start(isLong) }
+        if let isMuch { start(isMuch) }
     }
 
     /// Receives what has been looked at, as far as there is time; returns whether there is more to look at, or the end.
     private func receive(from descriptor: OwnedDescriptor, _ share: ReceivingShare) -> Bool {
-        let (count, isSlow) = state.withLock { ($0.unreceived, $0.isSlow) }
+        let count = state.withLock { $0.unreceived }
         guard count > 0 else { return false }
-        let left = share.receive(upTo: count, isSlow: isSlow, descriptor.discard)
+        let left = receive(upTo: count, share, descriptor.discard)
         // As long as this is not 0, the loop does not look.
         let hasMore = left == 0 && descriptor.isReadable
         state.withLock { $0.unreceived = left }
         return hasMore
+    }
+
+    private func receive(upTo count: Int, _ share: ReceivingShare, _ receive: (Int) -> Int) -> Int {
+        var pace = state.withLock { $0.pace }
+        defer { state.withLock { $0.pace = pace } }
+        return share.receive(upTo: count, &pace, receive)
     }
 
     /// Sends what there is, as far as there is time, unless something is still to be received.
@@ -256,9 +260,8 @@ package final class ForeignSocket: Sendable {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
             if !message.isEmpty { _ = descriptor.send(message[...]) }
             if isFirst { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
-            let isSlow = isFirst ? share.isUsedUp : state.withLock { $0.isSlow }
             // Descriptors would have to be released; other threads do that when the last reference goes.
-            if share.receive(upTo: descriptor.unreadCount, isSlow: isSlow, descriptor.discardBytes) > 0 { return }
+            if receive(upTo: descriptor.unreadCount, share, descriptor.discardBytes) > 0 { return }
         }
         Self.letGo(state.withLock { $0.descriptor.take() })
         Self.closing.subtract(1, ordering: .relaxed)

@@ -57,18 +57,19 @@ public final class OwnedDescriptor: Sendable {
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
-        case .receiver: finish(by: .datagrams, isUnreadReceiver)
-        case .connection: finish(by: .connections, unreadCount != 0)
+        case .receiver: finish(by: .datagrams) { isUnreadReceiver ? .max : 0 }
+        case .connection: finish(by: .connections) { unreadCount }
         }
     }
 
-    private func finish(by threads: SystemCallThreads, _ mayWait: @autoclosure () -> Bool) {
+    private func finish(by threads: SystemCallThreads, _ unreadCount: () -> Int) {
         // From here on nothing more is added to the queue.
         shutdown(rawValue, Int32(SHUT_RDWR))
-        guard mayWait() else { return _ = close(rawValue) }
+        let unreadCount = unreadCount()
+        guard unreadCount > 0 else { return _ = close(rawValue) }
         threads.perform { [rawValue] in
             // close(2) would receive all at once.
-            ReceivingShare.receiveAll { Self.discard($0, of: rawValue) }
+            ReceivingShare.receiveAll(unreadCount, busyCount: { threads.busyCount }) { Self.discard($0, of: rawValue) }
             close(rawValue)
         }
     }

@@ -7,58 +7,77 @@
 struct SystemCallQueue {
     typealias Call = @Sendable () -> Void
 
+    private struct Waiting {
+        let call: Call
+        /// Whether it was known to be long.
+        let isMuch: Bool
+    }
+
+    /// A call that has left the queue.
+    struct Taken {
+        let call: Call
+        let owner: UInt32
+        /// Whether it came as a long one.
+        let isLong: Bool
+        fileprivate let isMuch: Bool
+    }
+
     /// After so many nanoseconds of short calls, or as many as the long one before has taken, there is a long one.
     private static let limit: UInt64 = 1_000_000
     /// What takes more processor time is slow, in nanoseconds.
-    static let longestShort: UInt64 = 100_000
+    private static let longestShort: UInt64 = 100_000
+    /// Whoever has taken more than this with slow calls, and not as much since with others, has slow ones to come, in nanoseconds.
+    private static let tolerance: UInt64 = 200_000
     /// More owners than these are not remembered while nothing waits.
     private static let ownersToKeep = 1024
 
-    private var short = FairQueue<Call>()
-    private var long = FairQueue<Call>(credit: limit)
+    private var short = FairQueue<Waiting>()
+    private var long = FairQueue<Waiting>(credit: limit)
     /// What short calls have taken since the last long one, and what they may take.
     private var takenByShort: UInt64 = 0
     private var shareOfShort = limit
-    /// How many more calls of an owner have been slow than not, of the last few; from two on, what it has counts as long.
-    private var slowness: [UInt32: Int] = [:]
+    /// How much more processor time owners have taken with calls that were slow, though they should have been short, than with others since.
+    private var slowness: [UInt32: UInt64] = [:]
     /// How many calls wait.
     private(set) var count = 0
 
     /// Adds a call of an owner; it may overtake others of the same owner.
-    mutating func append(_ call: @escaping Call, of owner: UInt32, isLong: Bool) {
+    ///
+    /// - Parameter isMuch: whether it is known to be long; that of an owner whose short calls were slow counts as long, too.
+    mutating func append(_ call: @escaping Call, of owner: UInt32, isMuch: Bool) {
         count += 1
-        if isLong || isSlow(owner) { long.append(call, of: owner) } else { short.append(call, of: owner) }
+        let waiting = Waiting(call: call, isMuch: isMuch)
+        if isMuch || isSlow(owner) { long.append(waiting, of: owner) } else { short.append(waiting, of: owner) }
     }
 
     /// Takes the call that comes next.
-    mutating func popFirst() -> (call: Call, owner: UInt32, isLong: Bool)? {
+    mutating func popFirst() -> Taken? {
         guard count > 0 else { return nil }
         count -= 1
-        if takenByShort < shareOfShort || long.isEmpty, let (call, owner) = short.popFirst() {
-            return (call, owner, false)
+        if takenByShort < shareOfShort || long.isEmpty, let (waiting, owner) = short.popFirst() {
+            return Taken(call: waiting.call, owner: owner, isLong: false, isMuch: waiting.isMuch)
         }
         takenByShort = 0
-        return long.popFirst().map { ($0.element, $0.owner, true) }
+        return long.popFirst().map { waiting, owner in
+            Taken(call: waiting.call, owner: owner, isLong: true, isMuch: waiting.isMuch)
+        }
     }
 
     /// Charges what a call has taken to its owner, in nanoseconds.
-    ///
-    /// - Parameter wasSlow: whether that was more processor time than a short call takes.
-    mutating func charge(_ nanoseconds: UInt64, to owner: UInt32, isLong: Bool, wasSlow: Bool) {
-        if isLong { shareOfShort = max(Self.limit, nanoseconds) } else { takenByShort += nanoseconds }
-        long.charge(nanoseconds, to: owner)
-        note(wasSlow, of: owner)
+    mutating func charge(_ nanoseconds: UInt64, processorTime: UInt64, for taken: Taken) {
+        if taken.isLong { shareOfShort = max(Self.limit, nanoseconds) } else { takenByShort += nanoseconds }
+        long.charge(nanoseconds, to: taken.owner)
+        if !taken.isMuch { note(processorTime, of: taken.owner) }
     }
 
-    /// Whether an owner was slow more than once: one slow call may be one that was interrupted.
-    private func isSlow(_ owner: UInt32) -> Bool { slowness[owner] ?? 0 >= 2 }
+    /// Whether short calls of an owner are slow; a little may be due to something that came in between.
+    private func isSlow(_ owner: UInt32) -> Bool { slowness[owner] ?? 0 > Self.tolerance }
 
-    private mutating func note(_ wasSlow: Bool, of owner: UInt32) {
-        let former = slowness[owner]
-        if wasSlow {
-            slowness[owner] = min(3, (former ?? 0) + 1)
-        } else if let former {
-            slowness[owner] = former > 1 ? former - 1 : nil
+    private mutating func note(_ processorTime: UInt64, of owner: UInt32) {
+        if processorTime > Self.longestShort {
+            slowness[owner, default: 0] += processorTime
+        } else if let former = slowness[owner] {
+            slowness[owner] = former > processorTime ? former - processorTime : nil
         }
         if count == 0, slowness.count > Self.ownersToKeep { slowness = [:] }
     }

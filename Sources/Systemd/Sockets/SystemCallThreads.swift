@@ -90,6 +90,9 @@ final class SystemCallThreads: Sendable {
     /// Whether more calls wait than there may be threads, which soon will have made them.
     var isBehind: Bool { state.withLock { $0.calls.count > limit && $0.idleLooks < Self.patienceInLooks } }
 
+    /// How many calls are being made.
+    var busyCount: Int { state.withLock { $0.busyCount } }
+
     /// How many calls wait or are being made.
     var count: Int { state.withLock { $0.calls.count + $0.busyCount } }
 
@@ -97,13 +100,15 @@ final class SystemCallThreads: Sendable {
     ///
     /// - Parameters:
     ///   - owner: whose long calls come after those of others who have taken less time.
-    ///   - isLong: whether short calls come first (``SystemCallQueue``).
-    func perform(for owner: UInt32 = 0, isLong: Bool = false, _ call: @escaping @Sendable () -> Void) {
+    ///   - isMuch: whether it will take long, so that short calls come first (``SystemCallQueue``).
+    func perform(for owner: UInt32 = 0, isMuch: Bool = false, _ call: @escaping @Sendable () -> Void) {
         let (mustWake, mustStart, mustGuard) = state.withLock { state in
-            state.calls.append(call, of: owner, isLong: isLong)
+            state.calls.append(call, of: owner, isMuch: isMuch)
             let mustGuard = !state.isGuarded
             state.isGuarded = true
-            let (mustWake, mustStart) = getWorker(&state)
+            // Beside those that sleep, there is another one for each look.
+            let isEnough = growth == .withSleepers && state.busyCount > 0
+            let (mustWake, mustStart) = isEnough ? (false, false) : getWorker(&state)
             return (mustWake, mustStart, mustGuard)
         }
         if mustWake { wakeUps.signal() }
@@ -139,16 +144,16 @@ final class SystemCallThreads: Sendable {
             return state.lastWorker
         }
         while true {
-            while let (call, owner, isLong) = next(for: worker) {
-                let (share, processorTime) = (TurnShare(Self.patience), nanoseconds(of: CLOCK_THREAD_CPUTIME_ID))
-                call()
-                // A short call may have had to wait for a processor, which says nothing about the next one.
-                let wasSlow = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - processorTime > SystemCallQueue.longestShort
+            while let next = next(for: worker) {
+                let (share, begin) = (TurnShare(Self.patience), nanoseconds(of: CLOCK_THREAD_CPUTIME_ID))
+                next.call()
+                // It may have had to wait for a processor, which says nothing about the next one.
+                let processorTime = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - begin
                 state.withLock { state in
                     state.workers[worker]?.isBusy = false
                     state.workers[worker]?.finished += 1
                     state.busyCount -= 1
-                    state.calls.charge(share.nanosecondsTaken, to: owner, isLong: isLong, wasSlow: wasSlow)
+                    state.calls.charge(share.nanosecondsTaken, processorTime: processorTime, for: next)
                 }
             }
             guard mayWait() else { continue }
@@ -160,7 +165,7 @@ final class SystemCallThreads: Sendable {
         }
     }
 
-    private func next(for worker: Int) -> (call: SystemCallQueue.Call, owner: UInt32, isLong: Bool)? {
+    private func next(for worker: Int) -> SystemCallQueue.Taken? {
         state.withLock { state in
             guard mayWork(state), let next = state.calls.popFirst() else { return nil }
             state.busyCount += 1
