@@ -24,7 +24,7 @@ public enum EventKind: String, Sendable, CaseIterable {
     case selected
     /// Text, level, phase or staleness became another.
     case changed
-    /// Posted again, unchanged; only where updates were asked for.
+    /// Posted again unchanged, or described anew; only where updates were asked for.
     case updated
     /// A load began that somebody asked for.
     case refreshing

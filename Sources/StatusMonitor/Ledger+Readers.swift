@@ -105,7 +105,7 @@ extension Ledger {
             position.isLost = true
             return
         }
-        position.pending = position.countOfInterest(in: log, after: since.revision)
+        position.resume(in: log)
         position.isSuperseded =
             position.target == .selected && since.revision < selectionRevision
             && (max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest))

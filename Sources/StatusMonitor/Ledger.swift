@@ -131,7 +131,7 @@ struct Ledger {
         records[place].redefine(definition, isOfNewSource: isOfNewSource, at: now)
         let expiry = noteExpiry(at: place)
         if records[place].state == old { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
-        var consequences = append(.changed, at: place)
+        var consequences = append(records[place].state.isHow(old) ? .updated : .changed, at: place)
         consequences.expiry = expiry
         return consequences
     }
@@ -230,6 +230,15 @@ extension Ledger.Record {
         // What is loaded is loaded again.
         state.phase = hasStatus && definition.firstPhase == .empty ? .loaded : definition.firstPhase
         state.message = definition.failure ?? (hasStatus ? nil : definition.placeholder)
+    }
+}
+
+extension ServerState {
+    /// Whether the server is as it was, whatever is said of it.
+    fileprivate func isHow(_ old: ServerState) -> Bool {
+        var state = self
+        (state.summary, state.source, state.isRefreshable) = (old.summary, old.source, old.isRefreshable)
+        return state == old
     }
 }
 

@@ -41,6 +41,8 @@ struct WatchPosition {
     ///
     /// Those that are still in the log will be read; where some are not, there is a gap.
     var pending = 0
+    /// Whether something else than a move of the selection may be pending.
+    var hasMoreThanMoves = false
     /// Whether what is pending must not be written any more, because the selection has moved on.
     var isSuperseded = false
     /// Whether the stream begins with a gap of unknown length, its cursor being too old or of another life.
@@ -76,9 +78,21 @@ struct WatchPosition {
         guard wants(entry) else { return false }
         let wasCaughtUp = isCaughtUp
         // Nothing of interest lies between, or it would have been noted: a quiet server never causes a false gap.
-        if wasCaughtUp { revision = entry.revision - 1 }
+        if wasCaughtUp {
+            revision = entry.revision - 1
+            hasMoreThanMoves = false
+        }
+        if entry.kind != .event(.selected) { hasMoreThanMoves = true }
         pending += 1
         return wasCaughtUp
+    }
+
+    /// Takes note that the selection moves on: what is pending of the old server is never written.
+    ///
+    /// A move that another one follows is nothing that anybody missed, such as that to no server between two others.
+    mutating func supersede() {
+        guard pending > 0 else { return }
+        if hasMoreThanMoves || snapshot != nil || isLost { isSuperseded = true } else { pending = 0 }
     }
 
     /// Forgets what is pending: the reader is told how much it missed, or is given all there is to know.
@@ -147,6 +161,12 @@ struct WatchPosition {
     /// Notes how far the snapshot has been read: up to this server, or to the end.
     mutating func noteServers(upTo last: ServerName?, at revision: Int) {
         snapshotProgress?.note(upTo: last, at: revision)
+    }
+
+    /// Goes on behind ``revision``.
+    mutating func resume(in log: borrowing EventLog) {
+        pending = countOfInterest(in: log, after: revision)
+        hasMoreThanMoves = true
     }
 
     /// Whether the log no longer has all that is pending.

@@ -88,7 +88,7 @@ struct WatchTable {
 
     /// Marks what the followers of the selection have not read yet as no longer of the selected server.
     mutating func supersedeSelected() {
-        for place in ofSelected where positions[place].pending > 0 { positions[place].isSuperseded = true }
+        for place in ofSelected { positions[place].supersede() }
     }
 
     /// Notes a new entry for some readers, and appends those of them that must be woken.

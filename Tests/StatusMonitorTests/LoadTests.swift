@@ -149,6 +149,17 @@ import Testing
         #expect(try state().status?.text.rawValue == "DISK OK")
     }
 
+    @Test("a new description alone is no change of how the server is")
+    func describedAnew() throws {
+        try fixture.post("DISK OK", to: "disk")
+        let changes = try fixture.watch(.server(disk))
+        let updates = try fixture.watch(.server(disk), updates: true)
+        for watch in [changes, updates] { #expect(watch.lines() == ["snapshot disk DISK OK"]) }
+        try monitor.redefine(ServerDefinition(name: disk, summary: "The disk", source: "exec", isRefreshable: true))
+        #expect(changes.lines() == [])
+        #expect(updates.lines() == ["updated disk DISK OK"])
+    }
+
     @Test("a new placeholder is shown by a server that has nothing else to show")
     func newPlaceholder() throws {
         let login = name("login")

@@ -36,6 +36,26 @@ import Testing
         #expect(watch.lines() == ["changed b b 1"])
     }
 
+    @Test("invariant 5: moves of the selection that others follow at once are no gap")
+    func passingSelections() throws {
+        let fixture = MonitorFixture()
+        try fixture.monitor.select(name("a"))
+        let watch = try fixture.watch()
+        #expect(watch.lines() == ["snapshot a no status yet"])
+        try fixture.monitor.remove(name("a"))
+        try fixture.monitor.select(name("b"))
+        #expect(watch.lines() == ["selected b no status yet"])
+        try fixture.monitor.select(nil)
+        try fixture.monitor.select(name("b"))
+        try fixture.post("b 1", to: "b")
+        #expect(watch.lines() == ["selected b no status yet", "changed b b 1"])
+        try fixture.monitor.select(nil)
+        try fixture.monitor.select(name("b"))
+        try fixture.post("b 2", to: "b")
+        try fixture.monitor.select(nil)
+        #expect(watch.lines() == ["gap 3", "snapshot -"])
+    }
+
     @Test("invariant 4: revisions of a stream grow, without repeats, in the order of the log")
     func oneOrder() throws {
         let fixture = MonitorFixture()
