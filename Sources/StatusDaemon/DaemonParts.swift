@@ -79,10 +79,11 @@ final class DaemonParts {
         service.refusal = { .limitReached("\($0)", $1) }
         _ = registry.apply(read)
         let (service, reporter) = (service, reporter)
-        reporter.errors = read.loaded.errors.count
-        reloader.onReload = {
-            service.limits = VarlinkService.Limits($0.configuration.limits)
-            reporter.errors = $0.errors.count
+        reporter.configuration = .taken(errors: read.loaded.errors.count)
+        reloader.onReload = { loaded in
+            guard let loaded else { return reporter.configuration = .refused }
+            service.limits = VarlinkService.Limits(loaded.configuration.limits)
+            reporter.configuration = .taken(errors: loaded.errors.count)
         }
     }
 

@@ -155,6 +155,8 @@ final class ServerRegistry {
         departed[name] = (source as? CheckSource).map { Departed(source: $0) }
         startFailures[name] = nil
         shownSources.removeValue(forKey: name)
+        // When it comes back, the configuration's choice is selected again.
+        if name == configuration.select, (try? monitor.selectedState().name) == name { hasSelected = false }
         try? monitor.remove(name)
     }
 

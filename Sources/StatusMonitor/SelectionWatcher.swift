@@ -34,13 +34,20 @@ public final class SelectionWatcher: Sendable {
         progress.withLock { $0.end() }.forEach { $0.resume() }
     }
 
-    /// Returns once the reporters have been told of the selection of this revision, or of a later one.
+    /// Returns once the reporters have been told of the selection of this revision, or of a later one, with the newest state of its server.
     ///
     /// Returns at once where the watcher has ended, since nobody is told any more then.
     public func reported(_ selection: Selection) async {
         await withCheckedContinuation { continuation in
             if progress.withLock({ $0.wait(for: selection.revision, continuation) }) { continuation.resume() }
         }
+        await reportAgain(selection, isolation: actor)
+    }
+
+    /// Has what reporters may hold back shown at once, as after a switch.
+    private func reportAgain(_ selection: Selection, isolation actor: isolated (any Actor)?) {
+        guard let server = selection.server, let state = try? monitor.state(of: server.name) else { return }
+        report(Report(server: state, isSwitch: true), of: selection)
     }
 
     private func follow(_ selection: Selection, isolation actor: isolated (any Actor)?) async {

@@ -187,6 +187,21 @@ import Testing
         await reporter.mute(after: "Stopping")
     }
 
+    @Test("what is wrong with the configuration is shown at once, and until it is mended")
+    @EventLoop func complaints() throws {
+        var lines: [String] = []
+        let reporter = try ServiceManagerReporter { lines.append($0) }
+        reporter.show(Report(server: try monitor.state(of: name), isSwitch: true))
+        reporter.configuration = .taken(errors: 2)
+        reporter.configuration = .refused
+        reporter.configuration = .taken(errors: 0)
+        #expect(
+            lines == [
+                "db: no status yet", "db: no status yet (2 errors in the configuration; run “statusctl verify”)",
+                "db: no status yet (the configuration was not reloaded; run “statusctl verify”)", "db: no status yet",
+            ])
+    }
+
     private func journalReporter() async throws -> JournalReporter {
         let (monitor, logger) = (monitor, recorder.logger)
         return try await EventLoop.run { try JournalReporter(monitor: monitor, logger: logger) }

@@ -143,6 +143,22 @@ import Testing
         #expect(try fixture.monitor.selectedState().name.rawValue == "late")
     }
 
+    @Test("the configured selection comes back with its server, unless a user has selected another one")
+    func selectionReturns() throws {
+        let both = "select: a\nservers: { a: { push: true }, b: { push: true } }"
+        let other = "select: a\nservers: { b: { push: true } }"
+        try fixture.apply(both)
+        try fixture.apply(other)
+        #expect(throws: MonitorError.nothingSelected) { try fixture.monitor.selectedState() }
+        try fixture.apply(both)
+        #expect(try fixture.monitor.selectedState().name.rawValue == "a")
+        _ = try fixture.monitor.select(ServerName("b"))
+        fixture.registry.didSelect()
+        try fixture.apply(other)
+        try fixture.apply(both)
+        #expect(try fixture.monitor.selectedState().name.rawValue == "b")
+    }
+
     @Test("only what is loaded can be refreshed; the reason says why not")
     func refreshable() async throws {
         try fixture.apply("servers: { a: { push: true }, bad: { exec: [check] } }")

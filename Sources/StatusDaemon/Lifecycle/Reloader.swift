@@ -31,8 +31,8 @@ final class Reloader {
     private var isRequested = false
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
-    /// Called with what was read, before a reload ends.
-    var onReload: @EventLoop (LoadedConfiguration) -> Void = { _ in }
+    /// Called with what was read, before a reload ends; with nil if it was refused.
+    var onReload: @EventLoop (LoadedConfiguration?) -> Void = { _ in }
 
     /// What reloads as soon as it is run.
     ///
@@ -98,6 +98,10 @@ final class Reloader {
         for (_, continuation) in callers.sorted(by: { $0.key < $1.key }) { continuation.resume(returning: outcome) }
     }
 
+    private static func count(ofErrors count: Int) -> String {
+        count == 0 ? "" : ", \(count) error\(count == 1 ? "" : "s")"
+    }
+
     private func perform() async -> Outcome? {
         ServiceManager.notify(.reloading)
         let result = await reading.read()
@@ -106,6 +110,7 @@ final class Reloader {
         defer { ServiceManager.notify(.ready) }
         switch result {
         case .failure(let problem):
+            onReload(nil)
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):
@@ -115,7 +120,7 @@ final class Reloader {
             reply.warnings += read.problems.filter { $0.severity == .warning }.map(Failure.init)
             onReload(read.loaded)
             let isLogged = outcomes.log(
-                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(reply.failed.isEmpty ? "" : ", \(reply.failed.count) wrong")",
+                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: reply.failed.count))",
                 about: "reload", metadata: .of(.reloaded))
             if isLogged { for problem in read.problems { logger.log(problem) } }
             return .success(reply)

@@ -11,9 +11,16 @@ import Systemd
 final class ServiceManagerReporter {
     private static let interval = Duration.milliseconds(100)
 
-    /// How many errors there are in the configuration, whose servers may be missing.
-    var errors = 0 {
-        didSet { if errors != oldValue { send(line) } }
+    /// What came of reading the configuration last.
+    enum Configuration: Equatable {
+        /// It holds; what has these errors may be missing.
+        case taken(errors: Int)
+        /// It is so wrong that the one before still holds.
+        case refused
+    }
+
+    var configuration = Configuration.taken(errors: 0) {
+        didSet { if configuration != oldValue { send(line) } }
     }
 
     private let verification: String
@@ -56,21 +63,29 @@ final class ServiceManagerReporter {
     /// Shows a last line; no report comes after it.
     func mute(after line: String) {
         isMuted = true
-        errors = 0
+        configuration = .taken(errors: 0)
         isMuted = false
         send(line)
         isMuted = true
     }
 
     private func send(_ text: String) {
-        let count = "\(errors) error\(errors == 1 ? "" : "s")"
-        let line = errors == 0 ? text : "\(text) (\(count) in the configuration; run “\(verification)”)"
+        let line = complaint.map { "\(text) (\($0); run “\(verification)”)" } ?? text
         pending = nil
         guard !isMuted, line != shown else { return }
         shown = line
         notify(line)
         isTimerRunning = true
         timer?.schedule(after: Self.interval)
+    }
+
+    /// What is wrong with the configuration.
+    private var complaint: String? {
+        switch configuration {
+        case .taken(errors: 0): nil
+        case .taken(let errors): "\(errors) error\(errors == 1 ? "" : "s") in the configuration"
+        case .refused: "the configuration was not reloaded"
+        }
     }
 
     private func timerFired() {

@@ -4,7 +4,7 @@
 import itertools
 
 from harness.daemon import Daemon
-from harness.expect import equal
+from harness.expect import contains, equal
 from harness.runner import test
 
 from .test_switch import posting
@@ -34,6 +34,30 @@ def by_command():
             daemon.done("select", server)
             equal(daemon.manager.status(), f"{server}: {server} is well", "STATUS=")
             assert f"{server} is well" in daemon.done("status")
+
+
+@test("select of the server that is selected already: STATUS= is the newest status then, too")
+def again():
+    with Daemon() as daemon, daemon.connect() as control:
+        control.call("Post", {"server": "db", "text": "first"})
+        for number in range(50):
+            control.call("Post", {"server": "db", "text": f"status {number}"})
+            control.call("Select", {"server": "db"})
+            equal(daemon.manager.status(), f"db: status {number}", "STATUS=")
+
+
+@test("a configuration that is refused, or has errors, is told in STATUS= until it is mended")
+def complaints():
+    with Daemon("select: db\nservers: { db: { push: true } }\n") as daemon:
+        wrong = {"serverz: {}\n": "(the configuration was not reloaded; run “statusctl verify",
+                 "select: db\nservers: { db: { push: true }, web: {} }\n": "(1 error in the configuration; run “statusctl verify"}
+        for text, complaint in wrong.items():
+            daemon.file.write_text(text)
+            equal(daemon.ctl("reload").status, 78)
+            contains(daemon.manager.status(), "db: no status yet " + complaint)
+        daemon.file.write_text("select: db\nservers: { db: { push: true } }\n")
+        daemon.done("reload")
+        equal(daemon.manager.status(), "db: no status yet")
 
 
 @test("with none selected the service manager is told No server selected, and status ends with 4")
