@@ -92,9 +92,10 @@ final class CurlHandle {
     }
 
     /// How long the transfer took.
-    var duration: Duration {
-        .microseconds(statusd_curl_get_offset(curl.functions, easy, CURLINFO_TOTAL_TIME_T))
-    }
+    var duration: Duration { duration(CURLINFO_TOTAL_TIME_T) }
+
+    /// How long something took; 0 if it has not ended.
+    func duration(_ info: CURLINFO) -> Duration { .microseconds(statusd_curl_get_offset(curl.functions, easy, info)) }
 
     /// The certificates that the server showed, its own first; only where `CURLOPT_CERTINFO` is set.
     var certificates: [Certificate] {

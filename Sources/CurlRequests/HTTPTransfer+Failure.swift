@@ -22,7 +22,7 @@ extension HTTPTransfer {
         case CURLE_WRITE_ERROR where hasCoding: "the answer has a transfer encoding that was not asked for"
         // What libcurl says of a line of the header that is longer than it takes.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
-        case CURLE_OPERATION_TIMEDOUT: Self.noAnswer(within: request.timeout)
+        case CURLE_OPERATION_TIMEDOUT: timeoutReason
         case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
         case CURLE_COULDNT_CONNECT: connectionReason
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
@@ -41,6 +41,13 @@ extension HTTPTransfer {
 
     /// A phrase for an answer that has not come in time.
     static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
+
+    /// Whether the name of the host was being looked up, or the host was asked.
+    private var timeoutReason: String {
+        let reason = Self.noAnswer(within: request.timeout)
+        let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero
+        return isFound ? reason : "cannot look up host \(lastHost): \(reason)"
+    }
 
     private static let largeHeader = "the answer's header is too large"
     private static let closedUnanswered = "connection closed without an answer"

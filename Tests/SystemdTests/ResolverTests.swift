@@ -55,8 +55,8 @@ import Testing
     @Test("what a lookup throws is thrown")
     func fails() async throws {
         let resolver = Resolver()
-        await #expect(throws: HostNotFound.self) {
-            try await resolver.run { throw HostNotFound(host: "nowhere", reason: "gone") }
+        await #expect(throws: FailedLookUp.self) {
+            try await resolver.run { throw FailedLookUp(host: "nowhere", unansweredFor: "3s") }
         }
     }
 }

@@ -28,7 +28,7 @@ public struct TCPCheck: Check {
             let began = ContinuousClock.now
             let addresses = try await lookUp()
             return try await connect(to: addresses, within: timeout - (ContinuousClock.now - began))
-        } catch let error as HostNotFound {
+        } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
         } catch let error as SystemdError {
             // Without descriptors nothing is known of the server.
@@ -46,7 +46,7 @@ public struct TCPCheck: Check {
                 throw CheckFailure(
                     "cannot look up \(host): too many look-ups are not answered; see “resolvectl status”")
             }
-            throw HostNotFound(host: host, reason: "no answer within \(TimeSpan.text(timeout))")
+            throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
         }
     }
 

@@ -28,7 +28,7 @@ public struct InternetAddress: Sendable {
     ///
     /// A number is read at once. A name may take as long as the system's resolver likes: that cannot be cancelled.
     ///
-    /// - Throws: ``HostNotFound`` where there is none.
+    /// - Throws: ``FailedLookUp`` if there is none, or that cannot be found out.
     public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
         if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
         return try await Resolver.shared.run { try resolve(host, port: port, flags: 0) }
@@ -45,25 +45,30 @@ public struct InternetAddress: Sendable {
         var list: UnsafeMutablePointer<addrinfo>?
         let failure = getaddrinfo(host, String(port), &hints, &list)
         defer { freeaddrinfo(list) }
-        guard failure == 0 else { throw HostNotFound(host: host, reason: String(cString: gai_strerror(failure))) }
+        guard failure == 0 else { throw FailedLookUp(host: host, failure) }
         return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap {
             $0.map { InternetAddress($0.pointee) }
         }
     }
 }
 
-/// A host's name stands for nothing.
-public struct HostNotFound: Error, Sendable, CustomStringConvertible {
-    /// The name.
-    public let host: String
-    /// What the resolver says.
-    public let reason: String
+/// A host's address is not known.
+public struct FailedLookUp: Error, Sendable, CustomStringConvertible {
+    /// What to say of it, as one phrase.
+    public let description: String
 
-    /// A name that stands for nothing, for this reason.
-    public init(host: String, reason: String) {
-        self.host = host
-        self.reason = reason
+    /// `EAI_NODATA`, which the module Glibc leaves out: the name has no address.
+    private static let noData: Int32 = -5
+
+    /// The resolver has said this, a number of getaddrinfo(3).
+    init(host: String, _ failure: Int32) {
+        let reason = String(cString: gai_strerror(failure))
+        let doesNotExist = failure == EAI_NONAME || failure == Self.noData
+        description = doesNotExist ? "host not found: \(host)" : "cannot look up host \(host): \(reason)"
     }
 
-    public var description: String { "host not found: \(host) (\(reason))" }
+    /// The resolver has said nothing in time.
+    public init(host: String, unansweredFor time: String) {
+        description = "cannot look up host \(host): no answer within \(time)"
+    }
 }
