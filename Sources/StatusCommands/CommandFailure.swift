@@ -91,6 +91,9 @@ struct CommandFailure: Error {
             return "\(text("server")) could not be refreshed: \(text("reason"))"
         case MonitorInterface.qualified("WaitTimedOut"):
             guard let server = server(of: error) else { return "the time is over, and there is no such server yet" }
+            guard server.status != nil else {
+                return "the time is over; \(server.name) has no status (\(server.headline))"
+            }
             return "the time is over; \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
         case "org.varlink.service.PermissionDenied":
             return "this user may not do that; use sudo, or have root add the user to the group statusd"

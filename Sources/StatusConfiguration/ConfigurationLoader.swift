@@ -16,6 +16,15 @@ public struct LoadedConfiguration: Sendable {
     /// Whether no file was found, so that what is built in holds.
     public var isEmbedded = false
 
+    /// Puts the problems into the order of the files, and of their lines; those of no file that was read come first.
+    fileprivate mutating func sortProblems() {
+        let places = Dictionary(zip(files, 1...), uniquingKeysWith: { first, _ in first })
+        let keyed = problems.enumerated().map { offset, problem in
+            (key: (places[problem.origin.file] ?? 0, problem.origin.line ?? 0, offset), problem: problem)
+        }
+        problems = keyed.sorted { $0.key < $1.key }.map(\.problem)
+    }
+
     /// The problems that disable something.
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
@@ -69,6 +78,7 @@ public struct ConfigurationLoader: Sendable {
         }
         var loaded = merger.finish()
         loaded.files = [files.main].compactMap(\.self) + files.dropIns
+        loaded.sortProblems()
         return loaded
     }
 }
@@ -98,7 +108,7 @@ private struct ConfigurationMerger {
 
     mutating func fail(_ file: String, _ problems: [Problem]) {
         failedFiles.insert(file)
-        self.problems += problems.sorted { ($0.origin.line ?? 0) < ($1.origin.line ?? 0) }
+        self.problems += problems
     }
 
     consuming func finish() -> LoadedConfiguration {

@@ -64,8 +64,8 @@ import Testing
     func badServer() throws {
         try folder.write("servers:\n  db: { push: true }\n  web:\n    push: maybe\n  c: {}\n")
         let loaded = try folder.load()
-        #expect(loaded.errors.map(\.origin.line) == [5, 4])
-        #expect(loaded.errors.map(\.server?.rawValue) == ["c", "web"])
+        #expect(loaded.errors.map(\.origin.line) == [4, 5])
+        #expect(loaded.errors.map(\.server?.rawValue) == ["web", "c"])
         #expect(loaded.configuration.servers[try name("db")]?.failure == nil)
         #expect(loaded.configuration.servers[try name("web")]?.failure?.contains("statusd.yaml:4: ") == true)
     }
