@@ -3,7 +3,8 @@
 /// How many bytes are received at a time from a peer that may make that slow (``ForeignSocket``).
 ///
 /// Each byte may be a message that wakes what watches the peer. That one was cheap says little about the next: a full queue wakes nobody before three
-/// quarters of it have been received. So the fewer are left, the fewer are received at a time, and after a call that was slow one byte, for long.
+/// quarters of it have been received. So the fewer are left, the fewer are received at a time, and after a call that was slow one byte, for long. As a
+/// rule eight messages at the most are received at once before that, some sixty if a longer one stands behind them.
 struct ReceivingPace {
     /// How many bytes are received at a time, at first and at the most, and which part of all that is left.
     private static let (firstStep, longestStep, part) = (8, 16_384, 32)

@@ -27,6 +27,10 @@ final class SystemCallThreads: Sendable {
         var finishedAtLastLook: Int?
         /// The processor time that it had taken then, in nanoseconds.
         var processorTimeAtLastLook: UInt64 = 0
+        /// How often in a row it was found to be making the same call without taking processor time.
+        var asleepLooks = 0
+
+        var isAsleep: Bool { asleepLooks >= SystemCallThreads.patienceInLooks }
 
         /// Whether it has been making the same call since the last look.
         var isStuck: Bool { isBusy && finished == finishedAtLastLook }
@@ -43,17 +47,17 @@ final class SystemCallThreads: Sendable {
         var workers: [Int: Worker] = [:]
         var workerCount = 0
         var lastWorker = 0
-        /// How many of them are making a call.
+        /// How many of them are making a call, and how many of these have slept in it for a while.
         var busyCount = 0
+        var asleepCount = 0
         /// How many of them wait for a call, but for those that have been woken.
         var idleCount = 0
         var isGuarded = false
-        /// Whether all that make a call have slept in it for a while.
-        var areAsleep: Bool { busyCount > 0 && asleepLooks >= SystemCallThreads.patienceInLooks }
         /// How many looks ago a call ended last.
         var idleLooks = 0
-        /// How many looks ago one that makes a call took processor time last.
-        var asleepLooks = 0
+
+        /// How many are starting, have been woken, or have just made a call: these take what waits.
+        var comingCount: Int { workerCount - busyCount - idleCount }
     }
 
     /// Sends to connections of ordinary users, receives from them, and closes them.
@@ -106,9 +110,7 @@ final class SystemCallThreads: Sendable {
             state.calls.append(call, of: owner, isMuch: isMuch)
             let mustGuard = !state.isGuarded
             state.isGuarded = true
-            // Beside those that sleep, there is another one for each look.
-            let isEnough = growth == .withSleepers && state.busyCount > 0
-            let (mustWake, mustStart) = isEnough ? (false, false) : getWorker(&state)
+            let (mustWake, mustStart) = getWorker(&state)
             return (mustWake, mustStart, mustGuard)
         }
         if mustWake { wakeUps.signal() }
@@ -118,20 +120,20 @@ final class SystemCallThreads: Sendable {
 
     /// Notes which thread is to make a call that waits, if it is neither one that makes another nor one that is starting.
     private func getWorker(_ state: inout State) -> (mustWake: Bool, mustStart: Bool) {
-        guard mayWork(state), state.calls.count > 0 else { return (false, false) }
+        let mayCome = growth == .withCalls || state.comingCount == 0
+        guard mayWork(state), mayCome, state.calls.count > state.comingCount else { return (false, false) }
         if state.idleCount > 0 {
             state.idleCount -= 1
             return (true, false)
         }
-        let mayStart = growth == .withCalls || state.workerCount == 0 || state.areAsleep
-        let isNeeded = state.calls.count > state.workerCount - state.busyCount && state.workerCount < limit && mayStart
-        if isNeeded { state.workerCount += 1 }
-        return (false, isNeeded)
+        guard state.workerCount < limit else { return (false, false) }
+        state.workerCount += 1
+        return (false, true)
     }
 
     /// Whether another thread may make a call, beside those that make one.
     private func mayWork(_ state: State) -> Bool {
-        growth == .withCalls || state.busyCount == 0 || state.areAsleep
+        growth == .withCalls || state.busyCount == state.asleepCount
     }
 
     // MARK: Workers
@@ -150,9 +152,7 @@ final class SystemCallThreads: Sendable {
                 // It may have had to wait for a processor, which says nothing about the next one.
                 let processorTime = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - begin
                 state.withLock { state in
-                    state.workers[worker]?.isBusy = false
-                    state.workers[worker]?.finished += 1
-                    state.busyCount -= 1
+                    Self.noteEnd(of: worker, &state)
                     state.calls.charge(share.nanosecondsTaken, processorTime: processorTime, for: next)
                 }
             }
@@ -172,6 +172,14 @@ final class SystemCallThreads: Sendable {
             state.workers[worker]?.isBusy = true
             return next
         }
+    }
+
+    private static func noteEnd(of worker: Int, _ state: inout State) {
+        state.busyCount -= 1
+        if state.workers[worker]?.isAsleep == true { state.asleepCount -= 1 }
+        state.workers[worker]?.isBusy = false
+        state.workers[worker]?.finished += 1
+        state.workers[worker]?.asleepLooks = 0
     }
 
     /// Whether a worker has nothing to do; it then counts as idle.
@@ -208,34 +216,34 @@ final class SystemCallThreads: Sendable {
     /// Interrupts the workers that have finished nothing since the last look, has another work if they sleep, and goes on looking while there is something to do.
     @EventLoop private func look() {
         let (mustWake, mustStart) = state.withLock { state in
-            let (areStuck, areBurning) = lookAtWorkers(&state)
-            state.idleLooks = areStuck ? state.idleLooks + 1 : 0
-            // One that takes processor time may have to wait for a processor.
-            state.asleepLooks = areStuck && !areBurning ? state.asleepLooks + 1 : 0
+            state.idleLooks = lookAtWorkers(&state) ? state.idleLooks + 1 : 0
             state.isGuarded = state.calls.count + state.busyCount > 0
-            return state.areAsleep ? getWorker(&state) : (false, false)
+            return getWorker(&state)
         }
         if mustWake { wakeUps.signal() }
         if mustStart { BlockingThread.start(work) }
         if state.withLock({ $0.isGuarded }) { guardTimer?.schedule(after: Self.patience) }
     }
 
-    /// Interrupts the workers that are stuck; returns whether all that are busy are, and whether one of them takes processor time.
-    private func lookAtWorkers(_ state: inout State) -> (areStuck: Bool, areBurning: Bool) {
-        var (areStuck, areBurning) = (state.busyCount > 0, false)
+    /// Interrupts the workers that are stuck, and counts those that sleep; returns whether all that are busy are stuck.
+    private func lookAtWorkers(_ state: inout State) -> Bool {
+        var areStuck = state.busyCount > 0
         for (id, worker) in state.workers {
             let processorTime = worker.processorTime
+            // One that takes processor time may have to wait for a processor.
+            let isBurning = processorTime > worker.processorTimeAtLastLook + Self.muchProcessorTime
             if worker.isStuck {
                 // It is alive: only with this lock held does it leave the table.
                 pthread_kill(worker.thread, interruption)
-                if processorTime > worker.processorTimeAtLastLook + Self.muchProcessorTime { areBurning = true }
             } else if worker.isBusy {
                 areStuck = false
             }
+            state.workers[id]?.asleepLooks = worker.isStuck && !isBurning ? worker.asleepLooks + 1 : 0
             state.workers[id]?.finishedAtLastLook = worker.isBusy ? worker.finished : nil
             state.workers[id]?.processorTimeAtLastLook = processorTime
         }
-        return (areStuck, areBurning)
+        state.asleepCount = state.workers.values.count(where: \.isAsleep)
+        return areStuck
     }
 }
 
