@@ -42,7 +42,7 @@ extension HTTPTransfer {
     /// A phrase for an answer that has not come in time.
     static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
 
-    /// Whether the name of the host was being looked up, or the host was asked.
+    /// Whether the name of the first host was still being looked up, or a host was asked.
     private var timeoutReason: String {
         let reason = Self.noAnswer(within: request.timeout)
         let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero

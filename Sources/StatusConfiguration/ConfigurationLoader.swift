@@ -116,7 +116,7 @@ private struct ConfigurationMerger {
             let server = draft.configuration(with: defaults)
             configuration.servers[name] = server
             checkTimes(of: name, server)
-            if let problem = draft.problem(of: name) { problems.append(problem) }
+            problems += draft.errors(of: name)
         }
         checkSelection()
         return LoadedConfiguration(configuration: configuration, problems: problems, failedFiles: failedFiles)

@@ -17,7 +17,7 @@ struct ConfigurationFragment {
     var errors: [Problem] = []
 
     /// Why some of the servers are disabled.
-    var failures: [Problem] { servers.compactMap { $0.draft.problem(of: $0.name) } }
+    var failures: [Problem] { servers.flatMap { $0.draft.errors(of: $0.name) } }
 }
 
 /// Reads one file: YAML into a fragment, where every mistake has its line.

@@ -27,14 +27,11 @@ struct HTTPReader {
         for (key, value) in mapping {
             do throws(Problem) { try read(key, value, into: &configuration) } catch { errors.append(error) }
         }
-        for var error in errors.dropFirst() {
-            error.server = name
-            problems.append(error)
+        if !mapping.contains(where: { $0.key.string == "url" }) {
+            errors.append(reader.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health"))
         }
+        problems += errors.dropFirst()
         if let first = errors.first { throw first }
-        guard !configuration.url.isEmpty else {
-            throw reader.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health")
-        }
         let texts = [configuration.url, configuration.contains ?? ""] + configuration.headers
         guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
             throw reader.problem(

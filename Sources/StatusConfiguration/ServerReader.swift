@@ -10,10 +10,13 @@ struct ServerDraft {
     var options = ServerOptions()
     var failure: String?
     var origin: Origin
+    /// The errors behind the first one, which is ``failure``.
+    var furtherErrors: [Problem] = []
 
-    /// Why the server is disabled; nil if it is not.
-    func problem(of name: ServerName) -> Problem? {
-        failure.map { Problem(.error, at: origin, server: name, reason: $0) }
+    /// Why the server is disabled; empty if it is not.
+    func errors(of name: ServerName) -> [Problem] {
+        guard let failure else { return [] }
+        return [Problem(.error, at: origin, server: name, reason: failure)] + furtherErrors
     }
 
     /// The server, with what all files say of all servers where it says nothing itself.
@@ -101,8 +104,6 @@ struct ServerReader {
     static let keys = ["description"] + ServerOptions.keys + SourceReader.keys
 
     /// Reads the server; a mistake in it disables this one only.
-    ///
-    /// The first one is why; further ones are in ``problems``.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
         var draft = ServerDraft(origin: reader.origin(of: key))
         var errors: [Problem] = []
@@ -112,10 +113,12 @@ struct ServerReader {
             draft.failure = first.reason
             draft.origin = first.origin
         }
-        for var error in errors.dropFirst() {
+        draft.furtherErrors = (errors.dropFirst() + problems.filter { $0.severity == .error }).map { error in
+            var error = error
             error.server = name
-            problems.append(error)
+            return error
         }
+        problems.removeAll { $0.severity == .error }
         return draft
     }
 

@@ -74,6 +74,14 @@ import Testing
         #expect(servers["c"]?.timeToLive == nil)
     }
 
+    @Test("errors of a server that a later file replaces are told no more, however many there are")
+    func replaced() throws {
+        try folder.write("servers: { web: { push: true } }", to: "conf.d/a.yaml")
+        let (_, problems) = try load(
+            "servers: { web: { ttl: long, http: { url: localhost, method: get, redirects: many } } }")
+        #expect(problems == [])
+    }
+
     @Test("a server whose source does not go by the defaults stays the same when they change")
     func unusedDefaults() throws {
         let server = "servers: { a: { push: true }, b: { exec: [/b] } }"

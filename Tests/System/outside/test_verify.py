@@ -158,7 +158,9 @@ def all_mistakes():
         daemon.file.write_text("servers:\n  web:\n    http:\n      url: localhost\n      method: get\n      redirects: many\n    ttl: long\n")
         result = daemon.ctl("verify", daemon.file)
         lines = [int(line.split(f"{daemon.file}:")[1].split(":")[0]) for line in result.err.splitlines()]
-        equal(sorted(lines), [4, 5, 6, 7])
+        equal(lines, [4, 5, 6, 7])
+        daemon.file.write_text("servers: { web: { http: { method: get } } }\n")
+        contains(daemon.ctl("verify", daemon.file).err, "“method” must be", "needs a “url”")
 
 
 @test("a section that is almost known is an error with the word that was meant; in a server a key that is almost known is named, too")
