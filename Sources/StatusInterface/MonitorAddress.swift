@@ -10,16 +10,15 @@ public enum MonitorAddress {
     /// The path of the socket that the system's service manager listens on.
     public static let system = "/run/statusd/\(MonitorInterface.name)"
 
-    /// `STATUSD_ADDRESS`, else the socket in the runtime directory: root's, or the user's own where there is one, else the system's.
+    /// `STATUSD_ADDRESS`, else the user's own socket where there is one, else the system's.
+    ///
+    /// `RUNTIME_DIRECTORY` is that of the service that runs the client, whose user could answer there as it likes.
     ///
     /// - Throws: ``SystemdError/Code/invalidAddress`` where the variable holds none.
     public static func standard(
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
     ) throws(SystemdError) -> UnixAddress {
         if let address = environment[variable] { return try UnixAddress(parsing: address) }
-        if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
-            return .path("\(directory)/\(MonitorInterface.name)")
-        }
         guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"] else { return .path(system) }
         let own = "\(directory)/statusd/\(MonitorInterface.name)"
         return .path(exists(own) || !exists(system) ? own : system)

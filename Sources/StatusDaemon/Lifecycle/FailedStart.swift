@@ -16,6 +16,10 @@ enum FailedStart {
     private static let (stay, shortStay) = (Duration.seconds(2), Duration.milliseconds(200))
     /// The pause between two checks, in milliseconds.
     private static let interval: Int32 = 200
+    /// How many clients are answered before it is looked whether the time has come to do something else, and how many stay connected.
+    ///
+    /// A user can make each answer take milliseconds.
+    private static let (clientsAtATime, clientsToKeep) = (16, 128)
 
     /// Reports the reason to all clients that connect.
     ///
@@ -39,7 +43,7 @@ enum FailedStart {
                 let answered = answer(listeners, message)
                 // If descriptors are exhausted, the listener stays readable.
                 if answered.isEmpty { poll(nil, 0, interval / 10) }
-                clients += answered
+                clients = Array((clients + answered).suffix(clientsToKeep))
             }
             if let isMended, await isMended() {
                 poll(nil, 0, interval / 10)
@@ -52,11 +56,12 @@ enum FailedStart {
         return false
     }
 
-    /// Answers whoever has come, whatever they have called, and returns their connections.
+    /// Answers some of those who have come, whatever they have called, and returns their connections.
     private static func answer(_ listeners: [OwnedDescriptor], _ message: [UInt8]) -> [OwnedDescriptor] {
         var clients: [OwnedDescriptor] = []
         for listener in listeners {
-            while let client = try? UnixSocket.accept(listener.rawValue) {
+            for _ in 0..<clientsAtATime {
+                guard let client = try? UnixSocket.accept(listener.rawValue) else { break }
                 send(client.rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 clients.append(client)
             }

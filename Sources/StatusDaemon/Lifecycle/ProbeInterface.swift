@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 import StatusModel
 import StatusMonitor
 import Systemd
@@ -8,7 +7,7 @@ import Varlink
 
 /// The interface of the watchdog's probe, which takes the way of a client's post and of a client's stream.
 ///
-/// It is not listed, and there for the daemon's own process alone.
+/// It is not listed, and there for the daemon's own connection alone.
 @EventLoop
 final class ProbeInterface: VarlinkInterface {
     nonisolated static let name = "org.statusd.probe"
@@ -27,7 +26,7 @@ final class ProbeInterface: VarlinkInterface {
     }
 
     func handle(_ call: VarlinkCall) {
-        guard call.processID == getpid() else { return call.fail(.interfaceNotFound(Self.name)) }
+        guard call.isInternal else { return call.fail(.interfaceNotFound(Self.name)) }
         do {
             switch call.method {
             case "Post": post(call)

@@ -259,7 +259,8 @@ package final class ForeignSocket: Sendable {
         if let descriptor = state.withLock({ $0.descriptor }) {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
             if !message.isEmpty { _ = descriptor.send(message[...]) }
-            if isFirst { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
+            // Nothing is added while it is received; if there is nothing, this would only wake once more what watches the peer.
+            if isFirst, descriptor.unreadCount > 0 { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
             // Descriptors would have to be released; other threads do that when the last reference goes.
             if receive(upTo: descriptor.unreadCount, share, descriptor.discardBytes) > 0 { return }
         }

@@ -34,8 +34,8 @@ public final class VarlinkCall {
     public var isHeard: Bool { !isOneway && connection.mayReply }
     var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
     var route: Route { received.route }
-    /// The process of the client.
-    public var processID: Int32 { connection.credentials.processID }
+    /// Whether it comes from this process itself (``VarlinkService/add(_:isInternal:)``).
+    public var isInternal: Bool { connection.isInternal }
     /// Whether a policy allows who calls.
     public func isAllowed(by policy: AccessPolicy) -> Bool { connection.isAllowed(by: policy) }
 

@@ -134,7 +134,7 @@ class Daemon:
         self.manager = FakeServiceManager(str(self.folder / "manager"))
         self.environment = environment(
             NOTIFY_SOCKET=self.manager.path, RUNTIME_DIRECTORY=self.runtime, STATE_DIRECTORY=self.folder / "state",
-            CONFIGURATION_DIRECTORY=self.folder / "etc")
+            CONFIGURATION_DIRECTORY=self.folder / "etc", STATUSD_ADDRESS=f"unix:{self.socket}")
         self.options = options
         self.prefix = prefix
         self.process = None

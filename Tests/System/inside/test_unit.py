@@ -57,6 +57,13 @@ def socket_activation():
         equal(show("ActiveState"), "active")
 
 
+@test("no more clients may stand before a newcomer than a user may have; what another service's unit runs reaches the daemon, whatever directory that service has")
+def newcomers():
+    with service():
+        equal(show("Backlog", "statusd.socket"), "128")
+        done("systemd-run", "--quiet", "--wait", "--pipe", "-p", "RuntimeDirectory=web", "/usr/bin/statusctl", "list")
+
+
 @test("a restart refuses no client: the socket stays, and who connects meanwhile waits")
 def restart_refuses_nobody():
     with service():

@@ -27,10 +27,10 @@ def describe(server):
         return connection.call("Describe", {"server": server})["server"]
 
 
-def becomes(server, level, text, timeout="15s"):
+def becomes(server, level, text, seconds=15):
     """Waits until the server has this text, then looks at its level."""
     try:
-        statusctl("wait", server, "--text", text, "--timeout", timeout)
+        statusctl("wait", server, "--text", text, "--timeout", f"{seconds}s", timeout=seconds + 15)
     except AssertionError as error:
         raise AssertionError(f"{error}; it is {describe(server)}") from None
     equal(describe(server)["status"]["level"], level, f"level of “{text}”")
@@ -317,7 +317,7 @@ def caused_signals():
             assert daemon.resident() < bystander.before[0] + 16 * 1024, f"the daemon grew to {daemon.resident()} KiB"
         systemctl("start", "sleeper")
         # The service manager itself may have much to do still.
-        becomes("sleeper", "ok", "active (running)", timeout="60s")
+        becomes("sleeper", "ok", "active (running)", seconds=60)
 
 
 @test("a service manager, or a bus, that stops without leaving is noticed, and its units are failed", limit=120)
