@@ -49,6 +49,25 @@ import Varlink
         #expect(await probe.travel() == false)
     }
 
+    /// A reply that nobody looks at.
+    private struct Anything: JSONReadable {
+        init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
+    }
+
+    @Test("nobody else can call its interface, not even a client with the process id of the daemon")
+    func foreign() async throws {
+        let service = service([try ProbeInterface(monitor: monitor)])
+        let (ours, theirs) = try UnixSocket.makePair()
+        service.add(theirs)
+        try await serving(service) {
+            let client = try VarlinkConnection(ours)
+            let error = await #expect(throws: VarlinkError.self) {
+                _ = try await client.call("org.statusd.probe.Post", returning: Anything.self)
+            }
+            #expect(error?.name == "org.varlink.service.InterfaceNotFound")
+        }
+    }
+
     /// Answers posts, and never says anything to watchers.
     private final class MuteStream: VarlinkInterface {
         let real: ProbeInterface

@@ -42,6 +42,7 @@ def tcp():
             for name in ("four", "six", "name"):
                 expect(daemon, name, "ok", "connected in ", "ms")
             expect(daemon, "gone", "critical", "connection refused")
+            expect(daemon, "nowhere", "critical", "no-such-host.invalid")
             # Where there is no resolver at all, nobody knows.
             reason = daemon.text("nowhere")
             assert reason in ("host not found: no-such-host.invalid",
