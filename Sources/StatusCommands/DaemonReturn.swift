@@ -31,7 +31,7 @@ final class DaemonReturn {
         }
         while true {
             do throws(VarlinkClientError) {
-                let client = try await MonitorClient.connect(to: place)
+                let client = try await MonitorClient.connect(to: address, mayStart: false)
                 lastReturn = ContinuousClock.now
                 return client
             } catch {
@@ -45,17 +45,6 @@ final class DaemonReturn {
     private func rest() async throws {
         try await EventLoop.sleep(for: pause)
         pause = min(pause * 2, .seconds(2))
-    }
-
-    /// Where to look now.
-    ///
-    /// The control socket may be the service manager's, who would start a daemon that an administrator has stopped. The socket beside it
-    /// answers only while the daemon runs, and stays when such a daemon ends.
-    private var place: UnixAddress {
-        guard case .path(let path) = address, MonitorAddress.fileExists(MonitorAddress.live(path)) else {
-            return address
-        }
-        return .path(MonitorAddress.live(path))
     }
 }
 

@@ -24,6 +24,8 @@ final class DaemonParts {
     private let service: VarlinkService
     /// The paths of the sockets that are removed at the end.
     private let passingSockets: [String]
+    /// The path of the socket for privileged clients.
+    private let privilegedSocket: String
     private let logger: Logger
 
     static func make(
@@ -49,13 +51,15 @@ final class DaemonParts {
     ) throws {
         self.logger = logger
         let live = MonitorAddress.live(directories.controlSocket)
+        privilegedSocket = MonitorAddress.privileged(directories.controlSocket)
         let ownSockets = inherited.isEmpty ? [directories.controlSocket, live] : [live]
-        // Whoever may not reach the service manager's socket may not reach the one beside it.
+        // Whoever may not reach the service manager's socket may not reach those beside it.
         let mode = inherited.isEmpty ? 0o666 : try UnixSocket.mode(of: directories.controlSocket)
         // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
         // do not start it again.
         passingSockets = inherited.isEmpty ? ownSockets : []
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
+        let privilegedListener = try UnixSocket.listen(at: privilegedSocket, mode: mode & 0o660)
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
         reporter = try ServiceManagerReporter(verification: reading.verification)
@@ -74,7 +78,7 @@ final class DaemonParts {
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
             interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
-            limits: VarlinkService.Limits(read.loaded.configuration.limits),
+            privilegedListeners: [privilegedListener], limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
         service.refusal = { .limitReached("\($0)", $1) }
         _ = registry.apply(read)
@@ -129,6 +133,8 @@ final class DaemonParts {
     }
 
     private func announceEnd() {
+        // From here on clients use the service manager's socket, where they wait for the next daemon.
+        unlink(privilegedSocket)
         ServiceManager.notify(.stopping)
         reporter.mute(after: "Stopping")
         logger.log(.stopping, level: .notice, "statusd is stopping")

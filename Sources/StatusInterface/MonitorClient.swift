@@ -13,9 +13,19 @@ public final class MonitorClient {
 
     private init(_ connection: VarlinkConnection) { self.connection = connection }
 
-    /// Connects to the daemon.
-    public nonisolated static func connect(to address: UnixAddress) async throws(VarlinkClientError) -> MonitorClient {
-        await MonitorClient(try await VarlinkConnection.connect(to: address))
+    /// Connects to the daemon at `address`, by the socket for privileged clients if this is one.
+    ///
+    /// - Parameter mayStart: whether connecting may start the daemon.
+    public nonisolated static func connect(
+        to address: UnixAddress, mayStart: Bool = true
+    ) async throws(VarlinkClientError) -> MonitorClient {
+        let places = MonitorAddress.places(of: address, mayStart: mayStart)
+        for place in places.dropLast() {
+            if let connection = try? await VarlinkConnection.connect(to: place, timeout: .zero) {
+                return await MonitorClient(connection)
+            }
+        }
+        return await MonitorClient(try await VarlinkConnection.connect(to: places.last ?? address))
     }
 
     /// All servers, by name.

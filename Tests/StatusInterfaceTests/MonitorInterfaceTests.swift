@@ -73,4 +73,15 @@ import Varlink
         #expect(try address(["XDG_RUNTIME_DIR": "/u"], exists: [system]) == "unix:" + system)
         #expect(try address([:]) == "unix:" + system)
     }
+
+    @Test("privileged clients have a socket; who must not start the daemon avoids the service manager's")
+    func places() {
+        func places(_ address: UnixAddress, mayStart: Bool, exists: [String]) -> [String] {
+            MonitorAddress.places(of: address, mayStart: mayStart) { exists.contains($0) }.map(\.description)
+        }
+        #expect(places(.path("/s"), mayStart: true, exists: ["/s.live"]) == ["unix:/s.privileged", "unix:/s"])
+        #expect(places(.path("/s"), mayStart: false, exists: ["/s.live"]) == ["unix:/s.privileged", "unix:/s.live"])
+        #expect(places(.path("/s"), mayStart: false, exists: []) == ["unix:/s.privileged", "unix:/s"])
+        #expect(places(.abstract("s"), mayStart: false, exists: []) == ["unix:@s"])
+    }
 }

@@ -42,8 +42,12 @@ public final class OwnedDescriptor: Sendable {
     }
 
     /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
-    public static var areManyClosing: Bool {
-        SystemCallThreads.connections.isBehind || ForeignSocket.closingCount > limit / 16
+    ///
+    /// - Parameter isPrivileged: whether the others are not those of ordinary users, who cannot use up their share.
+    public static func areTooManyClosing(isPrivileged: Bool) -> Bool {
+        let closingCount = ForeignSocket.closingCount
+        return isPrivileged
+            ? closingCount > limit / 8 : closingCount > limit / 16 || SystemCallThreads.connections.isBehind
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.

@@ -80,21 +80,20 @@ public enum UnixSocket {
 
     /// A stream socket connected to `address`.
     ///
-    /// Waits up to `timeout` while the listener's backlog is full, without blocking a thread.
+    /// Waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be polled for, and
+    /// the kernel lets those that wait connect in their order.
     public static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(SystemdError) -> OwnedDescriptor {
         let socket = try make(stream)
-        let deadline = ContinuousClock.now + timeout
-        while true {
-            let failure = try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
-            if failure == 0 { return socket }
-            guard failure == EAGAIN || failure == EINTR, ContinuousClock.now < deadline, !Task.isCancelled else {
-                throw SystemdError(errno: failure, "cannot connect to \(address)")
-            }
-            // A full backlog cannot be polled for: the kernel answers EAGAIN at once.
-            try? await EventLoop.sleep(for: .milliseconds(2))
+        var failure = try connect(socket, to: address)
+        if failure == EAGAIN, timeout > .zero {
+            failure =
+                await BlockingThread.run(within: timeout) { wait(for: timeout, toConnect: socket, to: address) }
+                ?? EAGAIN
         }
+        guard failure == 0 else { throw SystemdError(errno: failure, "cannot connect to \(address)") }
+        return socket
     }
 
     /// Accepts a connection; nil where nobody waits any more.
@@ -132,6 +131,23 @@ public enum UnixSocket {
     public static func peerGroups(of descriptor: Int32) -> [UInt32] { PeerCredentials.groups(ofConnected: descriptor) }
 
     // MARK: -
+
+    /// Returns the `errno` of connect(2), else 0.
+    private static func connect(_ socket: OwnedDescriptor, to address: UnixAddress) throws(SystemdError) -> Int32 {
+        try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+    }
+
+    /// Returns the same for a socket that waits until the backlog has room, and `EAGAIN` if it has none for so long.
+    private static func wait(for limit: Duration, toConnect socket: OwnedDescriptor, to address: UnixAddress) -> Int32 {
+        let (seconds, attoseconds) = limit.components
+        // No time at all would be for ever.
+        var time = timeval(tv_sec: Int(seconds), tv_usec: max(1, Int(attoseconds / 1_000_000_000_000)))
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+        let flags = fcntl(socket.rawValue, F_GETFL)
+        _ = fcntl(socket.rawValue, F_SETFL, flags & ~O_NONBLOCK)
+        defer { _ = fcntl(socket.rawValue, F_SETFL, flags) }
+        return (try? connect(socket, to: address)) ?? EINVAL
+    }
 
     private static func make(_ type: Int32, receives: Bool = false) throws(SystemdError) -> OwnedDescriptor {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)

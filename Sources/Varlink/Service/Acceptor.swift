@@ -6,6 +6,7 @@ import Systemd
 @EventLoop
 final class Acceptor {
     private let listener: OwnedDescriptor
+    private let isPrivileged: Bool
     private let failures: LogLimiter
     private let onConnection: @EventLoop (OwnedDescriptor) -> Void
     private var source: IOSource?
@@ -19,10 +20,13 @@ final class Acceptor {
     /// How long to wait while many connections are being closed.
     private static let shortPause = Duration.milliseconds(1)
 
+    /// - Parameter isPrivileged: whether ordinary users cannot connect to it, so it pauses later.
     init(
-        _ listener: OwnedDescriptor, failures: LogLimiter, onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
+        _ listener: OwnedDescriptor, isPrivileged: Bool, failures: LogLimiter,
+        onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
     ) throws(SystemdError) {
         self.listener = listener
+        self.isPrivileged = isPrivileged
         self.failures = failures
         self.onConnection = onConnection
         source = try IOSource(descriptor: listener.rawValue, events: .readable) { [weak self] _ in self?.accept() }
@@ -37,7 +41,7 @@ final class Acceptor {
     }
 
     private func accept() {
-        if OwnedDescriptor.areManyClosing { return wait(Self.shortPause) }
+        if OwnedDescriptor.areTooManyClosing(isPrivileged: isPrivileged) { return wait(Self.shortPause) }
         for _ in 0..<Self.connectionsPerWake {
             do throws(SystemdError) {
                 guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }

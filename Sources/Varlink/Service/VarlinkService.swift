@@ -66,7 +66,7 @@ public final class VarlinkService {
 
     private let routes: RouteTable
     private let interfaceNames: Set<String>
-    private let listeners: [OwnedDescriptor]
+    private let listeners, privilegedListeners: [OwnedDescriptor]
     let logger: Logger
     private let jobs: AsyncStream<@EventLoop @Sendable () async -> Void>
     private let enqueueJob: AsyncStream<@EventLoop @Sendable () async -> Void>.Continuation
@@ -86,9 +86,13 @@ public final class VarlinkService {
     /// A service that serves once ``run()`` is called.
     ///
     /// Clients may connect before; they wait. Unlisted interfaces are served, but clients are not told of them.
+    ///
+    /// - Parameter privilegedListeners: the listeners that ordinary users cannot connect to. Their clients are accepted even while the closing of
+    ///   many refused connections keeps others waiting.
     public init(
         info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
-        listeners: [OwnedDescriptor], limits: Limits = Limits(), logger: Logger
+        listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [], limits: Limits = Limits(),
+        logger: Logger
     ) {
         let listed = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
         let all = listed + unlisted
@@ -101,7 +105,8 @@ public final class VarlinkService {
             })
         interfaceNames = Set(listed.map(\.interfaceDescription.name))
         self.listeners = listeners
-        for listener in listeners { UnixSocket.refuseDescriptors(listener.rawValue) }
+        self.privilegedListeners = privilegedListeners
+        for listener in listeners + privilegedListeners { UnixSocket.refuseDescriptors(listener.rawValue) }
         self.limits = limits
         places = ConnectionPlaces(
             limitOfUser: limits.maximumConnectionsPerUser, limitOfAll: limits.maximumConnections)
@@ -120,7 +125,8 @@ public final class VarlinkService {
     /// ``Limits/drainTime``, and all connections are closed.
     public func run() async throws {
         defer { stopAccepting() }
-        for listener in listeners { acceptors.append(try Acceptor(listener, failures: failures) { self.add($0) }) }
+        for listener in privilegedListeners { try accept(from: listener, isPrivileged: true) }
+        for listener in listeners { try accept(from: listener, isPrivileged: false) }
         await perform()
         await drain()
     }
@@ -132,6 +138,11 @@ public final class VarlinkService {
             self.stopAccepting()
             group.cancelAll()
         }
+    }
+
+    private func accept(from listener: OwnedDescriptor, isPrivileged: Bool) throws(SystemdError) {
+        acceptors.append(
+            try Acceptor(listener, isPrivileged: isPrivileged, failures: failures) { [weak self] in self?.add($0) })
     }
 
     private func stopAccepting() {

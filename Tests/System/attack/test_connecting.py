@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that keep others from connecting, by the backlog of the socket that all of them connect to."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from harness.attacker import Attacker, as_user, need_root
+from harness.bystander import Bystander, timed
+from harness.daemon import NOBODY, Daemon
+from harness.expect import equal
+from harness.runner import test
+
+from .test_freezing import CONFIGURATION, stop_and_time
+
+SLEEPERS = 3000
+"""The processes of an attacker that are signalled whenever the daemon sends to its sockets or closes them: some 1.5 ms each time."""
+FLOODERS = 16
+DURATION = 5
+"""Seconds for which new clients connect meanwhile."""
+PLACES = 128
+"""The connections that one user may have."""
+
+
+def fill_backlog(daemon):
+    """Connects until nobody else can, and keeps the connections."""
+    kept = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            connection = socket.socket(socket.AF_UNIX)
+            connection.setblocking(False)
+            kept.append(connection)
+            connection.connect(daemon.socket)
+    return kept
+
+
+@test("root connects while an ordinary user's connections fill the backlog of a daemon that accepts none")
+def full_backlog():
+    need_root()
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.process.send_signal(signal.SIGSTOP)
+        with Attacker(fill_backlog, daemon) as attacker:
+            attacker.wait()
+            with daemon.follow("list") as command:
+                # So long a client waits for room in a backlog.
+                time.sleep(6)
+                daemon.process.send_signal(signal.SIGCONT)
+                equal((command.wait(), command.errors), (0, []))
+
+
+def start_sleepers():
+    """Starts a group of processes that a signal reaches one by one, and does nothing to; returns the group. It ends after this process."""
+    def prepare():
+        os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+
+    script = (f"trap : TERM; i=0; while [ $i -lt {SLEEPERS} ]; do sleep 60 & i=$((i + 1)); done; echo started;"
+              " while [ -d /proc/$PPID ]; do sleep 0.1; done; kill 0; wait")
+    shell = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, preexec_fn=prepare)
+    equal(shell.stdout.readline(), b"started\n")
+    return shell.pid
+
+
+def slow_socket(daemon, group):
+    """Connects, so that whatever the daemon does to its end is signalled to each process of a group (fcntl(2), F_SETOWN)."""
+    connection = socket.socket(socket.AF_UNIX)
+    fcntl.fcntl(connection, fcntl.F_SETOWN, -group)
+    fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
+    connection.connect(daemon.socket)
+    return connection
+
+
+@test("clients that are refused slowly, since thousands of processes are told of it, do not keep root from connecting", limit=120)
+def slow_refusals():
+    need_root()
+
+    def attack(daemon):
+        group, attacker = start_sleepers(), os.getpid()
+        kept = [slow_socket(daemon, group) for _ in range(PLACES)]
+        os.nice(19)
+        for _ in range(FLOODERS):
+            if os.fork() == 0:
+                try:
+                    while os.getppid() == attacker:
+                        with contextlib.suppress(OSError):
+                            kept = [slow_socket(daemon, group) for _ in range(100)]
+                finally:
+                    os._exit(0)
+        return kept
+
+    def list_as_root():
+        daemon.done("list")
+
+    with Daemon(CONFIGURATION) as daemon:
+        with Attacker(attack, daemon) as attacker:
+            attacker.wait()
+            with Bystander(daemon) as bystander:
+                end, times = time.monotonic() + DURATION, []
+                while time.monotonic() < end:
+                    times.append(timed(list_as_root))
+                bystander.finish("connections that are refused slowly")
+            print(f"     statusctl as root meanwhile: worst {1000 * max(times):.0f} ms of {len(times)}", flush=True)
+        stop_and_time(daemon)
+
+
+@test("only root, the daemon's user and its group can connect to the socket for privileged clients")
+def privileged_socket():
+    need_root()
+
+    def connect(path, *groups):
+        os.setgroups(groups)
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+
+    def is_refused(path, *groups):
+        with contextlib.suppress(PermissionError):
+            as_user(0, connect, path, *groups)
+            return False
+        return True
+
+    with Daemon(CONFIGURATION) as daemon:
+        equal([is_refused(daemon.socket), is_refused(f"{daemon.socket}.privileged"), is_refused(f"{daemon.socket}.privileged", os.getgid())],
+              [False, True, False])
