@@ -32,9 +32,11 @@ final class DaemonParts {
         _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
     ) async throws -> DaemonParts {
         let inherited = ListeningSockets.inherited.take(named: socketName)
+        let subordinates = SubordinateUsers()
+        await subordinates.refresh()
         do {
             return try DaemonParts(
-                read, inherited: inherited, reading: reading, directories: directories, logger: logger)
+                read, subordinates, inherited: inherited, reading: reading, directories: directories, logger: logger)
         } catch {
             // For the answer to the clients that wait (``FailedStart``).
             ListeningSockets.inherited.giveBack(inherited, named: socketName)
@@ -46,7 +48,8 @@ final class DaemonParts {
     static let socketName = "varlink"
 
     private init(
-        _ read: ReadConfiguration, inherited: [OwnedDescriptor], reading: ConfigurationReading,
+        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, inherited: [OwnedDescriptor],
+        reading: ConfigurationReading,
         directories: DaemonDirectories, logger: Logger
     ) throws {
         self.logger = logger
@@ -80,6 +83,7 @@ final class DaemonParts {
             interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
             privilegedListeners: [privilegedListener], limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
+        service.account = subordinates.account
         service.refusal = { .limitReached("\($0)", $1) }
         _ = registry.apply(read)
         let (service, reporter) = (service, reporter)

@@ -319,6 +319,24 @@ struct LimitTests {
         }
     }
 
+    @Test("Connections of different users that have the same account count together")
+    func boundsAccounts() async throws {
+        var limits = VarlinkService.Limits()
+        limits.maximumConnectionsPerUser = 1
+        try await Harness.run(limits: limits) { harness in
+            var clients: [RawClient] = []
+            for account: UInt32 in [7, 7, 8] {
+                await EventLoop.run { harness.service.account = { _ in account } }
+                clients.append(await harness.client())
+            }
+            #expect(await clients[1].seesEnd())
+            for client in [clients[0], clients[2]] {
+                await client.send(Call.echo("x"))
+                #expect(await client.receive() == Call.echoReply("x"))
+            }
+        }
+    }
+
     @Test("Junk of any kind closes its connections and does the service no harm", arguments: [1, 7, 20_261_121])
     func survivesJunk(seed: UInt64) async throws {
         try await Harness.run { harness in

@@ -10,6 +10,8 @@ import Systemd
 @EventLoop
 final class ServerConnection {
     private(set) var credentials: PeerCredentials
+    /// The user for whom it counts (``VarlinkService/account``).
+    let account: UInt32
     /// Whether the kernel was asked for the client's groups, which only few calls depend on.
     private var hasGroups = false
     /// Whether the client is a part of this process.
@@ -49,14 +51,16 @@ final class ServerConnection {
     private var hasDeparted = false
 
     init(
-        _ descriptor: OwnedDescriptor, credentials: PeerCredentials, isInternal: Bool, service: VarlinkService
+        _ descriptor: OwnedDescriptor, credentials: PeerCredentials, account: UInt32, isInternal: Bool,
+        service: VarlinkService
     ) throws(SystemdError) {
         self.service = service
+        self.account = account
         self.isInternal = isInternal
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
         // Root could do worse.
-        transport = isPreferred ? Transport(descriptor) : Transport(descriptor, user: credentials.userID)
+        transport = isPreferred ? Transport(descriptor) : Transport(descriptor, user: account)
         // The service holds the connection until it is closed, and so does the transport's last call.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
@@ -124,7 +128,7 @@ final class ServerConnection {
         guard pieces != nil, !isWriteScheduled else { return }
         if mustWait(hasWaited) { return writeNextTurn() }
         let share = TurnShare()
-        defer { service.turns.note(share.nanosecondsTaken, by: credentials.userID) }
+        defer { service.turns.note(share.nanosecondsTaken, by: account) }
         while transport.isOpen, var message = pieces.take() {
             let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
             if hasMore { pieces = message }
@@ -264,7 +268,7 @@ final class ServerConnection {
         let share = TurnShare()
         defer {
             isHandling = false
-            service.turns.note(share.nanosecondsTaken, by: credentials.userID)
+            service.turns.note(share.nanosecondsTaken, by: account)
         }
         // What has come may take longer than was expected of this turn.
         if readIfReadable(), hasWaited, isCostly { return handleMessagesNextTurn() }
@@ -278,14 +282,14 @@ final class ServerConnection {
 
     /// Whether the user has had its share of the turn.
     private func mustWait(_ hasWaited: Bool) -> Bool {
-        !isPreferred && !hasWaited && service.turns.mustWait(credentials.userID)
+        !isPreferred && !hasWaited && service.turns.mustWait(account)
     }
 
     /// Leaves something to one of the next turns, when the turn of the user has come.
     private func atNextTurn(estimate: UInt64, _ work: @escaping @EventLoop () -> Void) {
         isPreferred
             ? EventLoop.atNextTurn(work)
-            : service.turns.append(of: credentials.userID, estimate: estimate, work)
+            : service.turns.append(of: account, estimate: estimate, work)
     }
 
     /// How long one part of an answer in pieces takes, in nanoseconds: some 64 KiB.

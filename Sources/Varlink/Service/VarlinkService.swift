@@ -64,6 +64,11 @@ public final class VarlinkService {
     /// Where it is nil, the connection is closed without a word.
     public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
 
+    /// The user for whom the connections of a client's user count, and its share of each turn.
+    ///
+    /// What a client may do depends on the client's own user.
+    public var account: (_ user: UInt32) -> UInt32 = { $0 }
+
     private let routes: RouteTable
     private let interfaceNames: Set<String>
     private let listeners, privilegedListeners: [OwnedDescriptor]
@@ -221,7 +226,7 @@ public final class VarlinkService {
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
         // Not their groups, which may take the kernel long: most are never asked for, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
-        let user = credentials.userID
+        let user = account(credentials.userID)
         switch isInternal ? .place : places.take(for: user) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
@@ -232,7 +237,7 @@ public final class VarlinkService {
         }
         do throws(SystemdError) {
             let connection = try ServerConnection(
-                descriptor, credentials: credentials, isInternal: isInternal, service: self)
+                descriptor, credentials: credentials, account: user, isInternal: isInternal, service: self)
             connections[ObjectIdentifier(connection)] = connection
         } catch {
             if !isInternal { places.giveBack(of: user) }
@@ -242,7 +247,7 @@ public final class VarlinkService {
 
     /// Closes a connection of a user who has more than another.
     private func closeConnection(of user: UInt32) {
-        guard let connection = connections.values.first(where: { $0.credentials.userID == user && !$0.isInternal })
+        guard let connection = connections.values.first(where: { $0.account == user && !$0.isInternal })
         else { return }
         refusals.log(
             "closed a connection of user \(user), who had most, for somebody else", about: "user \(user)",
@@ -264,7 +269,7 @@ public final class VarlinkService {
 
     func remove(_ connection: ServerConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        if !connection.isInternal { places.giveBack(of: connection.credentials.userID) }
+        if !connection.isInternal { places.giveBack(of: connection.account) }
         resumeIfAllClosed()
     }
 

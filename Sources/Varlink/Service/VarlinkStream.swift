@@ -65,7 +65,7 @@ public final class VarlinkStream {
     func enqueue() {
         guard !isQueued, produce != nil, let connection else { return }
         isQueued = true
-        connection.service.streams.append(self, of: connection.credentials.userID)
+        connection.service.streams.append(self, of: connection.account)
     }
 
     /// Its turn has come.

@@ -52,17 +52,20 @@ def full_backlog():
                 equal((command.wait(), command.errors), (0, []))
 
 
-def start_sleepers():
-    """Starts a group of processes that a signal reaches one by one, and does nothing to; returns the group. It ends after this process."""
+@contextlib.contextmanager
+def sleepers():
+    """Starts a group of processes that a signal reaches one by one, and does nothing to."""
     def prepare():
         os.setpgid(0, 0)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
 
-    script = (f"trap : TERM; i=0; while [ $i -lt {SLEEPERS} ]; do sleep 60 & i=$((i + 1)); done; echo started;"
-              " while [ -d /proc/$PPID ]; do sleep 0.1; done; kill 0; wait")
-    shell = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, preexec_fn=prepare)
-    equal(shell.stdout.readline(), b"started\n")
-    return shell.pid
+    script = f"i=0; while [ $i -lt {SLEEPERS} ]; do sleep 60 & i=$((i + 1)); done"
+    shell = subprocess.Popen(["sh", "-c", script], user=NOBODY, group=NOBODY, extra_groups=(), preexec_fn=prepare)
+    equal(shell.wait(), 0, "exit status")
+    try:
+        yield shell.pid
+    finally:
+        os.killpg(shell.pid, signal.SIGKILL)
 
 
 def slow_socket(daemon, group):
@@ -78,8 +81,8 @@ def slow_socket(daemon, group):
 def slow_refusals():
     need_root()
 
-    def attack(daemon):
-        group, attacker = start_sleepers(), os.getpid()
+    def attack(daemon, group):
+        attacker = os.getpid()
         kept = [slow_socket(daemon, group) for _ in range(PLACES)]
         os.nice(19)
         for _ in range(FLOODERS):
@@ -96,7 +99,7 @@ def slow_refusals():
         daemon.done("list")
 
     with Daemon(CONFIGURATION) as daemon:
-        with Attacker(attack, daemon) as attacker:
+        with sleepers() as group, Attacker(attack, daemon, group) as attacker:
             attacker.wait()
             with Bystander(daemon) as bystander:
                 end, times = time.monotonic() + DURATION, []

@@ -217,7 +217,7 @@ def crowd(act, daemon, users, places=120):
 
     need_root()
     with contextlib.ExitStack() as stack:
-        attackers = [stack.enter_context(Attacker(attack, daemon, user=200_000 + number)) for number in range(users)]
+        attackers = [stack.enter_context(Attacker(attack, daemon, user=50_000 + number)) for number in range(users)]
         are_connected.wait(60)
         yield
         for attacker in attackers:
@@ -548,7 +548,7 @@ def crowds():
             for number in range(1000):  # most of them without a notify socket, for which there are too few descriptors
                 connection.call("Post", {"server": f"server{number}", "text": "here"})
         bystander = stack.enter_context(Bystander(daemon))
-        crowd = [stack.enter_context(Attacker(fill_up, daemon.socket, user=200_000 + number)) for number in range(20)]
+        crowd = [stack.enter_context(Attacker(fill_up, daemon.socket, user=50_000 + number)) for number in range(20)]
         for attacker in crowd:
             attacker.wait()
         for user in (0, 300_000):

@@ -18,7 +18,7 @@ from harness.varlink import Connection, VarlinkError
 PAUSE = 0.001
 NEWCOMERS = 10
 """Once in so many round trips another client connects."""
-USER = 199_999
+USER = 49_999
 """An ordinary user, since the daemon prefers root, and no attacker's."""
 FROZEN = 10.0
 """Seconds after which a daemon that does not answer counts as frozen: far above what is ever needed, so that no timing decides a test."""

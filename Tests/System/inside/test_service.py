@@ -15,6 +15,7 @@ import time
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
+from harness.varlink import VarlinkError
 
 from .unit import (CONFIGURATION, DROP_INS, SOCKET, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
@@ -417,3 +418,34 @@ def verified_as_the_services():
         eventually(lambda: closed in log(), "the reason in the journal")
     plugin.unlink()
     draft.unlink()
+
+
+@test("the ids that a user has for containers count as one user: they cannot take up all connections")
+def subordinate_ids():
+    ranges, first = pathlib.Path("/etc/subuid"), 600_000
+    former = ranges.read_text() if ranges.exists() else None
+
+    def connect_as(user):
+        os.seteuid(user)
+        try:
+            return connect()
+        finally:
+            os.seteuid(0)
+
+    def is_served(connection):
+        try:
+            return connection.call("List") is not None
+        except (VarlinkError, ConnectionError):
+            return False
+
+    try:
+        ranges.write_text(f"{former or ''}mallory:{first}:1000\n")
+        with service(), contextlib.ExitStack() as kept:
+            connections = [kept.enter_context(connect_as(first + number)) for number in range(130)]
+            equal([is_served(connection) for connection in connections], [True] * 128 + [False] * 2)
+            assert is_served(kept.enter_context(connect_as(first + 1000))), "the next id is another user's"
+    finally:
+        if former is None:
+            ranges.unlink()
+        else:
+            ranges.write_text(former)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import Systemd
+
+@Suite("Subordinate user ids") struct SubordinateUsersTests {
+    @Test("ids of one range count as its first, others as themselves; ranges that overlap are one")
+    func ranges() {
+        let ranges = IDRanges(
+            parsing: """
+                # a comment
+                bob:200000:100
+                alice:100000:65536
+                root:150000:20000
+                1000:4294967000:65536
+                carol:300000:0
+                dave:400000
+                erin:-1:5
+
+                """)
+        let expected: [UInt32: UInt32] = [
+            0: 0, 99_999: 99_999, 100_000: 100_000, 165_535: 100_000, 169_999: 100_000, 170_000: 170_000,
+            200_000: 200_000,
+            200_099: 200_000, 200_100: 200_100, 300_000: 300_000, 400_000: 400_000, 4_294_967_294: 4_294_967_000,
+        ]
+        for (id, first) in expected { #expect(ranges.first(of: id) == first) }
+    }
+
+    @Test("a file that changes is read again; no real user is taken for an id of another one")
+    @EventLoop func refreshing() async throws {
+        let path = "/tmp/statusd-test-\(UInt64.random(in: .min ... .max))"
+        defer { unlink(path) }
+        func write(_ text: String) {
+            let file = fopen(path, "w")
+            fputs(text, file)
+            fclose(file)
+        }
+        let users = SubordinateUsers(path: path, interval: .zero)
+        #expect(users.account(of: 100_005) == 100_005)
+        write("alice:100000:65536\nalice:1000:10\n")
+        await users.refresh()
+        #expect(users.account(of: 100_005) == 100_000)
+        #expect(users.account(of: 1005) == 1005)
+        write("alice:100000:5\n")
+        // The reading that the first of these starts ends in one of the next turns.
+        while users.account(of: 100_005) != 100_005 { await Task.yield() }
+        #expect(users.account(of: 100_004) == 100_000)
+    }
+}
