@@ -93,6 +93,8 @@ package final class ForeignSocket: Sendable {
     private static let many = 2048
     /// The most bytes that are sent at a time: the kernel makes more than one message of more, each of which wakes what watches the peer.
     private static let longestMessage = 32_768
+    /// While more than this many sockets are being closed, none of them gets a last message.
+    private static let mostWithMessages = 64
     private static let closing = Atomic(0)
 
     /// How many sockets are being closed, each of which still takes a descriptor.
@@ -167,6 +169,8 @@ package final class ForeignSocket: Sendable {
     }
 
     /// Sends a last message instead of what was not sent, and closes the socket; for one that the loop did not use.
+    ///
+    /// While many are being closed, it sends no message.
     ///
     /// Whoever has accepted it must have let go of the descriptor, or it would be closed there.
     @EventLoop package func dismiss(with message: [UInt8]) {
@@ -258,7 +262,8 @@ package final class ForeignSocket: Sendable {
     private func finish(_ share: ReceivingShare) {
         if let descriptor = state.withLock({ $0.descriptor }) {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
-            if !message.isEmpty { _ = descriptor.send(message[...]) }
+            // Sending may take as long as closing.
+            if !message.isEmpty, Self.closingCount <= Self.mostWithMessages { _ = descriptor.send(message[...]) }
             // Nothing is added while it is received; if there is nothing, this would only wake once more what watches the peer.
             if isFirst, descriptor.unreadCount > 0 { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
             // Descriptors would have to be released; other threads do that when the last reference goes.
