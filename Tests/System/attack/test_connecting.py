@@ -7,12 +7,14 @@ import os
 import signal
 import socket
 import subprocess
+import sys
+import threading
 import time
 
 from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander, timed
 from harness.daemon import NOBODY, Daemon
-from harness.expect import equal
+from harness.expect import contains, equal
 from harness.runner import test
 
 from .test_freezing import CONFIGURATION, stop_and_time
@@ -77,22 +79,28 @@ def slow_socket(daemon, group):
     return connection
 
 
+def connect_often(daemon, group):
+    """Has children connect as fast as they can."""
+    attacker = os.getpid()
+    os.nice(19)
+    for _ in range(FLOODERS):
+        if os.fork() == 0:
+            try:
+                while os.getppid() == attacker:
+                    with contextlib.suppress(OSError):
+                        kept = [slow_socket(daemon, group) for _ in range(100)]
+                del kept
+            finally:
+                os._exit(0)
+
+
 @test("clients that are refused slowly, since thousands of processes are told of it, do not keep root from connecting", limit=120)
 def slow_refusals():
     need_root()
 
     def attack(daemon, group):
-        attacker = os.getpid()
         kept = [slow_socket(daemon, group) for _ in range(PLACES)]
-        os.nice(19)
-        for _ in range(FLOODERS):
-            if os.fork() == 0:
-                try:
-                    while os.getppid() == attacker:
-                        with contextlib.suppress(OSError):
-                            kept = [slow_socket(daemon, group) for _ in range(100)]
-                finally:
-                    os._exit(0)
+        connect_often(daemon, group)
         return kept
 
     def list_as_root():
@@ -130,3 +138,30 @@ def privileged_socket():
     with Daemon(CONFIGURATION) as daemon:
         equal([is_refused(daemon.socket), is_refused(f"{daemon.socket}.privileged"), is_refused(f"{daemon.socket}.privileged", os.getgid())],
               [False, True, False])
+
+
+ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1", LISTEN_FDNAMES="varlink")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Runs a program as a service manager does that listens for it."""
+
+
+@test("a flood of clients does not keep a daemon with a wrong configuration from starting once that is mended", limit=120)
+def failed_start():
+    need_root()
+    with socket.socket(socket.AF_UNIX) as listener:
+        number = listener.fileno()
+        with Daemon("servers: wrong\n", start=False, prefix=(sys.executable, "-c", ACTIVATE, str(number)), pass_fds=(number,)) as daemon:
+            listener.bind(daemon.socket)
+            os.chmod(daemon.socket, 0o666)
+            listener.listen(128)
+            mend = threading.Timer(1, lambda: daemon.file.write_text(CONFIGURATION))
+            with sleepers() as group, Attacker(connect_often, daemon, group) as attacker:
+                attacker.wait()
+                mend.start()
+                daemon.start()
+            contains(daemon.log(), "error")
+            stop_and_time(daemon)
