@@ -16,6 +16,7 @@ final class DaemonParts {
     private let monitor: StatusMonitor
     private let expiry: ExpiryTimer
     private let runner: SourceRunner
+    private let factory: SourceFactory
     private let registry: ServerRegistry
     private let reporter: ServiceManagerReporter
     private let journal: JournalReporter
@@ -68,11 +69,8 @@ final class DaemonParts {
         reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
         runner = SourceRunner()
-        registry = ServerRegistry(
-            monitor: monitor,
-            factory: SourceFactory(
-                monitor: monitor, runner: runner, directories: directories, logger: logger),
-            logger: logger)
+        factory = SourceFactory(monitor: monitor, runner: runner, directories: directories, logger: logger)
+        registry = ServerRegistry(monitor: monitor, factory: factory, logger: logger)
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
@@ -121,6 +119,7 @@ final class DaemonParts {
         await triggered
         journal.close()
         registry.close()
+        await factory.close()
         LogLimiter.logAllRepetitions()
         for path in passingSockets { unlink(path) }
         // Else the manager would go on showing the last one.

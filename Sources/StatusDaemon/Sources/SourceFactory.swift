@@ -49,6 +49,15 @@ final class SourceFactory {
         plugins = PluginPool(directories.executor.map { .executor($0) } ?? .ownProgram)
     }
 
+    /// How long processes that make requests or run plugins may take to end.
+    private static let endTime = Duration.milliseconds(100)
+
+    /// Ends what the sources have used, after their own end.
+    func close() async {
+        await requests.close(within: Self.endTime)
+        await plugins.close(within: Self.endTime)
+    }
+
     /// Takes over what a new configuration says of all sources.
     func prepare(_ limits: LimitsConfiguration, _ accounts: Accounts) {
         self.accounts = accounts

@@ -84,6 +84,25 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
         throw WorkerLost()
     }
 
+    /// Ends all workers, and waits up to `limit` until they have ended; for a pool that makes no more calls.
+    ///
+    /// The service manager would have to kill those that outlive this process, and say so in the journal.
+    public func close(within limit: Duration) async {
+        let workers = idle + ending.values
+        idle = []
+        var remaining = workers.count
+        guard remaining > 0 else { return }
+        _ = await TimedWait<Void>.run(within: limit) { end in
+            for worker in workers {
+                worker.stop(atOnce: keepsTime)
+                worker.whenEnded {
+                    remaining -= 1
+                    if remaining == 0 { end(()) }
+                }
+            }
+        }
+    }
+
     // MARK: Workers
 
     private func takeIdleWorker() -> WorkerRunner<Answer>? {

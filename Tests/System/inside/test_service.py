@@ -15,6 +15,7 @@ import time
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
+from harness.servers import listener, web
 from harness.varlink import VarlinkError
 
 from .unit import (CONFIGURATION, DROP_INS, SOCKET, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
@@ -228,7 +229,7 @@ def socket_mode():
         (drop_in / "test.conf").write_text("[Socket]\nSocketMode=0660\nSocketGroup=statusd\n")
         systemctl("daemon-reload")
         systemctl("start", "statusd.socket", "statusd.service")
-        for address in (SOCKET, SOCKET + ".live"):
+        for address in (SOCKET, SOCKET + ".live", SOCKET + ".privileged"):
             equal(listed(address), 77, address)
             equal(listed(address, [group]), 0, address)
         statusctl("list")
@@ -264,6 +265,19 @@ def stop_with_plugins():
         alarms = [entry["MESSAGE"] for server in ("polite", "stubborn") for entry in journal(f"SERVER={server}")
                   if int(entry["PRIORITY"]) <= 4]
         equal(alarms, [])
+
+
+@test("stop ends the processes that make HTTP requests, so the service manager finds none to kill")
+def stop_with_requests():
+    with listener() as hanging, web() as working, service(configuration=(
+            f"servers:\n  hanging: {{ http: {{ url: 'http://127.0.0.1:{hanging}/' }}, timeout: 50s }}\n"
+            f"  working: {{ http: {{ url: 'http://127.0.0.1:{working.port}/' }} }}\n")):
+        statusctl("wait", "working", "--level", "ok", "--timeout", "10s")
+        stamp = time.time()
+        systemctl("stop", "statusd.service")
+        lines = done("journalctl", "--no-pager", "-o", "cat", "-u", "statusd", "--since", f"@{stamp:.6f}")
+        contains(lines, "statusd is stopping")
+        assert "Killing" not in lines, lines
 
 
 @test("a watch goes on over systemctl restart")
