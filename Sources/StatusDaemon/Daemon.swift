@@ -97,13 +97,17 @@ public struct Daemon: Sendable {
 
     private func start(_ reading: ConfigurationReading) async throws {
         try raiseDescriptorLimit()
-        let read = try await Self.endingAtSignals { await reading.read() }.get()
+        let subordinates = await SubordinateUsers()
+        let read = try await Self.endingAtSignals {
+            await subordinates.refresh(within: Self.userTime)
+            return await reading.read()
+        }.get()
         for problem in read.problems { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }
         let parts = try await DaemonParts.make(
-            read, reading: reading, directories: directories, logger: logger)
+            read, subordinates, reading: reading, directories: directories, logger: logger)
         try await parts.run()
     }
 
@@ -130,6 +134,9 @@ public struct Daemon: Sendable {
             )
         }
     }
+
+    /// How long the start waits for the file of subordinate users.
+    private static let userTime = Duration.seconds(1)
 
     /// With fewer there is none left for a client or a check.
     private static let fewestDescriptors = 128

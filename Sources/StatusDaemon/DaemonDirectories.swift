@@ -55,13 +55,12 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    /// Removes the sockets that a killed daemon left behind: notify sockets, of which some may be of servers that nobody configured, and those beside
-    /// the control socket.
+    /// Removes the sockets that a killed daemon left behind: notify sockets, of which some may be of servers that nobody configured, and the one for
+    /// clients that lost the daemon.
     ///
     /// They are not tried. If the process cannot end, they still take connections; and if nobody accepts those, anybody can fill the backlog.
     private func removeDeadSockets() {
         unlink(MonitorAddress.live(controlSocket))
-        unlink(MonitorAddress.privileged(controlSocket))
         guard let directory = opendir(notify) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {

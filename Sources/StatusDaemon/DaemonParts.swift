@@ -25,45 +25,38 @@ final class DaemonParts {
     private let service: VarlinkService
     /// The paths of the sockets that are removed at the end.
     private let passingSockets: [String]
-    /// The path of the socket for privileged clients.
-    private let privilegedSocket: String
     private let logger: Logger
 
     static func make(
-        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, logger: Logger
-    ) async throws -> DaemonParts {
-        let inherited = ListeningSockets.inherited.take(named: socketName)
-        let subordinates = SubordinateUsers()
-        await subordinates.refresh()
+        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, reading: ConfigurationReading,
+        directories: DaemonDirectories, logger: Logger
+    ) throws -> DaemonParts {
+        let inherited = InheritedSockets.take()
         do {
             return try DaemonParts(
                 read, subordinates, inherited: inherited, reading: reading, directories: directories, logger: logger)
         } catch {
             // For the answer to the clients that wait (``FailedStart``).
-            ListeningSockets.inherited.giveBack(inherited, named: socketName)
+            inherited.giveBack()
             throw error
         }
     }
 
-    /// The name of the control socket among those from the service manager.
-    static let socketName = "varlink"
-
     private init(
-        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, inherited: [OwnedDescriptor],
+        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, inherited: InheritedSockets,
         reading: ConfigurationReading,
         directories: DaemonDirectories, logger: Logger
     ) throws {
         self.logger = logger
         let live = MonitorAddress.live(directories.controlSocket)
-        privilegedSocket = MonitorAddress.privileged(directories.controlSocket)
-        let ownSockets = inherited.isEmpty ? [directories.controlSocket, live] : [live]
-        // Whoever may not reach the service manager's socket may not reach those beside it.
-        let mode = inherited.isEmpty ? 0o666 : try UnixSocket.mode(of: directories.controlSocket)
+        let isInherited = !inherited.control.isEmpty
+        let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
+        // Whoever may not reach the service manager's socket may not reach the one beside it.
+        let mode = isInherited ? try UnixSocket.mode(of: directories.controlSocket) : 0o666
         // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
         // do not start it again.
-        passingSockets = inherited.isEmpty ? ownSockets : []
-        let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
-        let privilegedListener = try UnixSocket.listen(at: privilegedSocket, mode: mode & 0o660)
+        passingSockets = isInherited ? [] : ownSockets
+        let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
         reporter = try ServiceManagerReporter(verification: reading.verification)
@@ -79,7 +72,7 @@ final class DaemonParts {
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
             interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
-            privilegedListeners: [privilegedListener], limits: VarlinkService.Limits(read.loaded.configuration.limits),
+            privilegedListeners: inherited.privileged, limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
         service.account = subordinates.account
         service.refusal = { .limitReached("\($0)", $1) }
@@ -136,8 +129,6 @@ final class DaemonParts {
     }
 
     private func announceEnd() {
-        // From here on clients use the service manager's socket, where they wait for the next daemon.
-        unlink(privilegedSocket)
         ServiceManager.notify(.stopping)
         reporter.mute(after: "Stopping")
         logger.log(.stopping, level: .notice, "statusd is stopping")

@@ -29,21 +29,20 @@ public enum MonitorAddress {
     /// The service manager does not listen on it, so connecting to it never starts a daemon.
     public static func live(_ path: String) -> String { path + ".live" }
 
-    /// The socket beside the control socket at `path` that only root, the daemon's user and its group can connect to, while the daemon runs.
-    ///
-    /// Clients of other users do not wait in the same backlog, so they cannot delay whoever connects here.
-    public static func privileged(_ path: String) -> String { path + ".privileged" }
+    /// The path of the socket that only root and the group statusd can connect to, so that clients of other users cannot keep these waiting.
+    public static let privileged = system + ".privileged"
 
     /// Where to look for the daemon at `address`: the first place that accepts a connection is the right one.
     ///
-    /// - Parameter mayStart: whether connecting may start the daemon. The control socket may be the service manager's, which would start a daemon that
-    ///   an administrator has stopped. The live socket stays when such a daemon ends.
+    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's sockets do, also if an administrator has stopped it. The live
+    ///   socket stays when such a daemon ends.
     package static func places(
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists
     ) -> [UnixAddress] {
         guard case .path(let path) = address else { return [address] }
-        let isLive = !mayStart && exists(live(path))
-        return [.path(privileged(path)), isLive ? .path(live(path)) : address]
+        if !mayStart { return exists(live(path)) ? [.path(live(path))] : [address] }
+        // Elsewhere, whoever can write to the directory could listen there.
+        return path == system ? [.path(privileged), address] : [address]
     }
 
     /// Whether there is anything at a path.

@@ -13,7 +13,7 @@ public final class MonitorClient {
 
     private init(_ connection: VarlinkConnection) { self.connection = connection }
 
-    /// Connects to the daemon at `address`, by the socket for privileged clients if this is one.
+    /// Connects to the daemon at `address`, through the privileged socket if this process may use it.
     ///
     /// - Parameter mayStart: whether connecting may start the daemon.
     public nonisolated static func connect(

@@ -4,70 +4,73 @@ import Glibc
 
 /// The ranges of user ids in `/etc/subuid` (subuid(5)), each of which counts as one user.
 ///
-/// Any user can run processes as each id of its range (newuidmap(1)). If these counted as thousands of users, each limit for one user would be
-/// none.
+/// Any user can run processes as each id of its range (newuidmap(1)). If each id counted as a user, limits for one user would have no effect.
 @EventLoop
 public final class SubordinateUsers {
-    /// Ids below this are those of real users and services, whatever the file says.
-    private static let lowest: UInt32 = 65_536
-    /// The longest file that is read, in bytes.
-    private nonisolated static let longest = 1 << 20
-
     private let path: String
     private let interval: Duration
     private var ranges = IDRanges()
     private var isReading = false
     private var lastReading: ContinuousClock.Instant?
 
-    /// No ranges before the first ``refresh()``.
+    /// No ranges before the first ``refresh(within:)``.
     ///
     /// - Parameters:
     ///   - path: the file.
-    ///   - interval: how long what was read is taken to be current.
+    ///   - interval: how long the ranges are used before the file is read again.
     public init(path: String = "/etc/subuid", interval: Duration = .seconds(10)) {
         self.path = path
         self.interval = interval
     }
 
     /// The user id that all ids of the same range count as: the first of the range; the id itself if it is in none.
+    ///
+    /// If the ranges are old, this starts reading the file, without waiting; the result applies from then on.
     public func account(of user: UInt32) -> UInt32 {
-        guard user >= Self.lowest else { return user }
-        if mustRead { startReading() }
+        guard user >= IDRanges.lowest, user != geteuid() else { return user }
+        if isOld, !isReading { startReading() }
         return ranges.first(of: user)
     }
 
-    /// Reads the file.
-    public func refresh() async {
-        let path = path
-        ranges = await BlockingThread.run { Self.read(path) }
-        lastReading = .now
+    /// Reads the file, and waits up to `limit` for that.
+    public func refresh(within limit: Duration) async {
+        _ = await TimedWait<Void>.run(within: limit) { end in startReading { end(()) } }
     }
 
-    private var mustRead: Bool {
-        guard !isReading else { return false }
-        return lastReading.map { $0 + interval <= .now } ?? true
-    }
+    private var isOld: Bool { lastReading.map { $0 + interval <= .now } ?? true }
 
-    /// Reads it without keeping anybody waiting: what is current counts from the next time on.
-    private func startReading() {
+    private func startReading(then end: @escaping @Sendable () -> Void = {}) {
         isReading = true
-        // A task of nobody's: it ends when the file has been read.
-        Task {
-            await refresh()
-            isReading = false
+        BlockingThread.start { [path] in
+            let ranges = Self.read(path)
+            EventLoop.perform { self.take(ranges) }
+            end()
         }
     }
 
-    private nonisolated static func read(_ path: String) -> IDRanges {
-        guard let file = fopen(path, "re") else { return IDRanges() }
+    private func take(_ ranges: IDRanges?) {
+        if let ranges { self.ranges = ranges }
+        isReading = false
+        lastReading = .now
+    }
+
+    /// The longest file that is read, in bytes.
+    private nonisolated static let longest = 1 << 24
+
+    /// Returns nil if the file cannot be read now.
+    private nonisolated static func read(_ path: String) -> IDRanges? {
+        guard let file = fopen(path, "re") else { return errno == ENOENT ? IDRanges() : nil }
         defer { fclose(file) }
         let text = String(unsafeUninitializedCapacity: longest) { fread($0.baseAddress, 1, $0.count, file) }
-        return IDRanges(parsing: text)
+        return ferror(file) == 0 ? IDRanges(parsing: text) : nil
     }
 }
 
 /// Ranges of ids, of which overlapping ones count as one.
 struct IDRanges: Sendable {
+    /// Lower ids are those of real users and services, whatever a range says.
+    static let lowest: UInt32 = 65_536
+
     /// In their order.
     private var ranges: [Range<UInt32>] = []
 
@@ -75,6 +78,8 @@ struct IDRanges: Sendable {
     init() {}
 
     /// Reads lines of the form `OWNER:FIRST:COUNT`; others are ignored.
+    ///
+    /// So are ranges of root, which no ordinary user can use, but which may comprise the ids of real users.
     init(parsing text: String) {
         let all = text.split(whereSeparator: \.isNewline).compactMap(Self.range)
         for range in all.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -88,11 +93,12 @@ struct IDRanges: Sendable {
 
     private static func range(_ line: Substring) -> Range<UInt32>? {
         let fields = line.split(separator: ":", omittingEmptySubsequences: false)
-        guard fields.count == 3, let first = UInt32(fields[1]), let count = UInt32(fields[2]), count > 0 else {
-            return nil
-        }
+        guard fields.count == 3, fields[0] != "root", fields[0] != "0",
+            let first = UInt32(fields[1]), let count = UInt32(fields[2])
+        else { return nil }
         let (end, isTooHigh) = first.addingReportingOverflow(count)
-        return first..<(isTooHigh ? .max : end)
+        let range = max(first, lowest)..<max(isTooHigh ? .max : end, lowest, first)
+        return range.isEmpty ? nil : range
     }
 
     /// The first id of the range that an id is in, or the id itself.

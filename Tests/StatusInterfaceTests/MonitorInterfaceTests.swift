@@ -74,14 +74,18 @@ import Varlink
         #expect(try address([:]) == "unix:" + system)
     }
 
-    @Test("privileged clients have a socket; who must not start the daemon avoids the service manager's")
+    @Test("the system's daemon has a socket for privileged clients; the live one does not start a daemon")
     func places() {
-        func places(_ address: UnixAddress, mayStart: Bool, exists: [String]) -> [String] {
+        func places(_ address: UnixAddress, mayStart: Bool, exists: [String] = []) -> [String] {
             MonitorAddress.places(of: address, mayStart: mayStart) { exists.contains($0) }.map(\.description)
         }
-        #expect(places(.path("/s"), mayStart: true, exists: ["/s.live"]) == ["unix:/s.privileged", "unix:/s"])
-        #expect(places(.path("/s"), mayStart: false, exists: ["/s.live"]) == ["unix:/s.privileged", "unix:/s.live"])
-        #expect(places(.path("/s"), mayStart: false, exists: []) == ["unix:/s.privileged", "unix:/s"])
-        #expect(places(.abstract("s"), mayStart: false, exists: []) == ["unix:@s"])
+        let system = "/run/statusd/org.statusd.monitor"
+        #expect(places(.path(system), mayStart: true) == ["unix:\(system).privileged", "unix:\(system)"])
+        #expect(places(.path("/s"), mayStart: true, exists: ["/s.live", "/s.privileged"]) == ["unix:/s"])
+        for path in [system, "/s"] {
+            #expect(places(.path(path), mayStart: false, exists: [path + ".live"]) == ["unix:\(path).live"])
+            #expect(places(.path(path), mayStart: false) == ["unix:\(path)"])
+        }
+        #expect(places(.abstract("s"), mayStart: true) == ["unix:@s"])
     }
 }

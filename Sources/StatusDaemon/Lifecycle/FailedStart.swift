@@ -29,25 +29,25 @@ enum FailedStart {
     /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined this one.
     @EventLoop
     static func answerClients(_ reason: String, isMended: (@EventLoop () async -> Bool)? = nil) async -> Bool {
-        let listeners = ListeningSockets.inherited.take(named: DaemonParts.socketName)
+        let sockets = InheritedSockets.take()
         let message = VarlinkError.startFailed(reason).reply
         // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
-        var clients = answer(listeners, message)
+        var clients = answer(sockets.all, message)
         guard !clients.isEmpty else { return false }
         let end = ContinuousClock.now + (isMended == nil ? shortStay : stay)
         while ContinuousClock.now < end {
             let next = ContinuousClock.now + .milliseconds(Int(interval))
             while ContinuousClock.now < next {
-                var polled = listeners.map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
+                var polled = sockets.all.map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
                 poll(&polled, nfds_t(polled.count), interval)
-                let answered = answer(listeners, message)
+                let answered = answer(sockets.all, message)
                 // If descriptors are exhausted, the listener stays readable.
                 if answered.isEmpty { poll(nil, 0, interval / 10) }
                 clients = Array((clients + answered).suffix(clientsToKeep))
             }
             if let isMended, await isMended() {
                 poll(nil, 0, interval / 10)
-                ListeningSockets.inherited.giveBack(listeners, named: DaemonParts.socketName)
+                sockets.giveBack()
                 return true
             }
         }

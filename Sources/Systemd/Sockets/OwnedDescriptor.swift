@@ -43,11 +43,12 @@ public final class OwnedDescriptor: Sendable {
 
     /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
     ///
-    /// - Parameter isPrivileged: whether the others are not those of ordinary users, who cannot use up their share.
+    /// - Parameter isPrivileged: whether the others are not those of ordinary users. Even if all connections of these are being closed, some can be
+    ///   accepted.
     public static func areTooManyClosing(isPrivileged: Bool) -> Bool {
         let closingCount = ForeignSocket.closingCount
         return isPrivileged
-            ? closingCount > limit / 8 : closingCount > limit / 16 || SystemCallThreads.connections.isBehind
+            ? closingCount > limit / 2 : closingCount > limit / 16 || SystemCallThreads.connections.isBehind
     }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
@@ -147,6 +148,13 @@ extension OwnedDescriptor {
             }
             return (sent, 0)
         }
+    }
+
+    /// Sets how long a call that sends or connects may wait; at least a microsecond, since zero means for ever.
+    func setSendTimeout(_ timeout: Duration) {
+        let (seconds, attoseconds) = timeout.components
+        var time = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
+        setsockopt(rawValue, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Looks at what is first in a socket's queue, without receiving it or waiting: what recvmsg(2) returns, with its flags and `errno`.

@@ -81,7 +81,7 @@ public enum UnixSocket {
     /// A stream socket connected to `address`.
     ///
     /// Waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be polled for, and
-    /// the kernel lets those that wait connect in their order.
+    /// the kernel wakes those that wait in their order.
     public static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(SystemdError) -> OwnedDescriptor {
@@ -137,16 +137,18 @@ public enum UnixSocket {
         try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
     }
 
-    /// Returns the same for a socket that waits until the backlog has room, and `EAGAIN` if it has none for so long.
+    /// Connects, and waits for room in the backlog; returns `EAGAIN` if there is none for so long, else what connect(2) says.
     private static func wait(for limit: Duration, toConnect socket: OwnedDescriptor, to address: UnixAddress) -> Int32 {
-        let (seconds, attoseconds) = limit.components
-        // No time at all would be for ever.
-        var time = timeval(tv_sec: Int(seconds), tv_usec: max(1, Int(attoseconds / 1_000_000_000_000)))
-        setsockopt(socket.rawValue, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
         let flags = fcntl(socket.rawValue, F_GETFL)
         _ = fcntl(socket.rawValue, F_SETFL, flags & ~O_NONBLOCK)
         defer { _ = fcntl(socket.rawValue, F_SETFL, flags) }
-        return (try? connect(socket, to: address)) ?? EINVAL
+        let end = ContinuousClock.now + limit
+        while true {
+            socket.setSendTimeout(max(end - .now, .microseconds(1)))
+            let failure = (try? connect(socket, to: address)) ?? EINVAL
+            // The process was stopped and goes on.
+            guard failure == EINTR else { return failure }
+        }
     }
 
     private static func make(_ type: Int32, receives: Bool = false) throws(SystemdError) -> OwnedDescriptor {

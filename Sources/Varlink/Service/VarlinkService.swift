@@ -226,45 +226,49 @@ public final class VarlinkService {
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
         // Not their groups, which may take the kernel long: most are never asked for, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
-        let user = account(credentials.userID)
-        switch isInternal ? .place : places.take(for: user) {
+        let account = self.account(credentials.userID)
+        switch isInternal ? .place : places.take(for: account) {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
         case .tooManyOfUser(let limit):
-            return refuse(descriptor, of: user, "connections", limit, "who has \(limit) already")
+            return refuse(descriptor, of: credentials, account: account, limit, "who has \(limit) already")
         case .tooManyOfAll(let limit):
-            return refuse(descriptor, of: user, "connections", limit, "since there are \(limit) already")
+            return refuse(descriptor, of: credentials, account: account, limit, "since there are \(limit) already")
         }
         do throws(SystemdError) {
             let connection = try ServerConnection(
-                descriptor, credentials: credentials, account: user, isInternal: isInternal, service: self)
+                descriptor, credentials: credentials, account: account, isInternal: isInternal, service: self)
             connections[ObjectIdentifier(connection)] = connection
         } catch {
-            if !isInternal { places.giveBack(of: user) }
+            if !isInternal { places.giveBack(of: account) }
             failures.log("cannot serve a connection: \(error)", about: error.message)
         }
     }
 
-    /// Closes a connection of a user who has more than another.
-    private func closeConnection(of user: UInt32) {
-        guard let connection = connections.values.first(where: { $0.account == user && !$0.isInternal })
+    /// Closes a connection of an account that has more than another.
+    private func closeConnection(of account: UInt32) {
+        guard let connection = connections.values.first(where: { $0.account == account && !$0.isInternal })
         else { return }
+        let user = connection.credentials.userID
         refusals.log(
-            "closed a connection of user \(user), who had most, for somebody else", about: "user \(user)",
+            "closed a connection of user \(user), who had most, for somebody else", about: "user \(account)",
             metadata: ["user-id": "\(user)"])
         connections[ObjectIdentifier(connection)] = nil
         connection.close()
     }
 
+    /// Refuses a client for whom there is no place, and who counts for the account.
     private func refuse(
-        _ descriptor: OwnedDescriptor, of user: UInt32, _ limit: StaticString, _ value: Int, _ reason: String
+        _ descriptor: OwnedDescriptor, of credentials: PeerCredentials, account: UInt32, _ limit: Int,
+        _ reason: String
     ) {
-        let socket = ForeignSocket(descriptor, user: user)
-        let message = refusal(limit, value)?.reply ?? []
+        let socket = ForeignSocket(descriptor, user: account)
+        let message = refusal("connections", limit)?.reply ?? []
         // Not before: who has accepted it still holds the descriptor.
         EventLoop.atEndOfTurn { socket.dismiss(with: message) }
         refusals.log(
-            "refused a connection of user \(user), \(reason)", about: "user \(user)", metadata: ["user-id": "\(user)"])
+            "refused a connection of user \(credentials.userID), \(reason)", about: "user \(account)",
+            metadata: ["user-id": "\(credentials.userID)"])
     }
 
     func remove(_ connection: ServerConnection) {

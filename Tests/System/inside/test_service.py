@@ -9,10 +9,11 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 
-from harness.daemon import Follower, environment, run
+from harness.daemon import NOBODY, Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import listener, web
@@ -434,6 +435,42 @@ def verified_as_the_services():
     draft.unlink()
 
 
+@test("root and members of the group connect while an ordinary user's connections fill the backlog of a daemon that accepts none; others wait")
+def full_backlog():
+    def fill():
+        """Connects until nobody else can."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection = socket.socket(socket.AF_UNIX)
+                connection.setblocking(False)
+                kept.enter_context(connection).connect(SOCKET)
+
+    def start_list(**user):
+        return subprocess.Popen(["/usr/bin/statusctl", "list"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **user)
+
+    group = grp.getgrnam("statusd").gr_gid
+    with service(configuration=TWO), contextlib.ExitStack() as kept:
+        systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
+        fill()
+        commands = [start_list(), start_list(user=NOBODY, group=NOBODY, extra_groups=[group]), start_list(user=NOBODY, group=NOBODY, extra_groups=[])]
+        # So long a client waits for room in the backlog.
+        time.sleep(6)
+        systemctl("kill", "--kill-whom=main", "--signal=CONT", "statusd.service")
+        equal([(command.communicate(timeout=20)[1][:20], command.returncode) for command in commands],
+              [("", 0), ("", 0), ("statusctl: the daemo", 69)])
+
+
+@test("a call that comes while the daemon hangs is answered by its successor", limit=60)
+def successor_answers():
+    with service(configuration=TWO):
+        systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
+        posting = subprocess.Popen(["/usr/bin/statusctl", "post", "db", "well"])
+        time.sleep(0.5)
+        systemctl("kill", "--kill-whom=main", "--signal=KILL", "statusd.service")
+        equal(posting.wait(20), 0, "exit status")
+        contains(statusctl("list"), "well")
+
+
 @test("the ids that a user has for containers count as one user: they cannot take up all connections")
 def subordinate_ids():
     ranges, first = pathlib.Path("/etc/subuid"), 600_000
@@ -453,7 +490,7 @@ def subordinate_ids():
             return False
 
     try:
-        ranges.write_text(f"{former or ''}mallory:{first}:1000\n")
+        ranges.write_text(f"mallory:{first}:1000\n")
         with service(), contextlib.ExitStack() as kept:
             connections = [kept.enter_context(connect_as(first + number)) for number in range(130)]
             equal([is_served(connection) for connection in connections], [True] * 128 + [False] * 2)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Systemd
+
+/// The sockets for clients that the service manager has opened.
+struct InheritedSockets {
+    private static let (controlName, privilegedName) = ("varlink", "privileged")
+
+    /// Those that everyone can connect to.
+    let control: [OwnedDescriptor]
+    /// Those that ordinary users cannot connect to.
+    let privileged: [OwnedDescriptor]
+
+    /// All of them.
+    var all: [OwnedDescriptor] { privileged + control }
+
+    /// Takes the sockets; they can be taken once.
+    static func take() -> InheritedSockets {
+        InheritedSockets(
+            control: ListeningSockets.inherited.take(named: controlName),
+            privileged: ListeningSockets.inherited.take(named: privilegedName))
+    }
+
+    /// Gives the sockets back, for whoever takes them next.
+    func giveBack() {
+        ListeningSockets.inherited.giveBack(control, named: Self.controlName)
+        ListeningSockets.inherited.giveBack(privileged, named: Self.privilegedName)
+    }
+}
