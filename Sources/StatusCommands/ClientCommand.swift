@@ -23,7 +23,8 @@ enum ClientCommand {
 
     /// A command with ``Options/json`` and ``Options/address`` beside its own parameters.
     ///
-    /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again.
+    /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again. The
+    /// next daemon knows nothing of what the former one was told.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
         mayBeRepeated: Bool = false,

@@ -52,12 +52,17 @@ struct CommandFailure: Error {
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",
-                "the daemon at \(place) has closed the connection without an answer; if it is being restarted, try again"
+                "the daemon at \(place) has closed the connection; if it is being restarted, try again"
             )
         case .timedOut:
             self.init(
                 .noDaemon, "Unavailable",
                 "the daemon at \(place) does not answer (\(VisibleText.escape(error.description))); see “systemctl status statusd”"
+            )
+        case .permissionDenied:
+            self.init(
+                ExitStatus(error.code), "Unavailable",
+                "\(VisibleText.escape(error.description)); use sudo, or have root add the user to the group of that socket"
             )
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
@@ -79,7 +84,8 @@ struct CommandFailure: Error {
         case MonitorInterface.qualified("InvalidStatus"): return "the status was refused: \(text("reason"))"
         case MonitorInterface.qualified("LimitReached"):
             let limit = text("limit")
-            return "the limit of \(limit) is reached; raise “limits: { \(limit): … }” in the configuration"
+            let advice = limit == "connections" ? "close some, or " : ""
+            return "the limit of \(limit) is reached; \(advice)raise “limits: { \(limit): … }” in the configuration"
         case MonitorInterface.qualified("ReloadFailed"):
             return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
                 .joined(separator: "\n")

@@ -97,7 +97,7 @@ public struct Daemon: Sendable {
 
     private func start(_ reading: ConfigurationReading) async throws {
         try raiseDescriptorLimit()
-        let subordinates = await SubordinateUsers()
+        let subordinates = await subordinateUsers()
         let read = try await Self.endingAtSignals {
             await subordinates.refresh(within: Self.userTime)
             return await reading.read()
@@ -109,6 +109,15 @@ public struct Daemon: Sendable {
         let parts = try await DaemonParts.make(
             read, subordinates, reading: reading, directories: directories, logger: logger)
         try await parts.run()
+    }
+
+    @EventLoop private func subordinateUsers() -> SubordinateUsers {
+        let (users, failures) = (SubordinateUsers(), LogLimiter(logger, .warning))
+        users.onFailure = {
+            failures.log(
+                "\($0); all ids that a user has for containers count as other users", about: "subordinate users")
+        }
+        return users
     }
 
     /// Runs what may take its time before anything has been begun; SIGTERM and SIGINT then end the process at once.

@@ -23,8 +23,8 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    /// The paths of the sockets that are removed at the end.
-    private let passingSockets: [String]
+    /// The sockets that are removed at the end.
+    private let passingSockets: [SocketFile]
     private let logger: Logger
 
     static func make(
@@ -52,11 +52,11 @@ final class DaemonParts {
         let isInherited = !inherited.control.isEmpty
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
         // Whoever may not reach the service manager's socket may not reach the one beside it.
-        let mode = isInherited ? try UnixSocket.mode(of: directories.controlSocket) : 0o666
+        let mode = isInherited ? try Self.mode(ofInherited: directories.controlSocket) : 0o666
         // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
         // do not start it again.
-        passingSockets = isInherited ? [] : ownSockets
         let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
+        passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
         reporter = try ServiceManagerReporter(verification: reading.verification)
@@ -83,6 +83,18 @@ final class DaemonParts {
             guard let loaded else { return reporter.configuration = .refused }
             service.limits = VarlinkService.Limits(loaded.configuration.limits)
             reporter.configuration = .taken(errors: loaded.errors.count)
+        }
+    }
+
+    /// Who may connect to the socket that the service manager listens on.
+    private static func mode(ofInherited path: String) throws(DaemonError) -> UInt32 {
+        do throws(SystemdError) {
+            return try UnixSocket.mode(of: path)
+        } catch {
+            throw DaemonError(
+                .system,
+                "\(error.message); run “systemctl restart statusd.socket statusd-executor.socket statusd”, since the service manager listens on what is not there any more"
+            )
         }
     }
 
@@ -114,7 +126,7 @@ final class DaemonParts {
         registry.close()
         await factory.close()
         LogLimiter.logAllRepetitions()
-        for path in passingSockets { unlink(path) }
+        for socket in passingSockets { socket.remove() }
         // Else the manager would go on showing the last one.
         ServiceManager.notify(.status(""))
     }

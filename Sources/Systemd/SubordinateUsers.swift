@@ -7,6 +7,9 @@ import Glibc
 /// Any user can run processes as each id of its range (newuidmap(1)). If each id counted as a user, limits for one user would have no effect.
 @EventLoop
 public final class SubordinateUsers {
+    /// Is told, each time that it is tried, why the file cannot be read.
+    public var onFailure: (_ reason: String) -> Void = { _ in }
+
     private let path: String
     private let interval: Duration
     private var ranges = IDRanges()
@@ -42,14 +45,17 @@ public final class SubordinateUsers {
     private func startReading(then end: @escaping @Sendable () -> Void = {}) {
         isReading = true
         BlockingThread.start { [path] in
-            let ranges = Self.read(path)
-            EventLoop.perform { self.take(ranges) }
+            let result = Self.read(path)
+            EventLoop.perform { self.take(result) }
             end()
         }
     }
 
-    private func take(_ ranges: IDRanges?) {
-        if let ranges { self.ranges = ranges }
+    private func take(_ result: Result<IDRanges, SystemdError>) {
+        switch result {
+        case .success(let ranges): self.ranges = ranges
+        case .failure(let error): onFailure(error.message)
+        }
         isReading = false
         lastReading = .now
     }
@@ -57,12 +63,14 @@ public final class SubordinateUsers {
     /// The longest file that is read, in bytes.
     private nonisolated static let longest = 1 << 24
 
-    /// Returns nil if the file cannot be read now.
-    private nonisolated static func read(_ path: String) -> IDRanges? {
-        guard let file = fopen(path, "re") else { return errno == ENOENT ? IDRanges() : nil }
+    private nonisolated static func read(_ path: String) -> Result<IDRanges, SystemdError> {
+        guard let file = fopen(path, "re") else {
+            return errno == ENOENT ? .success(IDRanges()) : .failure(SystemdError(errno: errno, "cannot read \(path)"))
+        }
         defer { fclose(file) }
         let text = String(unsafeUninitializedCapacity: longest) { fread($0.baseAddress, 1, $0.count, file) }
-        return ferror(file) == 0 ? IDRanges(parsing: text) : nil
+        return ferror(file) == 0
+            ? .success(IDRanges(parsing: text)) : .failure(SystemdError(errno: errno, "cannot read \(path)"))
     }
 }
 

@@ -71,6 +71,9 @@ import Varlink
         #expect(try address(["XDG_RUNTIME_DIR": "/u"], isRoot: true) == "unix:" + system)
         #expect(try address(["XDG_RUNTIME_DIR": "/u"]) == "unix:/u/statusd/org.statusd.monitor")
         #expect(try address(["XDG_RUNTIME_DIR": "/u"], exists: [system]) == "unix:" + system)
+        #expect(
+            try address(["XDG_RUNTIME_DIR": "/u"], exists: [system, "/u/statusd"])
+                == "unix:/u/statusd/org.statusd.monitor")
         #expect(try address([:]) == "unix:" + system)
     }
 

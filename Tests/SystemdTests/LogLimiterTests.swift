@@ -52,7 +52,7 @@ import Testing
         #expect(messages(recorder).last == "failed: c (and 1 more such message in the last 30 s)")
         limiter.log("failed: d", about: "reload")
         limiter.logRepetitions()
-        #expect(messages(recorder).last == "failed: d")
+        #expect(messages(recorder).last == "failed: d (in the last 30 s)")
     }
 
     @Test("are counted also if the process ends")

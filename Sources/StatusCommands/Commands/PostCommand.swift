@@ -16,7 +16,7 @@ enum PostCommand {
     ) { $0 }
 
     static let command = ClientCommand.make(
-        "post", abstract: "Post a status of a server.", parameters: [name, text, level]
+        "post", abstract: "Post a status of a server.", parameters: [name, text, level], mayBeRepeated: true
     ) { context in
         let arguments = context.arguments
         let revision = try await context.client.post(

@@ -9,10 +9,10 @@ enum SelectCommand {
 
     static let command = ClientCommand.make(
         "select", abstract: "Select a server, or none; returns when the daemon follows it.",
-        parameters: [Options.anyServer, none],
+        parameters: [Options.anyServer, none], mayBeRepeated: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {
-                throw InvalidUsage("name a server, or give --none")
+                throw InvalidUsage("name a server, or give --none, not both")
             }
         }
     ) { context in

@@ -50,11 +50,13 @@ enum WaitCommand {
         let deadline = parameters.timeout.map { ContinuousClock.now + $0 }
         var parameters = parameters
         var client = context.client
-        if deadline == nil { try await client.checkAnswers() }
         while true {
             do {
+                if deadline == nil { try await client.checkAnswers() }
                 return try await client.wait(parameters)
-            } catch let error as VarlinkClientError where error.isOfLostDaemon {
+            } catch let error as VarlinkClientError
+                where error.code == .closed || error.code == .timedOut && deadline != nil
+            {
                 client = try await back(daemon, by: deadline)
                 parameters.timeout = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
             }
@@ -65,7 +67,8 @@ enum WaitCommand {
         _ daemon: DaemonReturn, by deadline: ContinuousClock.Instant?
     ) async throws -> MonitorClient {
         guard let deadline else { return try await daemon.wait() }
-        let timedOut = CommandFailure(.timeIsOver, "TimedOut", "the time is over, and the daemon does not answer")
+        let timedOut = CommandFailure(
+            .timeIsOver, "TimedOut", "timed out, and the daemon does not answer; see “systemctl status statusd”")
         guard ContinuousClock.now < deadline else { throw timedOut }
         return try await withThrowingTaskGroup(of: MonitorClient.self) { group in
             group.addTask { try await daemon.wait() }

@@ -14,9 +14,11 @@ enum FailedStart {
     /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s. Without a check it is
     /// short, because a start that an administrator requests meanwhile joins the failing one.
     private static let (stay, shortStay) = (Duration.seconds(2), Duration.milliseconds(200))
-    /// The pause between two checks, in milliseconds.
-    private static let interval: Int32 = 200
-    /// How many clients are answered before it is looked whether the time has come to do something else, and how many stay connected.
+    /// The pause before each check, in milliseconds.
+    private static let interval: Int32 = 50
+    /// How long the last clients have to read their answers, in milliseconds.
+    private static let grace: Int32 = 20
+    /// How many clients of each socket are answered after a check, and how many stay connected.
     ///
     /// A user can make each answer take milliseconds.
     private static let (clientsAtATime, clientsToKeep) = (16, 128)
@@ -36,23 +38,15 @@ enum FailedStart {
         guard !clients.isEmpty else { return false }
         let end = ContinuousClock.now + (isMended == nil ? shortStay : stay)
         while ContinuousClock.now < end {
-            let next = ContinuousClock.now + .milliseconds(Int(interval))
-            while ContinuousClock.now < next {
-                var polled = sockets.all.map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-                poll(&polled, nfds_t(polled.count), interval)
-                let answered = answer(sockets.all, message)
-                // If descriptors are exhausted, the listener stays readable.
-                if answered.isEmpty { poll(nil, 0, interval / 10) }
-                clients = Array((clients + answered).suffix(clientsToKeep))
-            }
+            poll(nil, 0, interval)
+            // Before they are answered: the reason may hold no more.
             if let isMended, await isMended() {
-                poll(nil, 0, interval / 10)
                 sockets.giveBack()
                 return true
             }
+            clients = Array((clients + answer(sockets.all, message)).suffix(clientsToKeep))
         }
-        // For the last ones.
-        poll(nil, 0, interval / 10)
+        poll(nil, 0, grace)
         return false
     }
 

@@ -93,7 +93,8 @@ public final class LogLimiter {
         let others = subject.count - 1
         let messages = others == 1 ? "message" : "messages"
         let time = interval.components.seconds
-        let rest = others == 0 ? "" : " (and \(others) more such \(messages) in the last \(time) s)"
+        let more = others == 0 ? "" : "and \(others) more such \(messages) "
+        let rest = " (\(more)in the last \(time) s)"
         logger.log(level: level, "\(subject.message)\(rest)", metadata: metadata)
     }
 

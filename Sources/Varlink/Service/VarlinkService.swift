@@ -251,8 +251,8 @@ public final class VarlinkService {
         else { return }
         let user = connection.credentials.userID
         refusals.log(
-            "closed a connection of user \(user), who had most, for somebody else", about: "user \(account)",
-            metadata: ["user-id": "\(user)"])
+            "closed a connection of \(Self.name(user, account)), who had most, for somebody else",
+            about: "user \(account)", metadata: ["user-id": "\(user)"])
         connections[ObjectIdentifier(connection)] = nil
         connection.close()
     }
@@ -267,8 +267,12 @@ public final class VarlinkService {
         // Not before: who has accepted it still holds the descriptor.
         EventLoop.atEndOfTurn { socket.dismiss(with: message) }
         refusals.log(
-            "refused a connection of user \(credentials.userID), \(reason)", about: "user \(account)",
+            "refused a connection of \(Self.name(credentials.userID, account)), \(reason)", about: "user \(account)",
             metadata: ["user-id": "\(credentials.userID)"])
+    }
+
+    private static func name(_ user: UInt32, _ account: UInt32) -> String {
+        user == account ? "user \(user)" : "user \(user), who counts as user \(account)"
     }
 
     func remove(_ connection: ServerConnection) {

@@ -60,6 +60,11 @@ def privileged(daemon):
     return f"{daemon.socket}.privileged"
 
 
+def close_inherited():
+    """Closes what a process has of the test: it would keep the listening sockets open, and wait for ever to be accepted."""
+    os.closerange(3, 256)
+
+
 def list_as_root(daemon):
     """statusctl, which must succeed."""
     result = daemon.ctl("list", env=environment(STATUSD_ADDRESS=f"unix:{privileged(daemon)}"))
@@ -92,7 +97,7 @@ def slow_socket(daemon, group):
 
 
 def connect_often(daemon, group):
-    """Has children connect as fast as they can."""
+    """Has children connect as fast as they can, until this process ends."""
     attacker = os.getpid()
     os.nice(19)
     for _ in range(FLOODERS):
@@ -111,6 +116,7 @@ def slow_refusals():
     need_root()
 
     def attack(daemon, group):
+        close_inherited()
         kept = [slow_socket(daemon, group) for _ in range(PLACES)]
         connect_often(daemon, group)
         return kept
@@ -133,6 +139,7 @@ def failed_start():
     need_root()
 
     def attack(daemon, group):
+        close_inherited()
         # The start that fails has a client at once.
         first = slow_socket(daemon, group)
         connect_often(daemon, group)

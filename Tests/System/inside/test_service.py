@@ -460,15 +460,55 @@ def full_backlog():
               [("", 0), ("", 0), ("statusctl: the daemo", 69)])
 
 
-@test("a call that comes while the daemon hangs is answered by its successor", limit=60)
+@test("calls and waits that come while the daemon hangs are answered by its successor", limit=60)
 def successor_answers():
     with service(configuration=TWO):
         systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
-        posting = subprocess.Popen(["/usr/bin/statusctl", "post", "db", "well"])
+        commands = [subprocess.Popen(["/usr/bin/statusctl", *arguments]) for arguments in
+                    (("wait", "db"), ("wait", "db", "--timeout", "30s"), ("select", "web"), ("post", "db", "well"))]
         time.sleep(0.5)
         systemctl("kill", "--kill-whom=main", "--signal=KILL", "statusd.service")
-        equal(posting.wait(20), 0, "exit status")
-        contains(statusctl("list"), "well")
+        equal([command.wait(20) for command in commands], [0] * len(commands), "exit statuses")
+
+
+@test("while the service is restarted again and again, nothing that is posted or selected fails", limit=120)
+def restarts_fail_nobody():
+    def repeat(number):
+        while not is_over.is_set():
+            for arguments in (("post", "db", f"text {number}"), ("select", ("db", "web")[number % 2]), ("list",)):
+                result = run("/usr/bin/statusctl", *arguments)
+                calls.append(result.status)
+                if result.status:
+                    failures.append(f"{result.command}: {result.status} {result.err}")
+
+    is_over, calls, failures = threading.Event(), [], []
+    with service(configuration=TWO):
+        threads = [threading.Thread(target=repeat, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(20):
+                systemctl("restart", "statusd.service")
+                time.sleep(0.1)
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
+    print(f"     {len(calls)} commands", flush=True)
+    equal(failures[:3], [])
+
+
+@test("a daemon that root runs by hand and the service do not use the same directory at once, and neither takes the other's sockets away")
+def by_hand():
+    with service(start=()):
+        with Follower("/usr/bin/statusd", env=environment()) as by_hand:
+            eventually(lambda: run("/usr/bin/statusctl", "list").status == 0, "the daemon by hand")
+            systemctl("start", "--no-block", "statusd.service")
+            eventually(lambda: "another statusd uses the directory /run/statusd" in log(), "the service's complaint")
+            assert by_hand.process.poll() is None
+            by_hand.end(signal.SIGTERM)
+        eventually(lambda: show("ActiveState") == "active", "the service", patience=20)
+        statusctl("list")
 
 
 @test("the ids that a user has for containers count as one user: they cannot take up all connections")

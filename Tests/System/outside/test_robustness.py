@@ -174,7 +174,7 @@ def too_many_connections():
                 statusctl = os.path.join(readable_binaries(daemon.folder), "statusctl")
                 for _ in range(10):
                     told = run(statusctl, "--address", f"unix:{daemon.socket}", "list", user=NOBODY, group=NOBODY, extra_groups=[])
-                    contains(one_sentence(told, 1), "the limit of connections is reached; raise “limits: { connections:")
+                    contains(one_sentence(told, 1), "the limit of connections is reached; close some, or raise “limits: { connections:")
         eventually(lambda: as_user(NOBODY, answers), "an answer once the others have gone")
 
 
