@@ -2,6 +2,7 @@
 
 import Glibc
 import StatusInterface
+import Synchronization
 import Systemd
 import Varlink
 
@@ -18,10 +19,10 @@ enum FailedStart {
     private static let interval: Int32 = 50
     /// How long the last clients have to read their answers, in milliseconds.
     private static let grace: Int32 = 20
-    /// How many clients of each socket are answered after a check, and how many stay connected.
+    /// How many clients of each socket are answered after a check, and how many at all; others wait for the next start.
     ///
     /// A user can make each answer take milliseconds.
-    private static let (clientsAtATime, clientsToKeep) = (16, 128)
+    private static let (clientsAtATime, mostClients) = (16, 256)
 
     /// Reports the reason to all clients that connect.
     ///
@@ -33,7 +34,8 @@ enum FailedStart {
     static func answerClients(_ reason: String, isMended: (@EventLoop () async -> Bool)? = nil) async -> Bool {
         let sockets = InheritedSockets.take()
         let message = VarlinkError.startFailed(reason).reply
-        // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
+        // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer. And a user can make
+        // closing them take seconds.
         var clients = answer(sockets.all, message)
         guard !clients.isEmpty else { return false }
         let end = ContinuousClock.now + (isMended == nil ? shortStay : stay)
@@ -42,12 +44,20 @@ enum FailedStart {
             // Before they are answered: the reason may hold no more.
             if let isMended, await isMended() {
                 sockets.giveBack()
+                close(&clients)
                 return true
             }
-            clients = Array((clients + answer(sockets.all, message)).suffix(clientsToKeep))
+            if clients.count < mostClients { clients += answer(sockets.all, message) }
         }
         poll(nil, 0, grace)
         return false
+    }
+
+    /// Closes connections on another thread, which holds the last references.
+    private static func close(_ clients: inout [OwnedDescriptor]) {
+        let last = Mutex(clients)
+        clients = []
+        BlockingThread.start { last.withLock { $0 = [] } }
     }
 
     /// Answers some of those who have come, whatever they have called, and returns their connections.

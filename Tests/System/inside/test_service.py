@@ -318,8 +318,9 @@ def socket_unit():
             systemctl("restart", "statusd.socket")
             restarted(before)
             statusctl("list")
-        # What statusctl says helps if the socket's path is gone.
+        # What statusctl says helps if the sockets' paths are gone.
         os.unlink(SOCKET)
+        os.unlink(f"{SOCKET}.privileged")
         contains(run("/usr/bin/statusctl", "list").err, "systemctl restart statusd.socket statusd")
         systemctl("restart", "statusd.socket", "statusd")
         statusctl("list")
@@ -509,6 +510,17 @@ def by_hand():
             by_hand.end(signal.SIGTERM)
         eventually(lambda: show("ActiveState") == "active", "the service", patience=20)
         statusctl("list")
+
+
+@test("if somebody removes the runtime directory, the daemon says how to get the sockets back, and that works")
+def removed_directory():
+    with service(configuration="servers: { sh: { exec: [/bin/echo, fine] } }\n"):
+        shutil.rmtree("/run/statusd")
+        systemctl("restart", "--no-block", "statusd.service")
+        advice = "systemctl restart statusd.socket statusd-executor.socket statusd"
+        eventually(lambda: advice in log(), "the advice in the journal")
+        done(*advice.split())
+        statusctl("wait", "sh", "--text", "fine", "--timeout", "10s")
 
 
 @test("the ids that a user has for containers count as one user: they cannot take up all connections")
