@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CSystemd
 import Glibc
 
 /// The file of a socket that this process has bound.
