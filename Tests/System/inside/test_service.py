@@ -163,7 +163,12 @@ def reload_fails():
         equal((show("ActiveState"), main_process()), ("active", process))
         contains(statusctl("status", "db"), "Signed In")
         done("journalctl", "--sync")
-        contains(log(), f"{CONFIGURATION}:")
+        equal(log().count(f"{CONFIGURATION}:"), 1, "how often the journal names the file")
+        CONFIGURATION.write_text("servers: { db: { push: true }, web: { pusch: true } }\n")
+        stamp = time.time()
+        assert run("systemctl", "reload", "statusd").status != 0, "reload of a file with an error succeeded"
+        done("journalctl", "--sync")
+        equal(done("journalctl", "--no-pager", "-o", "cat", "-u", "statusd", "--since", f"@{stamp:.6f}").count("pusch"), 1)
         CONFIGURATION.write_text(TWO)
         systemctl("reload", "statusd")
 
