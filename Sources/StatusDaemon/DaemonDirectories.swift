@@ -74,6 +74,16 @@ struct DaemonDirectories: Sendable {
     /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(SystemdError) { try senders.apply(toDirectory: notify) }
 
+    /// Refuses root a directory of another user, who could have root change files elsewhere by replacing what is in it at the right moment.
+    private func refuseForeignDirectory() throws(DaemonError) {
+        var status = stat()
+        guard geteuid() == 0, stat(runtime, &status) == 0, status.st_uid != 0 else { return }
+        throw DaemonError(
+            .system,
+            "the directory \(runtime) belongs to the user with the number \(status.st_uid); start the service, run statusd as that user, or set RUNTIME_DIRECTORY to another directory"
+        )
+    }
+
     private func make() throws(DaemonError) {
         // Everyone may reach the control socket, whatever the umask is, but not list what is beside it (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
@@ -86,6 +96,7 @@ struct DaemonDirectories: Sendable {
                 )
             }
         }
+        try refuseForeignDirectory()
         guard access(runtime, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
             throw DaemonError(

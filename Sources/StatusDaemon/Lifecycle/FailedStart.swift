@@ -19,10 +19,10 @@ enum FailedStart {
     private static let interval: Int32 = 50
     /// How long the last clients have to read their answers, in milliseconds.
     private static let grace: Int32 = 20
-    /// How many clients of each socket are answered after a check, and how many at all; others wait for the next start.
+    /// How many clients of each socket are answered after a check, and how many ordinary ones at all; others wait for the next start.
     ///
-    /// A user can make each answer take milliseconds.
-    private static let (clientsAtATime, mostClients) = (16, 256)
+    /// A user can make each answer take milliseconds, and closing a connection seconds.
+    private static let (clientsAtATime, mostClients) = (16, 64)
 
     /// Reports the reason to all clients that connect.
     ///
@@ -34,30 +34,45 @@ enum FailedStart {
     static func answerClients(_ reason: String, isMended: (@EventLoop () async -> Bool)? = nil) async -> Bool {
         let sockets = InheritedSockets.take()
         let message = VarlinkError.startFailed(reason).reply
-        // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer. And a user can make
-        // closing them take seconds.
-        var clients = answer(sockets.all, message)
-        guard !clients.isEmpty else { return false }
+        // They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
+        var clients = answer(sockets.control, message)
+        var privileged = answer(sockets.privileged, message)
+        guard !clients.isEmpty || !privileged.isEmpty else { return false }
         let end = ContinuousClock.now + (isMended == nil ? shortStay : stay)
-        while ContinuousClock.now < end {
+        var closing: Closing?
+        while ContinuousClock.now < end || closing?.hasEnded == false {
             poll(nil, 0, interval)
             // Before they are answered: the reason may hold no more.
             if let isMended, await isMended() {
                 sockets.giveBack()
-                close(&clients)
+                _ = closing ?? Closing(&clients)
                 return true
             }
-            if clients.count < mostClients { clients += answer(sockets.all, message) }
+            if closing == nil, clients.count < mostClients { clients += answer(sockets.control, message) }
+            privileged = Array((privileged + answer(sockets.privileged, message)).suffix(mostClients))
+            if isMended != nil, closing == nil, ContinuousClock.now >= end { closing = Closing(&clients) }
         }
         poll(nil, 0, grace)
         return false
     }
 
-    /// Closes connections on another thread, which holds the last references.
-    private static func close(_ clients: inout [OwnedDescriptor]) {
-        let last = Mutex(clients)
-        clients = []
-        BlockingThread.start { last.withLock { $0 = [] } }
+    /// Closes connections on another thread.
+    ///
+    /// If the process ended instead, the kernel would close them, while nobody answers and nothing notices that the cause has been mended.
+    private final class Closing: Sendable {
+        private let isDone = Atomic(false)
+
+        var hasEnded: Bool { isDone.load(ordering: .acquiring) }
+
+        init(_ clients: inout [OwnedDescriptor]) {
+            // The thread has the last references.
+            let last = Mutex(clients)
+            clients = []
+            BlockingThread.start { [self] in
+                last.withLock { $0 = [] }
+                isDone.store(true, ordering: .releasing)
+            }
+        }
     }
 
     /// Answers some of those who have come, whatever they have called, and returns their connections.

@@ -59,19 +59,16 @@ public final class FileLock: Sendable {
         return ProcessStatus.hasEnded(process)
     }
 
-    /// Opens the file, or creates it.
+    /// Opens the file.
     ///
     /// One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing.
     private static func openPrivately(_ path: String) throws(SystemdError) -> OwnedDescriptor {
-        let owner = owner(of: path)
-        for _ in 0..<3 {
-            if let file = create(path, owner) { return file }
-            guard errno == EEXIST else { throw SystemdError(errno: errno, "cannot open \(path)") }
-            let descriptor = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        for _ in 0..<2 {
+            let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
             if descriptor >= 0 {
                 let file = OwnedDescriptor(adopting: descriptor)
-                if isPrivate(descriptor, owner) { return file }
-            } else if errno != EACCES, errno != ELOOP, errno != ENXIO, errno != ENOENT {
+                if isPrivate(descriptor) { return file }
+            } else if errno != EACCES, errno != ELOOP, errno != ENXIO {
                 throw SystemdError(errno: errno, "cannot open \(path)")
             }
             guard unlink(path) == 0 || errno == ENOENT else {
@@ -82,25 +79,9 @@ public final class FileLock: Sendable {
             .permissionDenied, "\(path) is not a private file of this user, and comes back when it is removed")
     }
 
-    private static func create(_ path: String, _ owner: uid_t) -> OwnedDescriptor? {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { return nil }
-        if owner != geteuid() { fchown(descriptor, owner, .max) }
-        return OwnedDescriptor(adopting: descriptor)
-    }
-
-    /// Whose the file must be: this process's user's.
-    ///
-    /// For root it is the user who owns the directory, and could replace the file: so a service of that user has the same lock if root runs it by hand.
-    private static func owner(of path: String) -> uid_t {
-        var status = stat()
-        let directory = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-        return geteuid() == 0 && stat(directory, &status) == 0 ? status.st_uid : geteuid()
-    }
-
-    private static func isPrivate(_ descriptor: Int32, _ owner: uid_t) -> Bool {
+    private static func isPrivate(_ descriptor: Int32) -> Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 == 0
-            && status.st_uid == owner
+            && status.st_uid == geteuid()
     }
 }

@@ -507,6 +507,7 @@ def restarts_fail_nobody():
 @test("a daemon that root runs by hand and the service do not use the same directory at once, and neither takes the other's sockets away")
 def by_hand():
     with service(start=()):
+        shutil.rmtree("/run/statusd", ignore_errors=True)
         with Follower("/usr/bin/statusd", env=environment()) as by_hand:
             eventually(lambda: run("/usr/bin/statusctl", "list").status == 0, "the daemon by hand")
             systemctl("start", "--no-block", "statusd.service")
@@ -515,6 +516,10 @@ def by_hand():
             by_hand.end(signal.SIGTERM)
         eventually(lambda: show("ActiveState") == "active", "the service", patience=20)
         statusctl("list")
+        systemctl("stop", "statusd.socket", "statusd.service")
+        refused = run("/usr/bin/statusd")
+        equal(refused.status, 1)
+        contains(refused.err + refused.out, "the directory /run/statusd belongs to the user with the number")
 
 
 @test("if somebody removes the runtime directory, the daemon says how to get the sockets back, and that works")
