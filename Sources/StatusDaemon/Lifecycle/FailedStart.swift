@@ -39,21 +39,34 @@ enum FailedStart {
         var privileged = answer(sockets.privileged, message)
         guard !clients.isEmpty || !privileged.isEmpty else { return false }
         let end = ContinuousClock.now + (isMended == nil ? shortStay : stay)
-        var closing: Closing?
-        while ContinuousClock.now < end || closing?.hasEnded == false {
-            poll(nil, 0, interval)
+        while ContinuousClock.now < end {
             // Before they are answered: the reason may hold no more.
-            if let isMended, await isMended() {
+            if await becomesMended(isMended) {
                 sockets.giveBack()
-                _ = closing ?? Closing(&clients)
+                _ = Closing(&clients)
                 return true
             }
-            if closing == nil, clients.count < mostClients { clients += answer(sockets.control, message) }
+            if clients.count < mostClients { clients += answer(sockets.control, message) }
             privileged = Array((privileged + answer(sockets.privileged, message)).suffix(mostClients))
-            if isMended != nil, closing == nil, ContinuousClock.now >= end { closing = Closing(&clients) }
         }
         poll(nil, 0, grace)
+        let closing = Closing(&clients)
+        poll(nil, 0, grace)
+        while !closing.hasEnded {
+            if await becomesMended(isMended) {
+                sockets.giveBack()
+                return true
+            }
+            privileged = Array((privileged + answer(sockets.privileged, message)).suffix(mostClients))
+        }
         return false
+    }
+
+    /// Checks after a pause whether a start would succeed.
+    @EventLoop
+    private static func becomesMended(_ isMended: (@EventLoop () async -> Bool)?) async -> Bool {
+        poll(nil, 0, interval)
+        return await isMended?() ?? false
     }
 
     /// Closes connections on another thread.
