@@ -246,8 +246,11 @@ def slow_reader():
         equal(kinds[kinds.index("gap") + 1], "snapshot", "what follows a gap")
 
 
-@test("list and post are repeated if a stopping daemon closed the connection; forget is not, and fails")
+@test("list, post and wait are repeated if a stopping daemon closed the connection; forget is not, and fails")
 def asked_again():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "well")
+        state = json.dumps({"parameters": {"server": daemon.describe("db")}}).encode() + b"\0"
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         path = f"{folder}/socket"
         listener.bind(path)
@@ -255,16 +258,19 @@ def asked_again():
 
         def serve():
             # As a daemon that stops does, and the one after it.
-            for answer in (b"", b'{"parameters":{"servers":[]}}\0', b"", b'{"parameters":{"revision":1}}\0', b""):
+            for answers in ([b""], [b'{"parameters":{"servers":[]}}\0'], [b""], [b'{"parameters":{"revision":1}}\0'],
+                            [b""], [b'{"parameters":{}}\0', state], [b""]):
                 connection, _ = listener.accept()
-                connection.recv(4096)
-                connection.sendall(answer)
+                for answer in answers:
+                    connection.recv(4096)
+                    connection.sendall(answer)
                 connection.close()
 
         server = threading.Thread(target=serve)
         server.start()
-        listed, posted, forgotten = (run(STATUSCTL, "--address", f"unix:{path}", *arguments)
-                                     for arguments in (("list",), ("post", "db", "well"), ("forget", "db")))
+        listed, posted, waited, forgotten = (
+            run(STATUSCTL, "--address", f"unix:{path}", *arguments)
+            for arguments in (("list",), ("post", "db", "well"), ("wait", "db"), ("forget", "db")))
         server.join()
-        equal((listed.status, posted.status, forgotten.status), (0, 0, 69))
+        equal((listed.status, posted.status, waited.status, forgotten.status), (0, 0, 0, 69))
         contains(forgotten.err, "has closed the connection")
