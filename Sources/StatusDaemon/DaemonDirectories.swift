@@ -60,7 +60,8 @@ struct DaemonDirectories: Sendable {
     ///
     /// They are not tried. If the process cannot end, they still take connections; and if nobody accepts those, anybody can fill the backlog.
     private func removeDeadSockets() {
-        unlink(MonitorAddress.live(controlSocket))
+        let live = MonitorAddress.live(controlSocket)
+        for path in [live, MonitorAddress.privileged(live)] { unlink(path) }
         guard let directory = opendir(notify) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {
@@ -74,29 +75,36 @@ struct DaemonDirectories: Sendable {
     /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(SystemdError) { try senders.apply(toDirectory: notify) }
 
-    /// Refuses root a directory of another user, who could have root change files elsewhere by replacing what is in it at the right moment.
-    private func refuseForeignDirectory() throws(DaemonError) {
+    /// Refuses root a directory that others may write to: by replacing what is in it at the right moment, they could have root change files elsewhere.
+    private func refuseForeign(_ directory: String) throws(DaemonError) {
         var status = stat()
-        guard geteuid() == 0, stat(runtime, &status) == 0, status.st_uid != 0 else { return }
-        throw DaemonError(
-            .system,
-            "the directory \(runtime) belongs to the user with the number \(status.st_uid); start the service, run statusd as that user, or set RUNTIME_DIRECTORY to another directory"
-        )
+        guard geteuid() == 0, lstat(directory, &status) == 0 else { return }
+        let advice = "set RUNTIME_DIRECTORY to a directory that only root may write to"
+        if status.st_mode & S_IFMT != S_IFDIR { throw DaemonError(.system, "\(directory) is no directory; \(advice)") }
+        if status.st_uid != 0 {
+            throw DaemonError(
+                .system,
+                "the directory \(directory) belongs to the user with the number \(status.st_uid); start the service, run statusd as that user, or \(advice)"
+            )
+        }
+        if status.st_mode & 0o022 != 0 {
+            throw DaemonError(.system, "others than root may write to the directory \(directory); \(advice)")
+        }
     }
 
     private func make() throws(DaemonError) {
         // Everyone may reach the control socket, whatever the umask is, but not list what is beside it (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
-            if mkdir(directory, mode) == 0, chmod(directory, mode) == 0 { continue }
-            guard errno == EEXIST else {
+            guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
                 let reason = String(cString: strerror(errno))
                 throw DaemonError(
                     .system,
                     "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written"
                 )
             }
+            // Before anything is made or changed in it.
+            try refuseForeign(directory)
         }
-        try refuseForeignDirectory()
         guard access(runtime, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))
             throw DaemonError(

@@ -56,6 +56,7 @@ final class DaemonParts {
         // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
         // do not start it again.
         let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
+        let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live, directories)
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
         monitor = StatusMonitor()
         journal = try JournalReporter(monitor: monitor, logger: logger)
@@ -72,7 +73,7 @@ final class DaemonParts {
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
             interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
-            privilegedListeners: inherited.privileged, limits: VarlinkService.Limits(read.loaded.configuration.limits),
+            privilegedListeners: privileged, limits: VarlinkService.Limits(read.loaded.configuration.limits),
             logger: logger)
         service.account = subordinates.account
         service.refusal = { .limitReached("\($0)", $1) }
@@ -86,7 +87,16 @@ final class DaemonParts {
         }
     }
 
-    /// Who may connect to the socket that the service manager listens on.
+    /// For privileged clients that lost the daemon, where the service manager listens for those that begin.
+    private static func listenBeside(
+        _ inherited: InheritedSockets, at live: String, _ directories: DaemonDirectories
+    ) throws -> [OwnedDescriptor] {
+        guard !inherited.privileged.isEmpty else { return [] }
+        let mode = try mode(ofInherited: MonitorAddress.privileged(directories.controlSocket))
+        return [try UnixSocket.listen(at: MonitorAddress.privileged(live), mode: mode)]
+    }
+
+    /// Who may connect to a socket that the service manager listens on.
     private static func mode(ofInherited path: String) throws(DaemonError) -> UInt32 {
         do throws(SystemdError) {
             return try UnixSocket.mode(of: path)

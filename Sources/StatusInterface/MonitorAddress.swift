@@ -30,8 +30,8 @@ public enum MonitorAddress {
     /// The service manager does not listen on it, so connecting to it never starts a daemon.
     public static func live(_ path: String) -> String { path + ".live" }
 
-    /// The path of the socket that only root and the group statusd can connect to, so that clients of other users cannot keep these waiting.
-    public static let privileged = system + ".privileged"
+    /// The socket beside the one at `path` that only root and the group statusd can connect to, so that clients of other users cannot keep these waiting.
+    public static func privileged(_ path: String) -> String { path + ".privileged" }
 
     /// Where to look for the daemon at `address`: the first place that accepts a connection is the right one.
     ///
@@ -41,9 +41,9 @@ public enum MonitorAddress {
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists
     ) -> [UnixAddress] {
         guard case .path(let path) = address else { return [address] }
-        if !mayStart { return exists(live(path)) ? [.path(live(path))] : [address] }
+        let place = !mayStart && exists(live(path)) ? live(path) : path
         // Elsewhere, whoever can write to the directory could listen there.
-        return path == system ? [.path(privileged), address] : [address]
+        return (path == system ? [.path(privileged(place))] : []) + [.path(place)]
     }
 
     /// Whether there is anything at a path.

@@ -235,7 +235,7 @@ def socket_mode():
         (drop_in / "test.conf").write_text("[Socket]\nSocketMode=0660\nSocketGroup=statusd\n")
         systemctl("daemon-reload")
         systemctl("start", "statusd.socket", "statusd.service")
-        for address in (SOCKET, SOCKET + ".live", SOCKET + ".privileged"):
+        for address in (SOCKET, SOCKET + ".live", SOCKET + ".privileged", SOCKET + ".live.privileged"):
             equal(listed(address), 77, address)
             equal(listed(address, [group]), 0, address)
         statusctl("list")
@@ -517,9 +517,11 @@ def by_hand():
         eventually(lambda: show("ActiveState") == "active", "the service", patience=20)
         statusctl("list")
         systemctl("stop", "statusd.socket", "statusd.service")
+        shutil.rmtree("/run/statusd/notify")
         refused = run("/usr/bin/statusd")
         equal(refused.status, 1)
         contains(refused.err + refused.out, "the directory /run/statusd belongs to the user with the number")
+        assert not os.path.exists("/run/statusd/notify"), "root has made a directory that the service cannot use"
 
 
 @test("if somebody removes the runtime directory, the daemon says how to get the sockets back, and that works")

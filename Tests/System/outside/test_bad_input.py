@@ -238,6 +238,38 @@ def unwritable_directory():
         contains(one_sentence(result, 1), str(daemon.runtime))
 
 
+@test("root does not work in a directory that others may write to, makes nothing in it, and says what to do")
+def foreign_directory():
+    need_root()
+
+    def owned(daemon):
+        os.chown(daemon.runtime, NOBODY, NOBODY)
+
+    def writable(daemon):
+        daemon.runtime.chmod(0o1777)
+
+    def owned_within(daemon):
+        (daemon.runtime / "notify").mkdir(mode=0o755)
+        os.chown(daemon.runtime / "notify", NOBODY, NOBODY)
+
+    def elsewhere(daemon):
+        (daemon.runtime / "notify").symlink_to(daemon.folder / "etc")
+
+    for prepare, reason in ((owned, f"belongs to the user with the number {NOBODY}"), (writable, "others than root may write"),
+                            (owned_within, f"notify belongs to the user with the number {NOBODY}"), (elsewhere, "notify is no directory")):
+        with Daemon("servers: { web: { notify: true } }\n", start=False) as daemon:
+            prepare(daemon)
+            before = everything_in(daemon.folder)
+            contains(one_sentence(run(STATUSD, env=daemon.environment), 1), reason, "set RUNTIME_DIRECTORY")
+            equal(everything_in(daemon.folder), before, prepare.__name__)
+
+
+def everything_in(folder):
+    """What is in a folder, with owner and mode."""
+    found = {path: path.lstat() for path in folder.rglob("*")}
+    return {str(path): (status.st_uid, status.st_gid, status.st_mode) for path, status in found.items()}
+
+
 @test("a second daemon in the directory of a living one ends with 1, and that one is not disturbed")
 def living_daemon():
     with Daemon() as daemon:
