@@ -61,7 +61,7 @@ struct ConfigurationReader {
     /// A section that is almost known was meant: to pass over all that is below it would be no kindness.
     private mutating func readUnknown(_ key: YAMLNode) throws(Problem) {
         let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
-        guard nearest.isEmpty else { throw reader.problem(at: key, "“\(reader.word(key))” is unknown\(nearest)") }
+        guard nearest.isEmpty else { throw reader.problem(at: key, "“\(reader.key(key))” is unknown\(nearest)") }
         fragment.problems.append(reader.unknown(key, among: Self.keys))
     }
 

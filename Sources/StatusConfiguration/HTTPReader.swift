@@ -120,7 +120,11 @@ struct HTTPReader {
         var headers: [String] = []
         for (key, value) in mapping {
             guard let name = key.string, Self.isToken(name) else {
-                throw reader.problem(at: key, "“\(reader.word(key))” is no header field's name")
+                // What follows may be a value, and so a secret.
+                let start = VisibleText.escape(String((key.string ?? "").prefix { Self.isToken(String($0)) }))
+                throw reader.problem(
+                    at: key,
+                    "“\(start)…” is no header field's name; write a space after its colon, as in “Accept: text/plain”")
             }
             guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
             else {

@@ -23,7 +23,14 @@ struct NodeReader {
         let advice = nearest.isEmpty ? "; known are \(known.joined(separator: ", "))" : nearest
         return Problem(
             .warning, at: origin(of: key), server: server,
-            reason: "“\(word(key))” is unknown\(place) and ignored\(advice)")
+            reason: "“\(self.key(key))” is unknown\(place) and ignored\(advice)")
+    }
+
+    /// A key as it may be shown: for want of a space behind its colon it may hold the value, and so a secret.
+    func key(_ node: YAMLNode) -> String {
+        let text = node.string ?? "?"
+        let shown = text.prefix { $0 != ":" }
+        return VisibleText.escape(String(shown)) + (shown.endIndex == text.endIndex ? "" : ":…")
     }
 
     /// A key or value as it may be shown.

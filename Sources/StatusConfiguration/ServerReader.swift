@@ -183,6 +183,6 @@ struct ServerReader {
         problems.append(
             Problem(
                 .warning, at: reader.origin(of: key), server: name,
-                reason: "“\(reader.word(key))” has no meaning for \(source.word) and is ignored; \(users)"))
+                reason: "“\(reader.key(key))” has no meaning for \(source.word) and is ignored; \(users)"))
     }
 }

@@ -41,7 +41,7 @@ struct SourceReader {
         var users: [String] = []
         for (key, value) in mapping {
             guard key.string == "users" else {
-                throw reader.problem(at: key, "“notify” knows only “users”, not “\(reader.word(key))”")
+                throw reader.problem(at: key, "“notify” knows only “users”, not “\(reader.key(key))”")
             }
             users = try reader.strings(value, of: "users", "a list of user names or numbers")
         }

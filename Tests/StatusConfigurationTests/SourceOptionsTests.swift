@@ -120,6 +120,21 @@ import Testing
     }
 
     @Test(
+        "what stands behind the colon of a key, for want of a space, is not shown: it may be a secret",
+        arguments: [
+            "http: { url: http://a, headers: { 'Authorization:Basic c2Vj': } }",
+            "http: { url: http://a, headers: { 'Authorization Basic c2Vj': } }",
+            "http: { url: http://a, 'Authorization:Basic c2Vj': x }", "push: true, 'password:c2Vj': x",
+            "notify: { 'users:c2Vj': x }", "exec: [/a], 'interval:c2Vj': x",
+        ])
+    func secrets(_ option: String) throws {
+        let (servers, problems) = try load("servers:\n  bad: { \(option) }\n")
+        #expect(problems.count == 1)
+        #expect(!problems.contains { "\($0)".contains("c2Vj") })
+        #expect(servers["bad"]?.failure?.contains("c2Vj") != true)
+    }
+
+    @Test(
         "an option that says nothing for its source is a warning with its line",
         arguments: [
             "push: true\n    interval: 1s", "notify: true\n    failures: 3", "unit: a\n    ttl: 1s",
