@@ -76,7 +76,7 @@ import Testing
             await #expect(throws: CheckFailure("cannot run \(path): \(reason)")) { try await check([path]).run() }
         }
         await fails("/nonexistent/plugin", "No such file or directory")
-        await fails("/etc/passwd", "Permission denied")
+        await fails("/etc/passwd", "Permission denied for the user \(NSUserName())")
         await fails("/tmp", "it is not a regular file")
         let script = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         try "#!/nonexistent/interpreter\n".write(toFile: script, atomically: true, encoding: .utf8)

@@ -40,11 +40,19 @@ struct PluginProcess {
 
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
         var status = stat()
-        if stat(path, &status) != 0 { return String(cString: strerror(errno)) }
+        if stat(path, &status) != 0 { return text(of: errno) }
         if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
         if failure.number == ENOENT { return "its interpreter is missing" }
         if failure.number == ENOEXEC { return "it is neither a program for this machine nor a script with #!" }
-        return failure.description
+        return text(of: failure.number)
+    }
+
+    /// What an error means; the user, if that is about permissions, since it is not the one who tries the command by hand.
+    private static func text(of number: Int32) -> String {
+        let text = String(cString: strerror(number))
+        guard number == EACCES else { return text }
+        let name = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) }
+        return "\(text) for the user \(name ?? String(geteuid()))"
     }
 
     /// Whether it has ended; it stays a zombie, so that its number still means its group.
