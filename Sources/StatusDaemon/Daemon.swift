@@ -79,18 +79,18 @@ public struct Daemon: Sendable {
 
     /// Reports a failed start to clients; returns whether the cause has been mended meanwhile.
     private func answerClients(_ failure: DaemonError, _ reading: ConfigurationReading) async -> Bool {
-        guard failure.code == .configuration, await !reading.isReading else {
-            return await FailedStart.answerClients("\(failure)")
+        let answered = try? await Self.endingAtSignals {
+            guard failure.code == .configuration else { return await FailedStart.answerClients("\(failure)") }
+            return await FailedStart.answerClients("\(failure)") { (try? await reading.read().get()) != nil }
         }
-        return await FailedStart.answerClients("\(failure)") {
-            (try? await Self.endingAtSignals { await reading.read() }.get()) != nil
-        }
+        return answered ?? false
     }
 
     private static func failure(_ error: any Error) -> DaemonError {
         switch error {
         case let error as DaemonError: error
-        case let error as Problem: DaemonError(.configuration, "\(error)")
+        case .wrong(let problem) as ConfigurationReading.Failure: DaemonError(.configuration, "\(problem)")
+        case .unanswered(let problem) as ConfigurationReading.Failure: DaemonError(.system, "\(problem)")
         default: DaemonError(.system, "\(error)")
         }
     }

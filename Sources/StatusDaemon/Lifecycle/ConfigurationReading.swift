@@ -20,11 +20,25 @@ final class ConfigurationReading {
     private let location: ConfigurationLocation
     private let timeout: Duration
     /// Whether a thread is still at it, perhaps one that nobody waits for any more.
-    private(set) var isReading = false
+    private var isReading = false
     /// What was last known of users and groups.
     private var accounts = Accounts()
     /// Called when it has ended.
     private var onEnd: [@Sendable () -> Void] = []
+
+    /// Why nothing could be read.
+    enum Failure: Error {
+        /// The main file is wrong: it has to be mended before another attempt helps.
+        case wrong(Problem)
+        /// A file or a user database does not answer, but may soon.
+        case unanswered(Problem)
+
+        var problem: Problem {
+            switch self {
+            case .wrong(let problem), .unanswered(let problem): problem
+            }
+        }
+    }
 
     /// Reads the files at `location`, each time within `timeout`.
     init(location: ConfigurationLocation, timeout: Duration = .seconds(10)) {
@@ -38,10 +52,10 @@ final class ConfigurationReading {
     }
 
     /// Reads everything as it is now; why not, if the main file is wrong or time is up.
-    func read() async -> Result<ReadConfiguration, Problem> {
+    func read() async -> Result<ReadConfiguration, Failure> {
         guard await isFree() else {
             return .failure(
-                problem("an earlier attempt still waits for a file or a user database; see what does not answer"))
+                unanswered("an earlier attempt still waits for a file or a user database; see what does not answer"))
         }
         isReading = true
         let result = await BlockingThread.run(within: timeout) { [location, accounts] in
@@ -51,7 +65,7 @@ final class ConfigurationReading {
         if case .success(let read) = result { accounts = read.accounts }
         let seconds = timeout.components.seconds
         return result
-            ?? .failure(problem("timed out after \(seconds) s; see which file or user database does not answer"))
+            ?? .failure(unanswered("timed out after \(seconds) s; see which file or user database does not answer"))
     }
 
     /// Waits until no thread is at it any more; returns whether that is so.
@@ -68,22 +82,22 @@ final class ConfigurationReading {
 
     private nonisolated static func read(
         _ location: ConfigurationLocation, before: Accounts
-    ) -> Result<ReadConfiguration, Problem> {
+    ) -> Result<ReadConfiguration, Failure> {
         do throws(Problem) {
             let loaded = try ConfigurationLoader(location: location).load()
             let accounts = Accounts(of: loaded.configuration, before: before)
             return .success(ReadConfiguration(loaded: loaded, accounts: accounts))
         } catch {
-            return .failure(error)
+            return .failure(.wrong(error))
         }
     }
 
-    private func problem(_ reason: String) -> Problem {
+    private func unanswered(_ reason: String) -> Failure {
         let place =
             switch location {
             case .file(let path): path
             case .directories(let directories): directories.first ?? "configuration"
             }
-        return Problem(.error, at: Origin(file: place), reason: reason)
+        return .unanswered(Problem(.error, at: Origin(file: place), reason: reason))
     }
 }

@@ -14,11 +14,13 @@ struct InheritedSockets {
     /// All of them.
     var all: [OwnedDescriptor] { privileged + control }
 
-    /// Takes the sockets; they can be taken once.
+    /// Takes the sockets, which can be taken once; from here on clients cannot send descriptors.
     static func take() -> InheritedSockets {
-        InheritedSockets(
+        let sockets = InheritedSockets(
             control: ListeningSockets.inherited.take(named: controlName),
             privileged: ListeningSockets.inherited.take(named: privilegedName))
+        for listener in sockets.all { UnixSocket.refuseDescriptors(listener.rawValue) }
+        return sockets
     }
 
     /// Gives the sockets back, for whoever takes them next.

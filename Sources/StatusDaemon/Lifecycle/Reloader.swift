@@ -109,7 +109,8 @@ final class Reloader {
         if Task.isCancelled { return nil }
         defer { ServiceManager.notify(.ready) }
         switch result {
-        case .failure(let problem):
+        case .failure(let failure):
+            let problem = failure.problem
             onReload(nil)
             failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)

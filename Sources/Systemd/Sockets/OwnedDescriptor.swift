@@ -51,6 +51,9 @@ public final class OwnedDescriptor: Sendable {
             ? closingCount > limit / 2 : closingCount > limit / 16 || SystemCallThreads.connections.isBehind
     }
 
+    /// Whether connections are being closed by threads that may wait.
+    public static var isClosing: Bool { SystemCallThreads.connections.count > 0 }
+
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
     public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
         var ends: [Int32] = [-1, -1]

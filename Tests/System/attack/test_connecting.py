@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that keep others from connecting, by the backlog of the socket that all of them connect to."""
 
+import concurrent.futures
 import contextlib
 import fcntl
+import multiprocessing
 import os
 import signal
 import socket
@@ -14,10 +16,10 @@ import time
 from harness.attacker import Attacker, need_root
 from harness.bystander import Bystander, timed
 from harness.daemon import NOBODY, Daemon, environment
-from harness.expect import equal, eventually
+from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .test_freezing import CONFIGURATION, stop_and_time
+from .test_freezing import CONFIGURATION, old_kernel, stop_and_time, watch_often
 
 SLEEPERS = 3000
 """The processes of an attacker that are signalled whenever the daemon sends to its sockets or closes them: some 1.5 ms each time."""
@@ -27,6 +29,10 @@ DURATION = 5
 PLACES = 128
 """The connections that one user may have."""
 BACKLOG = 128
+CLIENTS = 64
+"""The clients that a failed start answers. When it closes one, the kernel wakes all WATCHES of it for a quarter of its UNREAD messages."""
+UNREAD = 200
+WATCHES = 10_000
 ACTIVATE = """
 import os, sys
 for place, number in enumerate(sys.argv[1].split(",")):
@@ -65,9 +71,14 @@ def close_inherited():
     os.closerange(3, 256)
 
 
+def ctl_as_root(daemon, *arguments):
+    """Runs statusctl on the socket for privileged clients."""
+    return daemon.ctl(*arguments, env=environment(STATUSD_ADDRESS=f"unix:{privileged(daemon)}"))
+
+
 def list_as_root(daemon):
     """statusctl, which must succeed."""
-    result = daemon.ctl("list", env=environment(STATUSD_ADDRESS=f"unix:{privileged(daemon)}"))
+    result = ctl_as_root(daemon, "list")
     equal((result.status, result.err), (0, ""))
 
 
@@ -157,3 +168,64 @@ def failed_start():
             daemon.start()
             mending.join()
         stop_and_time(daemon)
+
+
+def is_closed(connection):
+    """Whether the daemon has closed its end."""
+    try:
+        while connection.recv(4096, socket.MSG_DONTWAIT):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        pass
+    return True
+
+
+def close_slowly_after_failed_start(variables, first):
+    """`first` is how many clients find their connection closed before all others do anything."""
+    need_root()
+
+    def attack(daemon, closed):
+        close_inherited()
+        clients = [socket.socket(socket.AF_UNIX) for _ in range(CLIENTS)]
+        for client in clients:
+            client.connect(daemon.socket)
+            watch_often(client, WATCHES)
+            for _ in range(UNREAD):
+                client.send(b"x")
+
+        def count():
+            while closed.value < CLIENTS:
+                closed.value = sum(map(is_closed, clients))
+                time.sleep(0.01)
+
+        threading.Thread(target=count, daemon=True).start()
+        return clients
+
+    closed = multiprocessing.Value("i")
+    with activated("servers: wrong\n") as daemon, Attacker(attack, daemon, closed) as attacker, \
+         concurrent.futures.ThreadPoolExecutor() as threads:
+        daemon.environment.update(variables)
+        attacker.wait()
+        start = threads.submit(daemon.start)
+        eventually(lambda: closed.value >= first, "clients that are closed")
+        refused = ctl_as_root(daemon, "list")
+        equal(refused.status, 69)
+        contains(refused.err, "servers")
+        daemon.file.write_text(CONFIGURATION)
+        start.result()
+        list_as_root(daemon)
+        before = daemon.descriptors()
+        eventually(lambda: daemon.descriptors() < before - CLIENTS // 8, "clients that are closed beside the daemon that has started")
+
+
+@test("clients of a failed start that take long to close keep neither root from the reason nor the daemon from starting when it is mended", limit=120)
+def slow_end_of_failed_start():
+    close_slowly_after_failed_start({}, first=1)
+
+
+@test("the same under a kernel that cannot refuse descriptors", limit=120)
+def slow_end_of_failed_start_old_kernel():
+    # Here the daemon shuts them all down before it closes the first one.
+    close_slowly_after_failed_start(old_kernel(), first=CLIENTS)

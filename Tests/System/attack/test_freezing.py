@@ -609,6 +609,8 @@ def slow_disk():
         eventually(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1, "a thread that waits for the disk")
         process.send_signal(signal.SIGTERM)
         equal(process.wait(5), 0, "exit status of a daemon that was about to start")
+        # Not that of a wrong configuration, after which the service manager does not try again.
+        equal(subprocess.run([STATUSD], env=daemon.environment, stderr=subprocess.DEVNULL).returncode, 1, "exit status after ten seconds")
 
 
 @test("a client that asks for a reload and leaves while the disk is slow spoils nobody else's reload")
