@@ -48,7 +48,9 @@ struct DaemonDirectories: Sendable {
         do throws(SystemdError) {
             return try FileLock(at: runtime + "/lock")
         } catch {
-            guard error.code == .addressInUse else { throw DaemonError(.system, error.message) }
+            guard error.code == .addressInUse else {
+                throw DaemonError(.system, "\(error.message); set RUNTIME_DIRECTORY to another directory")
+            }
             throw DaemonError(
                 .system,
                 "another statusd uses the directory \(runtime); stop that one, or set RUNTIME_DIRECTORY to another")

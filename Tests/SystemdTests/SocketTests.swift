@@ -240,6 +240,14 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
+    @Test("a file with something else in it is refused, and left alone", arguments: ["precious\n", "1", "1\n2\n"])
+    func otherContent(text: String) throws {
+        defer { for path in [path, path + ".next"] { unlink(path) } }
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(throws: SystemdError.self) { try FileLock(at: path) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+    }
+
     @Test("a link or a pipe in its place is replaced, and what the link leads to is left alone")
     func otherFiles() throws {
         defer { unlink(path) }

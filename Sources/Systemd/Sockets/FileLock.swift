@@ -51,22 +51,34 @@ public final class FileLock: Sendable {
     ///
     /// It still holds the lock if one of its threads waits in the kernel and cannot be killed.
     private static func holderHasEnded(_ file: OwnedDescriptor) -> Bool {
+        guard case .process(let process) = content(of: file) else { return false }
+        return ProcessStatus.hasEnded(process)
+    }
+
+    private enum Content { case nothing, process(Int32), anything }
+
+    private static func content(of file: OwnedDescriptor) -> Content {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = pread(file.rawValue, &bytes, bytes.count, 0)
+        if count == 0 { return .nothing }
         guard count > 1, let process = Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self)) else {
-            return false
+            return .anything
         }
-        return ProcessStatus.hasEnded(process)
+        return .process(process)
     }
 
     /// Opens the file.
     ///
-    /// One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing.
+    /// One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing. A file with anything in it that no lock
+    /// has is left alone.
     private static func openPrivately(_ path: String) throws(SystemdError) -> OwnedDescriptor {
         for _ in 0..<2 {
             let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
             if descriptor >= 0 {
                 let file = OwnedDescriptor(adopting: descriptor)
+                if isRegular(descriptor), case .anything = content(of: file) {
+                    throw SystemdError(.permissionDenied, "\(path) is not a lock file")
+                }
                 if isPrivate(descriptor) { return file }
             } else if errno != EACCES, errno != ELOOP, errno != ENXIO {
                 throw SystemdError(errno: errno, "cannot open \(path)")
@@ -81,7 +93,12 @@ public final class FileLock: Sendable {
 
     private static func isPrivate(_ descriptor: Int32) -> Bool {
         var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 == 0
+        return isRegular(descriptor) && fstat(descriptor, &status) == 0 && status.st_mode & 0o077 == 0
             && status.st_uid == geteuid()
+    }
+
+    private static func isRegular(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 }
