@@ -19,12 +19,16 @@ struct NodeReader {
         _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil
     ) -> Problem {
         let place = section.map { " in “\($0)”" } ?? ""
-        let nearest = Nearest.suggestion(for: key.string ?? "", among: known)
+        let text = key.string ?? ""
+        let nearest = text.contains(":") ? Self.spaceAdvice : Nearest.suggestion(for: text, among: known)
         let advice = nearest.isEmpty ? "; known are \(known.joined(separator: ", "))" : nearest
         return Problem(
             .warning, at: origin(of: key), server: server,
             reason: "“\(self.key(key))” is unknown\(place) and ignored\(advice)")
     }
+
+    /// What helps if a colon has become a part of a key.
+    static let spaceAdvice = "; write a space after the colon"
 
     /// A key as it may be shown: for want of a space behind its colon it may hold the value, and so a secret.
     func key(_ node: YAMLNode) -> String {

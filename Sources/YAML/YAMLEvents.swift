@@ -83,6 +83,8 @@ struct YAMLEvents {
         case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
         // The parser reads ahead, so its mark is not where the byte is that it cannot read.
         case YAML_READER_ERROR: return YAMLError(mark(at: state.problem_offset), problem)
+        case YAML_SCANNER_ERROR where state.buffer.pointer?.pointee == UInt8(ascii: "\t"):
+            return YAMLError(YAMLNode.Mark(state.problem_mark), "there is a tab; indent with spaces")
         default:
             let context = state.context.map { "\(String(cString: $0)), " } ?? ""
             return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)

@@ -64,7 +64,7 @@ import Testing
             ("a: !!python/object 1\n", 1, "the tag !!python/object is not supported; remove it"),
             ("a: !mine [1]\n", 1, "the tag !mine is not supported; remove it"),
             ("? [a, b]\n: 1\n", 1, "a key must be a word or a text"),
-            ("a:\n\t- b\n", 2, "while scanning for the next token, found character that cannot start any token"),
+            ("a:\n\t- b\n", 2, "there is a tab; indent with spaces"),
             ("a: [1, 2\n", 2, "while parsing a flow sequence, did not find expected ',' or ']'"),
             ("a: \u{1}\n", 1, "control characters are not allowed"),
             ("a: 1\nb: 2\nc: \u{7}\n", 3, "control characters are not allowed"),

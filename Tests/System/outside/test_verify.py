@@ -31,6 +31,7 @@ WARNINGS = {
     "push: true, interval: 1s": "has no meaning for push", "unit: a, ttl: 1h": "has no meaning for unit",
     "notify: true, failures: 2": "has no meaning for notify", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next load",
     "http: { url: http://a, boddy: x }": "unknown in “http”", "push: true, colour: red": "is unknown",
+    "push: true, 'ttl:1h': x": "“ttl:…” is unknown and ignored; write a space after the colon",
 }
 
 
