@@ -24,10 +24,11 @@ enum ClientCommand {
     /// A command with ``Options/json`` and ``Options/address`` beside its own parameters.
     ///
     /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again. The
-    /// next daemon knows nothing of what the former one was told.
+    /// next daemon knows nothing of what the former one was told. If it changes something, and there is no answer in time, the user is told that this
+    /// may still come.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
-        mayBeRepeated: Bool = false,
+        mayBeRepeated: Bool = false, isChange: Bool = false,
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
@@ -38,8 +39,12 @@ enum ClientCommand {
         ) { arguments in
             let address = try arguments[Options.address] ?? standardAddress()
             func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
-                try await run(
-                    Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
+                do {
+                    return try await run(
+                        Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
+                } catch let late as VarlinkClientError where isChange && late.code == .timedOut {
+                    throw CommandFailure(of: late, address: address, note: "it may still do what it was told")
+                }
             }
             do {
                 let daemon = await DaemonReturn(to: address)

@@ -33,31 +33,34 @@ struct CommandFailure: Error {
         case let failure as CommandFailure: self = failure
         case let error as VarlinkError:
             self.init(ExitStatus(errorName: error.name), Self.sentence(for: error), error: error)
-        case let error as VarlinkClientError: self.init(error, address: address)
+        case let error as VarlinkClientError: self.init(of: error, address: address)
         case let error as SystemdError: self.init(.usage, "InvalidAddress", error.message)
         default: self.init(.failed, "Failed", VisibleText.escape("\(error)"))
         }
     }
 
-    private init(_ error: VarlinkClientError, address: UnixAddress?) {
+    /// The failure of a call, and what else a user should know of it.
+    init(of error: VarlinkClientError, address: UnixAddress?, note: String? = nil) {
+        let note = note.map { "; \($0)" } ?? ""
         let place = address.map { "\($0)" } ?? "the address"
         switch error.code {
         case .noService:
             // Where the system's daemon listens is the service manager's business; of any other one nobody knows.
             let advice =
                 place.hasSuffix(MonitorAddress.system)
-                ? "run “systemctl restart statusd.socket statusd”" : "start one there, for example with “statusd”"
+                ? "run “systemctl restart statusd.socket statusd-executor.socket statusd”"
+                : "start one there, for example with “statusd”"
             self.init(
                 .noDaemon, "Unavailable", "no daemon listens at \(place); \(advice), or say where it is with --address")
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",
-                "the daemon at \(place) has closed the connection; if it is being restarted, try again"
+                "\(place) has closed the connection without an answer; try again if the daemon is being restarted, else see “systemctl status statusd.socket statusd”"
             )
         case .timedOut:
             self.init(
                 .noDaemon, "Unavailable",
-                "the daemon at \(place) does not answer (\(VisibleText.escape(error.description))); see “systemctl status statusd”"
+                "the daemon at \(place) does not answer (\(VisibleText.escape(error.description))); see “systemctl status statusd”\(note)"
             )
         case .permissionDenied:
             self.init(

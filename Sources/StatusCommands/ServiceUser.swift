@@ -39,7 +39,9 @@ enum ServiceUser: String {
         let temporary = ["/tmp", "/var/tmp"].map { (folder: $0, setting: "PrivateTmp=") }
         return switch self {
         case .daemon: temporary + ["/home", "/root", "/run/user"].map { (folder: $0, setting: "ProtectHome=") }
-        case .executor: temporary + [(folder: "/run", setting: "TemporaryFileSystem=")]
+        case .executor:
+            temporary + ["/run", "/dev/shm"].map { (folder: $0, setting: "TemporaryFileSystem=") }
+                + [(folder: "/var/lib/statusd", setting: "InaccessiblePaths=")]
         }
     }
 

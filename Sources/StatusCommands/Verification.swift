@@ -56,11 +56,16 @@ struct Verification {
         return user.obstacle(to: String(cString: resolved))
     }
 
-    /// Says what helps a stranger, for whom the file need not be readable.
+    /// Says who cannot read a file, and what helps.
     private func explain(_ problem: Problem) -> Problem {
-        guard view == .stranger, problem.isPermissionDenied else { return problem }
+        guard problem.isPermissionDenied else { return problem }
         var problem = problem
-        problem.reason = "cannot be read by you; run “sudo statusctl verify”"
+        problem.reason =
+            switch view {
+            case .services: "cannot be read by the user statusd; make it readable for that user"
+            case .caller: "cannot be read by you"
+            case .stranger: "cannot be read by you; run “sudo statusctl verify”"
+            }
         return problem
     }
 

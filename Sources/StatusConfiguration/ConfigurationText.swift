@@ -54,7 +54,7 @@ extension Problem {
         let reason =
             switch number {
             case EACCES:
-                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as"
+                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, or see “sudo statusctl verify”"
             case ENOENT where Self.isLink(path): "it is a link to what does not exist, or is hidden from statusd"
             default: String(cString: strerror(number))
             }

@@ -19,7 +19,13 @@ public enum MonitorAddress {
     public static func standard(
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
     ) throws(SystemdError) -> UnixAddress {
-        if let address = environment[variable] { return try UnixAddress(parsing: address) }
+        if let address = environment[variable], !address.isEmpty {
+            do throws(SystemdError) {
+                return try UnixAddress(parsing: address)
+            } catch {
+                throw SystemdError(error.code, "$\(variable): \(error.message)")
+            }
+        }
         guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"] else { return .path(system) }
         let own = "\(directory)/statusd"
         return .path(exists(own) || !exists(system) ? "\(own)/\(MonitorInterface.name)" : system)

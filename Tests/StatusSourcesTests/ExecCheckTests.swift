@@ -82,7 +82,7 @@ import Testing
         try "#!/nonexistent/interpreter\n".write(toFile: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: script) }
         chmod(script, 0o755)
-        await fails(script, "its interpreter is missing")
+        await fails(script, "its interpreter is missing, or its first line ends in a carriage return")
         try "echo ready\n".write(toFile: script, atomically: false, encoding: .utf8)
         await fails(script, "it is neither a program for this machine nor a script with #!")
     }

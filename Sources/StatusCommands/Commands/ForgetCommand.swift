@@ -11,7 +11,7 @@ enum ForgetCommand {
     static let command = ClientCommand.make(
         "forget", abstract: "Remove a server that is not configured, but was added by a post.",
         discussion: "The next post adds it again, unless the configuration says “accept: configured”.",
-        parameters: [name]
+        parameters: [name], isChange: true
     ) { context in
         try await context.client.forget(context.arguments[name].rawValue)
         if context.terminal.isJSON { context.terminal.json { _ in } }

@@ -16,7 +16,8 @@ enum PostCommand {
     ) { $0 }
 
     static let command = ClientCommand.make(
-        "post", abstract: "Post a status of a server.", parameters: [name, text, level], mayBeRepeated: true
+        "post", abstract: "Post a status of a server.", parameters: [name, text, level], mayBeRepeated: true,
+        isChange: true
     ) { context in
         let arguments = context.arguments
         let revision = try await context.client.post(

@@ -11,7 +11,7 @@ enum ReloadCommand {
 
     static let command = ClientCommand.make(
         "reload", abstract: "Have the daemon read its configuration again; returns when it has.", parameters: [quiet],
-        mayBeRepeated: true
+        mayBeRepeated: true, isChange: true
     ) { context in
         guard context.arguments[quiet] else { return show(try await context.client.reload(), on: context.terminal) }
         do {

@@ -9,7 +9,7 @@ enum SelectCommand {
 
     static let command = ClientCommand.make(
         "select", abstract: "Select a server, or none; returns when the daemon follows it.",
-        parameters: [Options.anyServer, none], mayBeRepeated: true,
+        parameters: [Options.anyServer, none], mayBeRepeated: true, isChange: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {
                 throw InvalidUsage("name a server, or give --none, not both")

@@ -41,7 +41,7 @@ enum WatchCommand {
             do {
                 try await follower.follow(client)
             } catch let error as VarlinkClientError where error.isOfLostDaemon && reconnects {
-                follower.disconnected()
+                follower.disconnected(error)
             } catch let error as VarlinkError where error.isNoSuchServer && follower.isAway {
                 // One that nobody configured comes back with its next post.
                 try await EventLoop.sleep(for: .seconds(1))
@@ -58,6 +58,8 @@ private struct Follower {
     let terminal: Terminal
     /// Whether the user was told that the daemon went away, and not yet that it is back.
     private(set) var isAway = false
+    /// Whether it has ever been there.
+    private var hasBegun = false
     /// The server whose lines are shown, where that is whichever is selected; nil before the first line.
     private var selected: ServerName??
 
@@ -76,17 +78,20 @@ private struct Follower {
         }
     }
 
-    mutating func disconnected() {
+    mutating func disconnected(_ error: VarlinkClientError) {
         guard !isAway else { return }
         isAway = true
-        terminal.remark("the daemon went away; waiting for it to come back")
+        let what = error.code == .timedOut ? "does not answer" : hasBegun ? "went away" : "has closed the connection"
+        let advice = hasBegun ? "waiting for it to come back" : "waiting for it; see “systemctl status statusd”"
+        terminal.remark("the daemon \(what); \(advice)")
         if terminal.isJSON { terminal.json { $0.member("kind", "disconnected") } }
     }
 
     private mutating func reconnected() {
+        defer { hasBegun = true }
         guard isAway else { return }
         isAway = false
-        terminal.remark("the daemon is back")
+        terminal.remark(hasBegun ? "the daemon is back" : "the daemon is there")
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
     }
 

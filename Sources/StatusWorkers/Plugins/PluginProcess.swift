@@ -42,7 +42,7 @@ struct PluginProcess {
         var status = stat()
         if stat(path, &status) != 0 { return text(of: errno) }
         if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
-        if failure.number == ENOENT { return "its interpreter is missing" }
+        if failure.number == ENOENT { return "its interpreter is missing, or its first line ends in a carriage return" }
         if failure.number == ENOEXEC { return "it is neither a program for this machine nor a script with #!" }
         return text(of: failure.number)
     }

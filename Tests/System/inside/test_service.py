@@ -405,7 +405,7 @@ def verified_as_the_services():
     draft.chmod(0o600)
     with service(start=(), configuration=f"servers: {{ plugin: {{ exec: [{plugin}] }} }}\n"):
         CONFIGURATION.chmod(0o640)
-        unreadable = f"error: {CONFIGURATION}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
+        unreadable = f"error: {CONFIGURATION}: cannot be read by the user statusd; make it readable for that user"
         for files in ((), (CONFIGURATION,), (CONFIGURATION.parent,)):
             equal(verified(*files), (78, f"statusctl: {unreadable}\n"))
         unknown = f"statusctl: error: {CONFIGURATION}: cannot be read by you; run “sudo statusctl verify”\n"
@@ -416,6 +416,7 @@ def verified_as_the_services():
         CONFIGURATION.chmod(0o644)
         equal(verified(command=stranger), (0, ""))
         equal(verified(draft), (0, ""))
+        equal(verified(draft, command=stranger), (77, f"statusctl: error: {draft}: cannot be read by you\n"))
         # What the services' sandboxes hide is there for their users elsewhere.
         hidden = pathlib.Path("/var/tmp/statusd-test")
         hidden.mkdir()
@@ -429,12 +430,19 @@ def verified_as_the_services():
         equal(status, 78)
         contains(text, f"error: {link}: the daemon cannot read it: PrivateTmp= of statusd.service hides /var/tmp",
                  f"{hidden}/plugin cannot be run: PrivateTmp= of statusd-executor.service hides /var/tmp")
+        for folder, setting in ("/dev/shm", "TemporaryFileSystem="), ("/var/lib/statusd", "InaccessiblePaths="):
+            other = pathlib.Path(folder, "plugin")
+            other.parent.mkdir(exist_ok=True)
+            shutil.copy(hidden / "plugin", other)
+            (hidden / "more.yaml").write_text(f"servers: {{ hidden: {{ exec: [{other}] }} }}\n")
+            contains(verified()[1], f"{other} cannot be run: {setting} of statusd-executor.service hides {folder}")
+            other.unlink()
         link.unlink()
         link.parent.rmdir()
         shutil.rmtree(hidden)
         CONFIGURATION.parent.chmod(0o700)
         closed = f"{CONFIGURATION.parent}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
-        equal(verified(), (78, f"statusctl: error: {closed}\n"))
+        equal(verified(), (78, f"statusctl: error: {CONFIGURATION.parent}: cannot be read by the user statusd; make it readable for that user\n"))
         assert run("systemctl", "start", "statusd.service").status != 0
         eventually(lambda: closed in log(), "the reason in the journal")
     plugin.unlink()

@@ -180,9 +180,10 @@ def deaf_daemon_by_default():
     with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(daemon.socket)
         listener.listen()
-        commands = [("list",), ("wait", "db"), ("refresh", "db"), ("select", "db")]
+        commands = [("list",), ("wait", "db"), ("refresh", "db"), ("select", "db"), ("post", "db", "x")]
         running = [start(*command) for command in commands]
-        kept = [listener.accept()[0] for _ in commands]
+        watching = start("watch")
+        kept = [listener.accept()[0] for _ in range(len(commands) + 1)]
         for command, status in ("wait", -signal.SIGINT), ("watch", 0), ("status", -signal.SIGINT):
             process = start(command, "db")
             kept.append(listener.accept()[0])
@@ -192,6 +193,10 @@ def deaf_daemon_by_default():
         for command, process in zip(commands, running):
             _, error = process.communicate(timeout=90)
             equal((process.returncode, "no answer within 45 s" in error), (69, True), f"{command}: {error}")
+            equal("it may still do what it was told" in error, command[0] in ("select", "post"), f"{command}: {error}")
+        contains(watching.stderr.readline(), "the daemon does not answer; waiting for it; see “systemctl status statusd”")
+        watching.terminate()
+        watching.communicate(timeout=10)
 
 
 @test("a peer that closes each connection at once does not keep watch busy")
