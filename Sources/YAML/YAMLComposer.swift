@@ -71,7 +71,9 @@ struct YAMLComposer {
     private mutating func aliased(_ name: String, at mark: YAMLNode.Mark) throws(YAMLError) -> YAMLNode {
         // An anchor is known once its node is complete, so an alias cannot stand for what contains it.
         guard let node = anchors[name] else {
-            throw YAMLError(mark, "unknown alias *\(name); define it before with &\(name)")
+            // It is not shown, as it may be a secret that was not quoted.
+            throw YAMLError(
+                mark, "a text that begins with * must be quoted, and an alias must be defined before, with &")
         }
         aliasedNodes += node.size
         guard aliasedNodes <= YAMLDocument.maximumAliasedNodes else {
