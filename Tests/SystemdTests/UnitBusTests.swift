@@ -43,6 +43,12 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    @Test("while others send, all units are read again after growing pauses, at least every 20 s")
+    func disturbances() {
+        var pause = DisturbedPause()
+        #expect((0..<5).map { _ in pause.next() } == [5, 10, 20, 20, 20].map(Duration.seconds))
+    }
+
     @Test("a unit that does not exist is inactive, and is read again on request")
     func missing() async {
         let subscription = follow("web.service")

@@ -12,9 +12,6 @@ public final class UnitBus {
     private static let longestPause = Duration.seconds(30)
     /// How often all units are read again: the bus drops signals if its queue for this process is full.
     private static let readInterval = Duration.seconds(300)
-    /// The same while others send what nobody asked for, which may be why it is full; it doubles for as long as they do, since to read all
-    /// units costs the service manager some time.
-    private static let disturbedInterval = Duration.seconds(5)
 
     private let address: String
     private let logger: Logger
@@ -28,7 +25,7 @@ public final class UnitBus {
     private var pause = firstPause
     /// Whether all units are read again soon.
     private var isReadDue = false
-    private var disturbedPause = disturbedInterval
+    private var disturbedPause = DisturbedPause()
     private var timer: TimerSource?
 
     /// Connects to nothing before the first unit is followed.
@@ -113,8 +110,7 @@ public final class UnitBus {
     private func readSoon() {
         if isReadDue { return }
         isReadDue = true
-        schedule(after: disturbedPause)
-        disturbedPause = min(disturbedPause * 2, Self.readInterval)
+        schedule(after: disturbedPause.next())
     }
 
     private func readAll() {
@@ -169,7 +165,7 @@ public final class UnitBus {
     }
 
     private func timeIsUp() {
-        if !isReadDue { disturbedPause = Self.disturbedInterval }
+        if !isReadDue { disturbedPause = DisturbedPause() }
         isReadDue = false
         guard manager != nil else { return connect() }
         readAll()
@@ -185,6 +181,20 @@ public final class UnitBus {
         failure = nil
         isFailureLogged = false
         pause = Self.firstPause
-        disturbedPause = Self.disturbedInterval
+        disturbedPause = DisturbedPause()
+    }
+}
+
+/// When to read all units again while others send what nobody asked for: the bus may have dropped signals because its queue is full of that.
+///
+/// To read all units costs the service manager some time, so the pause grows; but so long may a unit that has failed be shown as it was.
+struct DisturbedPause {
+    private static let longest = Duration.seconds(20)
+    private var pause = Duration.seconds(5)
+
+    /// The pause before the next reading.
+    mutating func next() -> Duration {
+        defer { pause = min(pause * 2, Self.longest) }
+        return pause
     }
 }
