@@ -79,9 +79,12 @@ struct DaemonDirectories: Sendable {
 
     /// Refuses root a directory that others may write to: by replacing what is in it at the right moment, they could have root change files elsewhere.
     private func refuseForeign(_ directory: String) throws(DaemonError) {
-        var status = stat()
-        guard geteuid() == 0, lstat(directory, &status) == 0 else { return }
+        guard geteuid() == 0 else { return }
         let advice = "set RUNTIME_DIRECTORY to a directory that only root may write to"
+        var status = stat()
+        guard lstat(directory, &status) == 0 else {
+            throw DaemonError(.system, "cannot look at \(directory): \(String(cString: strerror(errno))); \(advice)")
+        }
         if status.st_mode & S_IFMT != S_IFDIR { throw DaemonError(.system, "\(directory) is no directory; \(advice)") }
         if status.st_uid != 0 {
             throw DaemonError(
@@ -94,15 +97,43 @@ struct DaemonDirectories: Sendable {
         }
     }
 
+    /// Refuses root a directory that others may replace by another one.
+    private func refuseForeignParents() throws(DaemonError) {
+        guard geteuid() == 0 else { return }
+        let names = runtime.split(separator: "/")
+        for count in names.indices {
+            let path = (runtime.hasPrefix("/") ? "/" : "./") + names[..<count].joined(separator: "/")
+            guard access(path, F_OK) == 0 else { throw cannotMake(runtime) }
+            guard Self.isFixed(path) else {
+                throw DaemonError(
+                    .system,
+                    "others than root may replace what is in the directory \(path); set RUNTIME_DIRECTORY to a directory elsewhere, such as /run/statusd"
+                )
+            }
+        }
+    }
+
+    /// Whether nobody but root can replace what root has in a directory.
+    private static func isFixed(_ path: String) -> Bool {
+        var (link, directory) = (stat(), stat())
+        guard lstat(path, &link) == 0, stat(path, &directory) == 0 else { return false }
+        let isShared = directory.st_mode & 0o022 != 0 && directory.st_mode & S_ISVTX == 0
+        return link.st_uid == 0 && directory.st_uid == 0 && !isShared
+    }
+
+    private func cannotMake(_ directory: String) -> DaemonError {
+        let reason = String(cString: strerror(errno))
+        return DaemonError(
+            .system,
+            "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+    }
+
     private func make() throws(DaemonError) {
+        try refuseForeignParents()
         // Everyone may reach the control socket, whatever the umask is, but not list what is beside it (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
             guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
-                let reason = String(cString: strerror(errno))
-                throw DaemonError(
-                    .system,
-                    "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written"
-                )
+                throw cannotMake(directory)
             }
             // Before anything is made or changed in it.
             try refuseForeign(directory)
