@@ -129,7 +129,7 @@ struct FailedStart {
     private final class Closing: Sendable {
         private let isDone = Atomic(false)
 
-        /// Whether none of this process's connections is being closed any more.
+        /// Whether none of this process's connections is being closed any more, but for those whose closing may never end.
         var hasEnded: Bool { isDone.load(ordering: .acquiring) && !OwnedDescriptor.isClosing }
 
         /// Takes the connections: only the thread may have references to them.

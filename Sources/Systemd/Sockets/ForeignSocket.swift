@@ -95,12 +95,26 @@ package final class ForeignSocket: Sendable {
     private static let longestMessage = 32_768
     /// While more than this many sockets are being closed, none of them gets a last message.
     private static let mostWithMessages = 64
-    private static let closing = Atomic(0)
+    private static let closingOrdinary = Atomic(0)
+    private static let closingPrivileged = Atomic(0)
 
     /// How many sockets are being closed, each of which still takes a descriptor.
-    static var closingCount: Int { closing.load(ordering: .relaxed) }
+    ///
+    /// - Parameter isPrivileged: whether they are those that ordinary users cannot have connected.
+    static func closingCount(isPrivileged: Bool) -> Int {
+        isPrivileged ? closingPrivileged.load(ordering: .relaxed) : closingOrdinary.load(ordering: .relaxed)
+    }
+
+    private func countClosing(_ change: Int) {
+        if isPrivileged {
+            Self.closingPrivileged.add(change, ordering: .relaxed)
+        } else {
+            Self.closingOrdinary.add(change, ordering: .relaxed)
+        }
+    }
 
     private let user: UInt32
+    private let isPrivileged: Bool
     private let state: Mutex<State>
     /// Called on the loop.
     @EventLoop package var onNotice: @EventLoop (Notice) -> Void = { _ in }
@@ -108,6 +122,7 @@ package final class ForeignSocket: Sendable {
     /// - Parameter user: whose process is at the other end.
     package init(_ descriptor: OwnedDescriptor, user: UInt32) {
         self.user = user
+        isPrivileged = descriptor.isPrivileged
         state = Mutex(State(descriptor: descriptor))
     }
 
@@ -161,7 +176,7 @@ package final class ForeignSocket: Sendable {
     /// Drops what was not sent, and closes the socket; there are no more notices.
     @EventLoop package func close() {
         onNotice = { _ in }
-        Self.closing.add(1, ordering: .relaxed)
+        countClosing(1)
         work { state in
             state.isClosing = true
             state.output = []
@@ -174,7 +189,7 @@ package final class ForeignSocket: Sendable {
     ///
     /// Whoever has accepted it must have let go of the descriptor, or it would be closed there.
     @EventLoop package func dismiss(with message: [UInt8]) {
-        Self.closing.add(1, ordering: .relaxed)
+        countClosing(1)
         work { state in
             state.isClosing = true
             state.output = message
@@ -263,14 +278,16 @@ package final class ForeignSocket: Sendable {
         if let descriptor = state.withLock({ $0.descriptor }) {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
             // Sending may take as long as closing.
-            if !message.isEmpty, Self.closingCount <= Self.mostWithMessages { _ = descriptor.send(message[...]) }
+            if !message.isEmpty, Self.closingCount(isPrivileged: isPrivileged) <= Self.mostWithMessages {
+                _ = descriptor.send(message[...])
+            }
             // Nothing is added while it is received; if there is nothing, this would only wake once more what watches the peer.
             if isFirst, descriptor.unreadCount > 0 { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
             // Descriptors would have to be released; other threads do that when the last reference goes.
             if receive(upTo: descriptor.unreadCount, share, descriptor.discardBytes) > 0 { return }
         }
         Self.letGo(state.withLock { $0.descriptor.take() })
-        Self.closing.subtract(1, ordering: .relaxed)
+        countClosing(-1)
     }
 
     /// Closes the socket, since this is the last reference.

@@ -9,6 +9,8 @@ public final class OwnedDescriptor: Sendable {
     public let rawValue: Int32
 
     private let closing: Closing
+    /// Whether it is a connection that ordinary users cannot have made.
+    let isPrivileged: Bool
 
     /// How it is closed.
     private enum Closing {
@@ -22,13 +24,15 @@ public final class OwnedDescriptor: Sendable {
     public convenience init(adopting descriptor: Int32) { self.init(adopting: descriptor, closing: .atOnce) }
 
     /// Takes over a connected Unix socket whose peer may send descriptors of its own.
-    public convenience init(adoptingConnection descriptor: Int32) {
+    ///
+    /// - Parameter isPrivileged: whether ordinary users cannot have connected it.
+    public convenience init(adoptingConnection descriptor: Int32, isPrivileged: Bool = false) {
         let isClean = statusd_refuses_descriptors(descriptor)
         // Some kernels (6.12, by its source) else pass over a byte out of band when the queue is looked at, and the next recv(2) releases the
         // descriptors that came with it.
         var inLine: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
-        self.init(adopting: descriptor, closing: isClean ? .atOnce : .connection)
+        self.init(adopting: descriptor, closing: isClean ? .atOnce : .connection, isPrivileged: isPrivileged)
     }
 
     /// Takes over a bound datagram socket, to which others may send descriptors of their own.
@@ -36,23 +40,25 @@ public final class OwnedDescriptor: Sendable {
         self.init(adopting: descriptor, closing: .receiver)
     }
 
-    private init(adopting descriptor: Int32, closing: Closing) {
+    private init(adopting descriptor: Int32, closing: Closing, isPrivileged: Bool = false) {
         rawValue = descriptor
         self.closing = closing
+        self.isPrivileged = isPrivileged
     }
 
     /// Whether so many connections are being closed that no others should be accepted: each takes a descriptor until then.
     ///
-    /// - Parameter isPrivileged: whether the others are not those of ordinary users. Even if all connections of these are being closed, some can be
-    ///   accepted.
+    /// - Parameter isPrivileged: whether the others are not those of ordinary users. Even if all connections of the one kind are being closed, some of the
+    ///   other can be accepted.
     public static func areTooManyClosing(isPrivileged: Bool) -> Bool {
-        let closingCount = ForeignSocket.closingCount
+        let ordinary = ForeignSocket.closingCount(isPrivileged: false)
         return isPrivileged
-            ? closingCount > limit / 2 : closingCount > limit / 16 || SystemCallThreads.connections.isBehind
+            ? ordinary + ForeignSocket.closingCount(isPrivileged: true) > limit / 2
+            : ordinary > limit / 16 || SystemCallThreads.connections.isBehind
     }
 
-    /// Whether connections are being closed by threads that may wait.
-    public static var isClosing: Bool { SystemCallThreads.connections.count > 0 }
+    /// Whether connections are being closed by threads that may wait, and not all of these wait for what may never come.
+    public static var isClosing: Bool { SystemCallThreads.connections.isProgressing }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
     public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {

@@ -98,16 +98,17 @@ public enum UnixSocket {
 
     /// Accepts a connection; nil where nobody waits any more.
     ///
+    /// - Parameter isPrivileged: whether ordinary users cannot connect to the listener.
     /// - Throws: ``SystemdError/Code/exhausted`` where descriptors have run out, but for a ``OwnedDescriptor/reserve``: then the
     ///   caller has to pause accepting.
-    public static func accept(_ listener: Int32) throws(SystemdError) -> OwnedDescriptor? {
+    public static func accept(_ listener: Int32, isPrivileged: Bool = false) throws(SystemdError) -> OwnedDescriptor? {
         if OwnedDescriptor.isInReserve(nextTo: listener) {
             throw SystemdError(errno: EMFILE, "cannot accept a connection")
         }
         while true {
             let descriptor = accept4(
                 listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
-            if descriptor >= 0 { return OwnedDescriptor(adoptingConnection: descriptor) }
+            if descriptor >= 0 { return OwnedDescriptor(adoptingConnection: descriptor, isPrivileged: isPrivileged) }
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EAGAIN: return nil

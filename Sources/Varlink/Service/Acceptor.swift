@@ -44,7 +44,8 @@ final class Acceptor {
         if OwnedDescriptor.areTooManyClosing(isPrivileged: isPrivileged) { return wait(Self.shortPause) }
         for _ in 0..<Self.connectionsPerWake {
             do throws(SystemdError) {
-                guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }
+                guard let descriptor = try UnixSocket.accept(listener.rawValue, isPrivileged: isPrivileged)
+                else { return }
                 onConnection(descriptor)
             } catch {
                 failures.log("cannot accept connections for now: \(error)", about: error.message)

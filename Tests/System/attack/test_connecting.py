@@ -16,6 +16,7 @@ import time
 from harness.attacker import Attacker, need_root
 from harness.bystander import Bystander, timed
 from harness.daemon import NOBODY, Daemon, environment
+from harness.dead_disk import dead_disk, stuck_pipe
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
@@ -45,8 +46,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 @contextlib.contextmanager
-def activated(configuration):
-    """A daemon, not started, whose control socket and that for privileged clients are open before it is, as another one has left them."""
+def activated(configuration, is_first=False):
+    """A daemon, not started, whose control socket and that for privileged clients are open before it is, as another one has left them unless it is the
+    first one."""
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2)]
         # Not one of the numbers that they will have.
@@ -58,8 +60,9 @@ def activated(configuration):
         for listener, path, mode in zip(listeners, (daemon.socket, privileged(daemon)), (0o666, 0o600)):
             listener.bind(path)
             os.chmod(path, mode)
-            with contextlib.suppress(OSError):  # before Linux 6.16
-                listener.setsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS, 0)
+            if not is_first:
+                with contextlib.suppress(OSError):  # before Linux 6.16
+                    listener.setsockopt(socket.SOL_SOCKET, SO_PASSRIGHTS, 0)
             listener.listen(BACKLOG)
         yield daemon
 
@@ -101,16 +104,16 @@ def sleepers():
         os.killpg(shell.pid, signal.SIGKILL)
 
 
-def slow_socket(daemon, group):
+def slow_socket(path, group):
     """Connects, so that whatever the daemon does to its end is signalled to each process of a group (fcntl(2), F_SETOWN)."""
     connection = socket.socket(socket.AF_UNIX)
     fcntl.fcntl(connection, fcntl.F_SETOWN, -group)
     fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
-    connection.connect(daemon.socket)
+    connection.connect(path)
     return connection
 
 
-def connect_often(daemon, group):
+def connect_often(path, group):
     """Has children connect as fast as they can, until this process ends."""
     attacker = os.getpid()
     os.nice(19)
@@ -119,33 +122,44 @@ def connect_often(daemon, group):
             try:
                 while os.getppid() == attacker:
                     with contextlib.suppress(OSError):
-                        kept = [slow_socket(daemon, group) for _ in range(100)]
+                        kept = [slow_socket(path, group) for _ in range(100)]
                 del kept
             finally:
                 os._exit(0)
 
 
-@test("clients that are refused slowly, since thousands of processes are told of it, do not keep privileged ones from connecting", limit=120)
-def slow_refusals():
+def refuse_slowly(path_of, name):
+    """`path_of(daemon)` is where the attacker connects."""
     need_root()
 
-    def attack(daemon, group):
+    def attack(path, group):
         close_inherited()
-        kept = [slow_socket(daemon, group) for _ in range(PLACES)]
-        connect_often(daemon, group)
+        kept = [slow_socket(path, group) for _ in range(PLACES)]
+        connect_often(path, group)
         return kept
 
     with activated(CONFIGURATION) as daemon:
+        os.chmod(path_of(daemon), 0o666)
         daemon.start()
-        with sleepers() as group, Attacker(attack, daemon, group) as attacker:
+        with sleepers() as group, Attacker(attack, path_of(daemon), group) as attacker:
             attacker.wait()
             with Bystander(daemon) as bystander:
                 end, times = time.monotonic() + DURATION, []
                 while time.monotonic() < end:
                     times.append(timed(list_as_root, daemon))
-                bystander.finish("connections that are refused slowly")
+                bystander.finish(name)
             print(f"     statusctl on the socket for privileged clients: worst {1000 * max(times):.0f} ms of {len(times)}", flush=True)
         stop_and_time(daemon)
+
+
+@test("clients that are refused slowly, since thousands of processes are told of it, do not keep privileged ones from connecting", limit=120)
+def slow_refusals():
+    refuse_slowly(lambda daemon: daemon.socket, "connections that are refused slowly")
+
+
+@test("privileged clients that are refused slowly do not keep others from connecting", limit=120)
+def slow_privileged_refusals():
+    refuse_slowly(privileged, "privileged connections that are refused slowly")
 
 
 @test("a flood of clients does not keep a daemon with a wrong configuration from starting once that is mended", limit=120)
@@ -155,8 +169,8 @@ def failed_start():
     def attack(daemon, group):
         close_inherited()
         # The start that fails has a client at once.
-        first = slow_socket(daemon, group)
-        connect_often(daemon, group)
+        first = slow_socket(daemon.socket, group)
+        connect_often(daemon.socket, group)
         return first
 
     def mend():
@@ -215,7 +229,7 @@ def close_slowly_after_failed_start(variables, answered, closed):
         return clients
 
     counts = multiprocessing.Array("i", 2)
-    with activated("servers: wrong\n") as daemon, Attacker(attack, daemon, counts) as attacker, \
+    with activated("servers: wrong\n", is_first=bool(variables)) as daemon, Attacker(attack, daemon, counts) as attacker, \
          concurrent.futures.ThreadPoolExecutor() as threads:
         daemon.environment.update(variables)
         attacker.wait()
@@ -245,3 +259,30 @@ def quick_end_of_failed_start():
 def slow_end_of_failed_start_old_kernel():
     # Here the daemon shuts them all down before it closes the first one.
     close_slowly_after_failed_start(old_kernel(), answered=CLIENTS, closed=CLIENTS)
+
+
+@test("a client of a failed start that sends what can never be released does not keep the daemon from its end, kernel before 6.16", limit=60)
+def unending_client_of_failed_start():
+    def attack(daemon):
+        close_inherited()
+        pipe = stuck_pipe(daemon.folder / "dead")
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(daemon.socket)
+        socket.send_fds(client, [b"x"], [pipe])
+        os.close(pipe)
+        return client
+
+    with activated("servers: wrong\n", is_first=True) as daemon, concurrent.futures.ThreadPoolExecutor() as threads:
+        daemon.environment.update(old_kernel())
+        with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True):
+            attacker.wait()
+            start = threads.submit(daemon.start)
+            # The leader of its threads is a zombie until they have ended, too.
+            eventually(lambda: daemon.process and state_of(daemon.process.pid) == "Z", "the end, but for what cannot end")
+        contains(str(start.exception()), "statusd ended with 78")
+
+
+def state_of(process):
+    """The letter for the state of a process (proc_pid_stat(5))."""
+    with open(f"/proc/{process}/stat", encoding="ascii") as file:
+        return file.read().rpartition(")")[2].split()[0]
