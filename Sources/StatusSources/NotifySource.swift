@@ -47,8 +47,7 @@ public final class NotifySource {
 
     /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
     ///
-    /// Senders always find a socket, and what was sent before is handled first. Unless somebody has lost the right to send, who has found the former socket and
-    /// not yet sent to it still can, for a moment.
+    /// Senders always find a socket, and what was sent before is handled first.
     public func open(for access: AccessPolicy) throws(SystemdError) {
         if isReachable(for: access) { return }
         let next = try makeSocket(
@@ -56,12 +55,10 @@ public final class NotifySource {
                 ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access),
             isHeld: true)
         endFormerSocket()
-        let isRevocation = !access.covers(self.access)
         self.access = access
         formerSocket = socket
         socket = next
         // In the order in which it was sent: nothing has been read from the new one yet.
-        if isRevocation { return endFormerSocket() }
         formerSocket?.receiveAll { next.resume() }
         timer = try TimerSource { [weak self] in self?.endFormerSocket() }
         timer?.schedule(after: Self.grace)

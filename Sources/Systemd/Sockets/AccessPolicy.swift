@@ -30,11 +30,6 @@ public struct AccessPolicy: Sendable, Equatable {
         users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
     }
 
-    /// Whether whoever `other` allows may here, too.
-    public func covers(_ other: AccessPolicy) -> Bool {
-        Set(users).isSuperset(of: other.users) && Set(groups).isSuperset(of: other.groups)
-    }
-
     /// Has the kernel let these processes, and no others, read and write a file of this process's user (acl(5)).
     ///
     /// - Throws: if the file system does not keep such lists.

@@ -2,8 +2,6 @@
 """Programs that speak sd_notify(3), unchanged, on the notify socket of a server."""
 
 import array
-import concurrent.futures
-import multiprocessing
 import os
 import shutil
 import socket
@@ -126,28 +124,6 @@ def who_may_send():
         equal([is_let_in("web"), is_let_in("db")], [False, True])
         eventually(lambda: daemon.text("db") == "here")
         equal(daemon.text("web"), "here", "what was said before others were named")
-
-
-@test("who is no longer named may not send when the reload is done, even over a socket that was connected before")
-def revoked_sender():
-    need_root()
-
-    def send_again(path, is_done):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.connect(path)
-            sender.send(b"STATUS=before")
-            is_done.wait()
-            sender.send(b"STATUS=after")
-
-    with Daemon("servers: { web: { notify: { users: [nobody] } } }\n") as daemon, concurrent.futures.ThreadPoolExecutor() as threads:
-        is_done = multiprocessing.get_context("fork").Event()
-        sent = threads.submit(as_user, NOBODY, send_again, daemon.notify_path("web"), is_done)
-        eventually(lambda: daemon.text("web") == "before")
-        daemon.file.write_text("servers: { web: { notify: true } }\n")
-        daemon.done("reload")
-        is_done.set()
-        assert isinstance(sent.exception(), ConnectionRefusedError | BrokenPipeError), sent.exception()
-        equal(daemon.text("web"), "before")
 
 
 @test("what a program has said of its condition still holds after a reload, whatever that changes of its server")
