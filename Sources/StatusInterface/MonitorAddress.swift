@@ -47,7 +47,8 @@ public enum MonitorAddress {
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists
     ) -> [UnixAddress] {
         guard case .path(let path) = address else { return [address] }
-        let place = !mayStart && exists(live(path)) ? live(path) : path
+        if !mayStart, !exists(live(path)) { return [address] }
+        let place = mayStart ? path : live(path)
         // Elsewhere, whoever can write to the directory could listen there.
         return (path == system ? [.path(privileged(place))] : []) + [.path(place)]
     }
