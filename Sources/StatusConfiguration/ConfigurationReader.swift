@@ -125,7 +125,7 @@ struct ConfigurationReader {
         for (key, value) in mapping {
             guard let text = key.string, let name = ServerName(text) else {
                 let advice = key.string?.contains(":") == true ? NodeReader.spaceAdvice : ""
-                let reason = "invalid server name “\(reader.word(key))”: \(ServerName.rule)\(advice)"
+                let reason = "invalid server name “\(reader.key(key))”: \(ServerName.rule)\(advice)"
                 fragment.errors.append(reader.problem(at: key, reason))
                 continue
             }

@@ -128,10 +128,12 @@ import Testing
             "notify: { 'users:c2Vj': x }", "exec: [/a], 'interval:c2Vj': x",
         ])
     func secrets(_ option: String) throws {
-        let (servers, problems) = try load("servers:\n  bad: { \(option) }\n")
+        let (servers, problems) = try load("servers: { bad: { \(option) } }\n")
         #expect(problems.count == 1)
         #expect(!problems.contains { "\($0)".contains("c2Vj") })
         #expect(servers["bad"]?.failure?.contains("c2Vj") != true)
+        let wrong = #expect(throws: Problem.self) { try load("servers: { 'db:http://u:c2Vj@h/': { push: true } }\n") }
+        #expect(wrong?.reason.hasPrefix("invalid server name “db:…”") == true)
     }
 
     @Test(

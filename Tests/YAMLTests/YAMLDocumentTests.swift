@@ -62,7 +62,7 @@ import Testing
     @Test(
         "an error names the place and says what to do",
         arguments: [
-            ("a: 1\na: 2\n", 2, "duplicate key “a”"),
+            ("a: 1\na: 2\n", 2, "duplicate key “a”"), ("{ a:b, a:b }", 1, "duplicate key “a:…”"),
             ("a: *x\n", 1, Self.unknownAlias),
             ("a: &x [*x]\n", 1, Self.unknownAlias),
             ("a: 1\n---\nb: 2\n", 2, "a second document begins; keep one"),
