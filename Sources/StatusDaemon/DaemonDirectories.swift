@@ -15,6 +15,7 @@ struct DaemonDirectories: Sendable {
 
     /// `$RUNTIME_DIRECTORY` as systemd sets it, else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd` for a user.
     init(environment: [String: String], isRoot: Bool) throws(DaemonError) {
+        var runtime: String
         if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first {
             runtime = String(directory)
         } else if isRoot {
@@ -24,6 +25,9 @@ struct DaemonDirectories: Sendable {
         } else {
             throw DaemonError(.system, "there is no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
         }
+        // With a slash at its end, a link would count as what it leads to.
+        while runtime.count > 1, runtime.hasSuffix("/") { runtime.removeLast() }
+        self.runtime = runtime
         notify = runtime + "/notify"
         do throws(SystemdError) {
             executor = try environment["STATUSD_EXECUTOR"].map { text throws(SystemdError) in
@@ -77,66 +81,19 @@ struct DaemonDirectories: Sendable {
     /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(SystemdError) { try senders.apply(toDirectory: notify) }
 
-    /// Refuses root a directory that others may write to: by replacing what is in it at the right moment, they could have root change files elsewhere.
-    private func refuseForeign(_ directory: String) throws(DaemonError) {
-        guard geteuid() == 0 else { return }
-        let advice = "set RUNTIME_DIRECTORY to a directory that only root may write to"
-        var status = stat()
-        guard lstat(directory, &status) == 0 else {
-            throw DaemonError(.system, "cannot look at \(directory): \(String(cString: strerror(errno))); \(advice)")
-        }
-        if status.st_mode & S_IFMT != S_IFDIR { throw DaemonError(.system, "\(directory) is no directory; \(advice)") }
-        if status.st_uid != 0 {
-            throw DaemonError(
-                .system,
-                "the directory \(directory) belongs to the user with the number \(status.st_uid); start the service, run statusd as that user, or \(advice)"
-            )
-        }
-        if status.st_mode & 0o022 != 0 {
-            throw DaemonError(.system, "others than root may write to the directory \(directory); \(advice)")
-        }
-    }
-
-    /// Refuses root a directory that others may replace by another one.
-    private func refuseForeignParents() throws(DaemonError) {
-        guard geteuid() == 0 else { return }
-        let names = runtime.split(separator: "/")
-        for count in names.indices {
-            let path = (runtime.hasPrefix("/") ? "/" : "./") + names[..<count].joined(separator: "/")
-            guard access(path, F_OK) == 0 else { throw cannotMake(runtime) }
-            guard Self.isFixed(path) else {
-                throw DaemonError(
-                    .system,
-                    "others than root may replace what is in the directory \(path); set RUNTIME_DIRECTORY to a directory elsewhere, such as /run/statusd"
-                )
-            }
-        }
-    }
-
-    /// Whether nobody but root can replace what root has in a directory.
-    private static func isFixed(_ path: String) -> Bool {
-        var (link, directory) = (stat(), stat())
-        guard lstat(path, &link) == 0, stat(path, &directory) == 0 else { return false }
-        let isShared = directory.st_mode & 0o022 != 0 && directory.st_mode & S_ISVTX == 0
-        return link.st_uid == 0 && directory.st_uid == 0 && !isShared
-    }
-
-    private func cannotMake(_ directory: String) -> DaemonError {
-        let reason = String(cString: strerror(errno))
-        return DaemonError(
-            .system,
-            "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written")
-    }
-
     private func make() throws(DaemonError) {
-        try refuseForeignParents()
+        try TrustedDirectory.checkParents(of: runtime)
         // Everyone may reach the control socket, whatever the umask is, but not list what is beside it (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
             guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
-                throw cannotMake(directory)
+                let reason = String(cString: strerror(errno))
+                throw DaemonError(
+                    .system,
+                    "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written"
+                )
             }
             // Before anything is made or changed in it.
-            try refuseForeign(directory)
+            try TrustedDirectory.check(directory)
         }
         guard access(runtime, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))

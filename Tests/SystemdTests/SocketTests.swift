@@ -248,6 +248,13 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
     }
 
+    @Test("one that a disk has filled with zeros, when the power failed, is free")
+    func lostContent() throws {
+        defer { for path in [path, path + ".next"] { unlink(path) } }
+        try "\0\0\0\0".write(toFile: path, atomically: true, encoding: .utf8)
+        _ = try FileLock(at: path)
+    }
+
     @Test("a link or a pipe in its place is replaced, and what the link leads to is left alone")
     func otherFiles() throws {
         defer { unlink(path) }

@@ -60,7 +60,8 @@ public final class FileLock: Sendable {
     private static func content(of file: OwnedDescriptor) -> Content {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = pread(file.rawValue, &bytes, bytes.count, 0)
-        if count == 0 { return .nothing }
+        // A disk may have lost what was written last.
+        if count >= 0, bytes[..<count].allSatisfy({ $0 == 0 }) { return .nothing }
         guard count > 1, let process = Int32(String(decoding: bytes[..<(count - 1)], as: UTF8.self)) else {
             return .anything
         }
@@ -80,6 +81,8 @@ public final class FileLock: Sendable {
                     throw SystemdError(.permissionDenied, "\(path) is not a lock file")
                 }
                 if isPrivate(descriptor) { return file }
+            } else if errno == EACCES, hasContent(path) {
+                throw SystemdError(.permissionDenied, "\(path) is not a lock file of this user")
             } else if errno != EACCES, errno != ELOOP, errno != ENXIO {
                 throw SystemdError(errno: errno, "cannot open \(path)")
             }
@@ -89,6 +92,11 @@ public final class FileLock: Sendable {
         }
         throw SystemdError(
             .permissionDenied, "\(path) is not a private file of this user, and comes back when it is removed")
+    }
+
+    private static func hasContent(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
     }
 
     private static func isPrivate(_ descriptor: Int32) -> Bool {

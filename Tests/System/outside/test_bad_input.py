@@ -260,7 +260,7 @@ def foreign_directory():
         (daemon.runtime / "notify").symlink_to(daemon.folder / "etc")
 
     for prepare, reason in ((owned, f"belongs to the user with the number {NOBODY}"), (writable, "others than root may write"),
-                            (owned_within, f"notify belongs to the user with the number {NOBODY}"), (elsewhere, "notify is no directory"),
+                            (owned_within, f"notify belongs to the user with the number {NOBODY}"), (elsewhere, "notify is a link or a file"),
                             (within_owned, "others than root may replace what is in the directory")):
         with Daemon("servers: { web: { notify: true } }\n", start=False) as daemon:
             prepare(daemon)

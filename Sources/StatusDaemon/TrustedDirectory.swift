@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Directories in which root may work: by replacing what is in another one at the right moment, somebody could have root change files elsewhere.
+///
+/// For other users, who can lose no more than what is theirs, every directory is one.
+enum TrustedDirectory {
+    private static let advice = "set RUNTIME_DIRECTORY to a directory that only root may write to, such as /run/statusd"
+
+    /// Refuses a directory that others may replace by another one, because of what it is in.
+    static func checkParents(of path: String) throws(DaemonError) {
+        guard isRoot else { return }
+        let parent = path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? "./"
+        guard let resolved = realpath(parent, nil) else {
+            throw DaemonError(.system, "cannot look at \(parent): \(String(cString: strerror(errno))); \(advice)")
+        }
+        defer { free(resolved) }
+        // Others may replace neither the links nor what they lead to.
+        for path in ancestry(of: parent) + ancestry(of: String(cString: resolved)) where !isFixed(path) {
+            throw DaemonError(.system, "others than root may replace what is in the directory \(path); \(advice)")
+        }
+    }
+
+    /// Refuses a directory that is not root's, or that others may write to.
+    static func check(_ path: String) throws(DaemonError) {
+        guard isRoot else { return }
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            throw DaemonError(.system, "cannot look at \(path): \(String(cString: strerror(errno))); \(advice)")
+        }
+        if status.st_mode & S_IFMT != S_IFDIR {
+            throw DaemonError(.system, "\(path) is a link or a file, and no directory; \(advice)")
+        }
+        if status.st_uid != 0 {
+            throw DaemonError(
+                .system,
+                "the directory \(path) belongs to the user with the number \(status.st_uid); start the service, run statusd as that user, or \(advice)"
+            )
+        }
+        if status.st_mode & 0o022 != 0 {
+            throw DaemonError(
+                .system, "others than root may write to the directory \(path); run “chmod go-w \(path)”, or \(advice)")
+        }
+    }
+
+    /// A directory and all that it is in, the outermost first.
+    private static func ancestry(of path: String) -> [String] {
+        let names = path.split(separator: "/")
+        let start = path.hasPrefix("/") ? "/" : "./"
+        return (0...names.count).map { start + names[..<$0].joined(separator: "/") }
+    }
+
+    /// Whether nobody but root can replace what root has in a directory.
+    private static func isFixed(_ path: String) -> Bool {
+        var (link, directory) = (stat(), stat())
+        guard lstat(path, &link) == 0, stat(path, &directory) == 0 else { return false }
+        let isShared = directory.st_mode & 0o022 != 0 && directory.st_mode & S_ISVTX == 0
+        return link.st_uid == 0 && directory.st_uid == 0 && !isShared
+    }
+
+    /// Whether this is the machine's root, and not that of a user namespace, who may be any user outside of it (user_namespaces(7)).
+    private static var isRoot: Bool {
+        guard geteuid() == 0, let file = fopen("/proc/self/uid_map", "re") else { return geteuid() == 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard fgets(&line, Int32(line.count), file) != nil else { return true }
+        let numbers = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return numbers.split(whereSeparator: \.isWhitespace) == ["0", "0", "4294967295"]
+    }
+}
