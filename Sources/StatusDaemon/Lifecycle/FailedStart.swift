@@ -125,11 +125,12 @@ struct FailedStart {
 
     /// Closes connections beside the loop.
     ///
-    /// If the process ended instead, the kernel would close them, while nobody answers and nothing notices that the cause has been mended.
+    /// If the process ended instead, the kernel would close them, while nobody answers and nothing notices that the cause has been mended. If that never ends, the
+    /// service manager ends the start when its time is over.
     private final class Closing: Sendable {
         private let isDone = Atomic(false)
 
-        /// Whether none of this process's connections is being closed any more, but for those whose closing may never end.
+        /// Whether none of this process's connections is being closed any more.
         var hasEnded: Bool { isDone.load(ordering: .acquiring) && !OwnedDescriptor.isClosing }
 
         /// Takes the connections: only the thread may have references to them.

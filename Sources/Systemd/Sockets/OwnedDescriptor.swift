@@ -57,8 +57,8 @@ public final class OwnedDescriptor: Sendable {
             : ordinary > limit / 16 || SystemCallThreads.connections.isBehind
     }
 
-    /// Whether connections are being closed by threads that may wait, and not all of these wait for what may never come.
-    public static var isClosing: Bool { SystemCallThreads.connections.isProgressing }
+    /// Whether connections are being closed by threads that may wait.
+    public static var isClosing: Bool { SystemCallThreads.connections.count > 0 }
 
     /// A pipe, whose reading end never keeps its reader waiting; nil if there are no descriptors for it.
     public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {

@@ -100,13 +100,6 @@ final class SystemCallThreads: Sendable {
     /// How many calls wait or are being made.
     var count: Int { state.withLock { $0.calls.count + $0.busyCount } }
 
-    /// Whether there are calls, and not all threads that there may be sleep in theirs.
-    var isProgressing: Bool {
-        state.withLock { state in
-            state.busyCount > state.asleepCount || state.calls.count > 0 && state.busyCount < limit
-        }
-    }
-
     /// Makes a call soon, without waiting for it.
     ///
     /// - Parameters:
