@@ -430,9 +430,11 @@ def verified_as_the_services():
         equal(status, 78)
         contains(text, f"error: {link}: the daemon cannot read it: PrivateTmp= of statusd.service hides /var/tmp",
                  f"{hidden}/plugin cannot be run: PrivateTmp= of statusd-executor.service hides /var/tmp")
-        for folder, setting in ("/dev/shm", "TemporaryFileSystem="), ("/var/lib/statusd", "InaccessiblePaths="):
+        state = pathlib.Path("/var/lib/statusd")
+        state.mkdir(exist_ok=True)
+        state.chmod(0o755)  # or its mode would be the reason
+        for folder, setting in ("/dev/shm", "TemporaryFileSystem="), (state, "InaccessiblePaths="):
             other = pathlib.Path(folder, "plugin")
-            other.parent.mkdir(exist_ok=True)
             shutil.copy(hidden / "plugin", other)
             (hidden / "more.yaml").write_text(f"servers: {{ hidden: {{ exec: [{other}] }} }}\n")
             contains(verified()[1], f"{other} cannot be run: {setting} of statusd-executor.service hides {folder}")
