@@ -71,10 +71,7 @@ struct HTTPReader {
             throw reader.problem(at: node, "“\(key)” must be \(what)")
         }
         guard place.utf8.allSatisfy({ $0 < 0x80 }) else {
-            throw reader.problem(
-                at: node,
-                "the host of “\(key)” must be written in ASCII, as xn--… (see “idn2 \(VisibleText.escape(String(place)))”)"
-            )
+            throw reader.problem(at: node, "the host of “\(key)” must be written in ASCII, as xn--… (see idn2(1))")
         }
         return url
     }

@@ -30,7 +30,7 @@ struct NodeReader {
     /// What helps if a colon has become a part of a key.
     static let spaceAdvice = "; write a space after the colon"
 
-    /// A key as it may be shown: for want of a space behind its colon it may hold the value, and so a secret.
+    /// A key, or the name of a unit, as it may be shown: what stands behind a colon may be a secret, such as the value, for want of a space.
     func key(_ node: YAMLNode) -> String {
         let text = node.string ?? "?"
         let shown = text.prefix { $0 != ":" }

@@ -53,7 +53,7 @@ struct SourceReader {
         guard let name = UnitName.normalize(text) else {
             throw reader.problem(
                 at: node,
-                "“\(reader.word(node))” is not the name of a unit; write one such as nginx.service or backup@home.service"
+                "“\(reader.key(node))” is not the name of a unit; write one such as nginx.service or backup@home.service"
             )
         }
         return name

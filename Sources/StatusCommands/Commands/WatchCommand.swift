@@ -28,13 +28,15 @@ enum WatchCommand {
         for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
         let reader = await PipeReader()
         defer { withExtendedLifetime(reader) {} }
+        var terminal = context.terminal
+        terminal.endsWithReader = true
         let arguments = context.arguments
         let reconnects = arguments[reconnect]
         var follower = Follower(
             parameters: WatchParameters(
                 server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
                 updates: arguments[updates] ? true : nil),
-            terminal: context.terminal)
+            terminal: terminal)
         let daemon = await DaemonReturn(to: context.address)
         var next: MonitorClient? = context.client
         while let client = next {

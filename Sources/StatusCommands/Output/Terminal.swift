@@ -10,6 +10,8 @@ struct Terminal: Sendable {
     let isJSON: Bool
     /// How levels are coloured.
     let style: Style
+    /// Whether there is nothing left to do where nobody reads any more: the process then ends with status 0.
+    var endsWithReader = false
     /// How wide the terminal is; nil where standard output is none.
     let width: Int?
 
@@ -28,12 +30,13 @@ struct Terminal: Sendable {
 
     /// Writes one line to standard output, at once, whatever that is.
     ///
-    /// Where nobody reads any more there is nothing left to do: the process ends, without a word and with status 0.
+    /// Where nobody reads any more nothing is written, and the command goes on: its status is an answer, too.
     /// Any other failure is told, and ends the process with a status of its own.
     func line(_ text: String) {
         let failure = Self.write(text + "\n", to: STDOUT_FILENO)
         if failure == 0 { return }
-        if failure == EPIPE { exit(ExitStatus.done.rawValue) }
+        if failure == EPIPE, endsWithReader { exit(ExitStatus.done.rawValue) }
+        if failure == EPIPE { return }
         Self.write(
             "statusctl: the output cannot be written: \(String(cString: strerror(failure)))\n", to: STDERR_FILENO)
         exit(ExitStatus.failed.rawValue)

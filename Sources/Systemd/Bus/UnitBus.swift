@@ -165,11 +165,13 @@ public final class UnitBus {
     }
 
     private func timeIsUp() {
-        if !isReadDue { disturbedPause = DisturbedPause() }
+        let wasDisturbed = isReadDue
         isReadDue = false
+        if !wasDisturbed { disturbedPause = DisturbedPause() }
         guard manager != nil else { return connect() }
         readAll()
-        schedule(after: Self.readInterval)
+        // What comes within a second of the last report is not reported (``BusTrust``), so it may have come after this reading.
+        schedule(after: wasDisturbed ? disturbedPause.next() : Self.readInterval)
     }
 
     private func disconnect() {

@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -75,6 +76,20 @@ def none_then_one():
             daemon.done("select", "db")
             event = json.loads(lines.next())
             equal((event["kind"], event["server"]["status"]["text"]), ("selected", "Signed In"))
+
+
+@test("a command whose output nobody reads ends with the status that it has otherwise, as in status | grep -q")
+def unread_status():
+    with Daemon("servers: { db: { push: true }, well: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Down", "--level", "critical")
+        daemon.done("post", "well", "Up")
+        for status, *arguments in ((3, "status", "db"), (3, "status", "db", "--json"), (0, "status", "well"), (0, "list"),
+                                   (4, "status", "gone", "--json"), (75, "wait", "db", "--timeout", "100ms", "--json")):
+            reading, writing = os.pipe()
+            os.close(reading)
+            result = subprocess.run([STATUSCTL, *arguments], env=daemon.environment, stdout=writing, stderr=subprocess.DEVNULL)
+            os.close(writing)
+            equal(result.returncode, status, " ".join(arguments))
 
 
 @test("watch ends quietly with 0 where its reader leaves, as in watch | head -1")
