@@ -3,6 +3,7 @@
 import Arguments
 import Glibc
 import StatusConfiguration
+import StatusModel
 import Systemd
 import Varlink
 
@@ -29,7 +30,7 @@ enum VerifyCommand {
             problems += verification.problems
         }
         if terminal.isJSON { terminal.json { $0.member("problems", problems.map(ProblemText.init)) } }
-        for problem in problems { terminal.remark("\(problem.severity.rawValue): \(problem)") }
+        for problem in problems { terminal.remark(VisibleText.escape("\(problem.severity.rawValue): \(problem)")) }
         let errors = problems.filter { $0.severity == .error }
         if errors.isEmpty { return .done }
         return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .notAllowed : .configurationWrong

@@ -116,12 +116,15 @@ public final class UnitSource {
         case .hold(let status, let count, let needed):
             let remark = Hysteresis.remark(status.visibleText, status.level, count, of: needed)
             try? monitor.remark(remark, about: server)
+        case .wait where settlesAt != nil:
+            // What has become of it is known in a moment; until then the reason why that was not known stays.
+            break
         case .wait:
             // What was shown before holds, and is followed again.
             guard hasReason else { break }
             try? monitor.remark(UnitStatus(properties, of: settings.unit).visibleText.rawValue, about: server)
         }
-        hasReason = false
+        if settlesAt == nil { hasReason = false }
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }
     }
 

@@ -228,6 +228,25 @@ def bus_restart():
         equal([message.split(":")[0] for message in messages], 3 * ["units cannot be followed for now", "units are followed again"])
 
 
+@test("a unit that has died while the bus was lost is not well for a moment when the bus is back")
+def death_without_bus():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        process = int(done("systemctl", "show", "-P", "MainPID", "sleeper.service"))
+        try:
+            run("systemctl", "stop", "dbus.socket", "dbus.service")
+            eventually(lambda: describe("sleeper")["phase"] == "failed")
+            os.kill(process, signal.SIGKILL)
+            with Follower("/usr/bin/statusctl", "wait", "sleeper", "--timeout", "8s") as waiting:
+                run("systemctl", "start", "dbus.socket", "dbus.service")
+                becomes("sleeper", "critical", "failed (signal)")
+                equal(waiting.wait(), 75, "exit status of wait")
+        finally:
+            run("systemctl", "reset-failed", "dbus.service", "dbus.socket")
+            run("systemctl", "start", "dbus.socket", "dbus.service")
+
+
 @test("a refresh that the bus is too slow for fails, and what the bus says later counts, be it the same as before")
 def slow_bus():
     with units(sleeper=SLEEPER), service(configuration="servers: { sleeper: { unit: sleeper.service, timeout: 300ms } }\n"):

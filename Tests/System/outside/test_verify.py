@@ -73,6 +73,16 @@ def disabled():
         daemon.done("wait", "bad", "--text", "mended", "--timeout", "15s")
 
 
+@test("the name of a file is shown without what would control a terminal")
+def control_characters():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        (daemon.folder / "etc" / "conf.d").mkdir()
+        (daemon.folder / "etc" / "conf.d" / "e\x1bvil\u202e.yaml").write_text("servers: []\n")
+        result = daemon.ctl("verify", daemon.folder / "etc")
+        contains(result.err, "vil")
+        assert "\x1b" not in result.err and "\u202e" not in result.err, repr(result.err)
+
+
 @test("what is not there, and what is never read, is warned of")
 def missing():
     with Daemon("servers: {}\n", start=False) as daemon:
