@@ -544,14 +544,15 @@ def locked_directories():
                     with contextlib.suppress(OSError):
                         os.mkdir(daemon.runtime / "notify" / "x")
                 os._exit(0)
-        (daemon.folder / "opened").write_text(f"{opened} {refused(os.stat, daemon.notify_path('backup'))}")
+        (daemon.folder / "notes" / "opened").write_text(f"{opened} {refused(os.stat, daemon.notify_path('backup'))}")
         return opened
 
     with Daemon(CONFIGURATION) as daemon:
-        os.chmod(daemon.folder, 0o777)
+        (daemon.folder / "notes").mkdir()
+        os.chmod(daemon.folder / "notes", 0o777)
         with Bystander(daemon) as bystander, Attacker(compete, daemon, user=NOBODY - 1) as attacker:
             attacker.wait()
-            equal((daemon.folder / "opened").read_text(), "[] True")
+            equal((daemon.folder / "notes" / "opened").read_text(), "[] True")
             for number in range(20):
                 daemon.file.write_text(CONFIGURATION + f"  other{number}: {{ notify: true }}\n")
                 daemon.done("reload")
