@@ -30,15 +30,8 @@ struct NodeReader {
     /// What helps if a colon has become a part of a key.
     static let spaceAdvice = "; write a space after the colon"
 
-    /// A key, or the name of a unit, as it may be shown: what stands behind a colon may be a secret, such as the value, for want of a space.
-    func key(_ node: YAMLNode) -> String {
-        let text = node.string ?? "?"
-        let shown = text.prefix { $0 != ":" }
-        return VisibleText.escape(String(shown)) + (shown.endIndex == text.endIndex ? "" : ":…")
-    }
-
-    /// A key or value as it may be shown.
-    func word(_ node: YAMLNode) -> String { VisibleText.escape(node.string ?? "?") }
+    /// A key, or the name of a unit, as it may be shown.
+    func key(_ node: YAMLNode) -> String { VisibleText.escape(node.keyToShow) }
 
     /// A plain text: not null, not empty.
     func string(_ node: YAMLNode, of key: String, _ what: String = "a text") throws(Problem) -> String {

@@ -61,10 +61,7 @@ struct YAMLComposer {
         while let key = try next() {
             guard let name = key.string else { throw YAMLError(key.mark, "a key must be a word or a text") }
             guard names.insert(name).inserted else {
-                // What stands behind a colon may be a value, and so a secret.
-                let shown = name.prefix { $0 != ":" }
-                let rest = shown.endIndex == name.endIndex ? "" : ":…"
-                throw YAMLError(key.mark, "duplicate key “\(shown)\(rest)”")
+                throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”")
             }
             // libyaml reports a value for each key, an empty one if the text has none.
             guard let value = try next() else { break }

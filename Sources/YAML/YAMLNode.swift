@@ -68,3 +68,12 @@ public struct YAMLNode: Sendable {
         }
     }
 }
+
+extension YAMLNode {
+    /// A key as it may be shown: what stands behind a colon in it may be a secret, such as the value, for want of a space.
+    public var keyToShow: String {
+        let text = string ?? "?"
+        let start = text.prefix { $0 != ":" }
+        return start.endIndex == text.endIndex ? text : "\(start):…"
+    }
+}

@@ -125,7 +125,8 @@ import Testing
             "http: { url: http://a, headers: { 'Authorization:Basic c2Vj': } }",
             "http: { url: http://a, headers: { 'Authorization Basic c2Vj': } }",
             "http: { url: http://a, 'Authorization:Basic c2Vj': x }", "push: true, 'password:c2Vj': x",
-            "notify: { 'users:c2Vj': x }", "exec: [/a], 'interval:c2Vj': x",
+            "notify: { 'users:c2Vj': x }", "unit: 'http://u:c2Vj@h/'", "http: 'http://c2Vj\u{e9}/'",
+            "exec: [/a], 'interval:c2Vj': x",
         ])
     func secrets(_ option: String) throws {
         let (servers, problems) = try load("servers: { bad: { \(option) } }\n")

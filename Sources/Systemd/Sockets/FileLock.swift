@@ -101,7 +101,7 @@ public final class FileLock: Sendable {
 
     private static func isPrivate(_ descriptor: Int32) -> Bool {
         var status = stat()
-        return isRegular(descriptor) && fstat(descriptor, &status) == 0 && status.st_mode & 0o077 == 0
+        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 == 0
             && status.st_uid == geteuid()
     }
 
