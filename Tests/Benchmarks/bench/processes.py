@@ -68,6 +68,14 @@ class Daemon:
                 return int(line.split()[1])
         raise KeyError(field)
 
+    def answers(self):
+        """Whether it listens by now: its socket is there a moment before."""
+        try:
+            self.connect().close()
+        except OSError:
+            return False
+        return True
+
     def call(self, method, parameters=None):
         """The reply of a call."""
         with self.connect() as connection:
@@ -119,5 +127,5 @@ def statusd(configuration="accept: any\nlimits: { servers: 65536 }\n", drop_ins=
         command = [*wrapper, str(binary), "--config", str(directory / "etc")]
         with running(command, env=environment, stdout=subprocess.DEVNULL, **options) as process:
             daemon = Daemon(process, directory)
-            until(daemon.socket.exists, "statusd to start")
+            until(daemon.answers, "statusd to start")
             yield daemon
