@@ -83,6 +83,48 @@ import Testing
         #expect(settled.again == nil)
     }
 
+    @Test("a oneshot that the service manager forgets when it has failed is failed until it has run well")
+    func forgottenFailure() {
+        var judge = judge()
+        func take(_ active: String, _ sub: String, result: String? = nil, startedAt: Duration?, at time: Int)
+            -> UnitJudge.Verdict
+        {
+            var job = unit(active, sub, result: result)
+            (job.serviceType, job.isForgottenWhenFailed, job.startedAt) = ("oneshot", true, startedAt)
+            return judge.judge(job, at: .milliseconds(time)).verdict
+        }
+        #expect(take("inactive", "dead", startedAt: nil, at: 0) == .show(UnitStatus(.ok, "inactive (dead)")))
+        _ = take("activating", "start", startedAt: .seconds(1), at: 1000)
+        #expect(take("failed", "failed", result: "exit-code", startedAt: .seconds(1), at: 1100) == .wait)
+        let forgotten = take("inactive", "dead", startedAt: nil, at: 1110)
+        #expect(forgotten == .show(UnitStatus(.critical, "failed (exit-code)")))
+        #expect(take("inactive", "dead", startedAt: nil, at: 1400) == .wait)
+        #expect(take("activating", "start", startedAt: .seconds(2), at: 2000) == .wait)
+        let done = take("inactive", "dead", result: "success", startedAt: .seconds(2), at: 2500)
+        #expect(done == .show(UnitStatus(.ok, "inactive (dead)")))
+    }
+
+    @Test(
+        "a restart that is known by its number only is shown as one, and what follows when it has held for five seconds"
+    )
+    func missedRestarts() {
+        var judge = judge()
+        #expect(
+            judge.judge(unit("active", "running", restarts: 2), at: .seconds(1)).verdict
+                == .show(UnitStatus(.ok, "active (running)")))
+        let restarted = UnitStatus(.warning, "activating (auto-restart), 5 times")
+        let first = judge.judge(unit("active", "running", restarts: 5), at: .seconds(11))
+        #expect(first.verdict == .show(restarted))
+        #expect(first.again == .seconds(16))
+        #expect(judge.judge(unit("active", "running", restarts: 5), at: .seconds(12)).verdict == .wait)
+        // It starts, and has been restarted again.
+        let second = judge.judge(unit("activating", "start", restarts: 6), at: .seconds(14))
+        #expect(second.verdict == .show(UnitStatus(.warning, "activating (auto-restart), 6 times")))
+        #expect(judge.judge(unit("active", "running", restarts: 6), at: .seconds(15)).again == .seconds(20))
+        let settled = judge.judge(unit("active", "running", restarts: 6), at: .seconds(20))
+        #expect(settled.verdict == .show(UnitStatus(.ok, "active (running)")))
+    }
+
     @Test("a failure after which somebody else starts the unit at once is shown, until it has run for five seconds")
     func startedBySomebodyElse() {
         var judge = judge()

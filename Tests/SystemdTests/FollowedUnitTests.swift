@@ -71,6 +71,23 @@ import Testing
         #expect(told.observations.last == .properties(expected))
     }
 
+    @Test("tells its states also while it is read, if the manager is about to forget them")
+    func forgottenFailure() {
+        let told = follow()
+        let new = [
+            "Id": "nginx.service", "ActiveState": "inactive", "SubState": "dead", "CollectMode": "inactive-or-failed",
+        ]
+        unit.know(new, wasLoaded: false)
+        _ = unit.begin()
+        _ = unit.change(
+            ["ActiveState": "activating", "SubState": "start"], interface: Self.unitInterface, invalidated: [])
+        _ = unit.change(
+            ["ActiveState": "failed", "SubState": "failed"], interface: Self.unitInterface, invalidated: [])
+        unit.know(new, wasLoaded: true)
+        _ = unit.end(again: .nothing)
+        #expect(told.states == ["inactive (dead)", "activating (start)", "failed (failed)", "inactive (dead)"])
+    }
+
     @Test("has to be read where a signal leaves out what has changed, and where nothing is known yet")
     func mustBeRead() {
         _ = follow()

@@ -30,6 +30,8 @@ struct UnitJudge {
     /// The state that the unit is in, and since when.
     private var state: [String] = []
     private var since = Duration.zero
+    /// The number of restarts that was seen last; the greatest there is before the first look.
+    private var restarts = Int.max
     /// The number of restarts before the one that is going on or has just been.
     private var restartsBefore: Int?
     private var counted: Counted?
@@ -67,6 +69,11 @@ struct UnitJudge {
     ///   - now: the time, by the clock that the unit's own times are by.
     /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
+        // That it has failed is not forgotten here; how it ends next counts at once.
+        if hasFailed, unit.isForgotten {
+            restartsBefore = nil
+            return (.wait, nil)
+        }
         let missed = enter(unit, at: now)
         var unit = unit
         if let missed {
@@ -100,9 +107,15 @@ struct UnitJudge {
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
-    /// Takes note of the state; returns the failure before it, if that was not passing and nothing has been said of it: somebody else than
-    /// systemd's `Restart=` has started the unit again at once.
+    /// Takes note of the state; returns what was before it, if nothing has been said of that: a restart that nobody told of, or a failure
+    /// after which somebody else than systemd's `Restart=` has started the unit again at once.
     private mutating func enter(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
+        defer { restarts = unit.restarts }
+        let failure = enterState(unit, at: now)
+        return hasMissedRestart(unit) ? enterMissedRestart(unit, at: now) : failure
+    }
+
+    private mutating func enterState(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         // A unit that has failed and is started is a failed one with a good result, in passing.
         // One that reloads goes on running.
         let state =
@@ -124,6 +137,22 @@ struct UnitJudge {
             return unsaid
         }
         return nil
+    }
+
+    /// Whether it was restarted without its states in between having come to be known, as where it is quick, or the bus drops signals.
+    private func hasMissedRestart(_ unit: UnitProperties) -> Bool {
+        guard !unit.isRestarted, !unit.isDown else { return false }
+        return unit.restarts > restartsBefore.map { $0 + 1 } ?? restarts
+    }
+
+    private mutating func enterMissedRestart(_ unit: UnitProperties, at now: Duration) -> UnitStatus {
+        let before = unit.restarts - 1
+        (since, restartsBefore) = (now, before)
+        var missed = unit
+        // Why it was restarted is not known any more.
+        (missed.activeState, missed.subState, missed.result) = ("activating", "auto-restart", nil)
+        missed.restarts = before
+        return UnitStatus(missed, of: name)
     }
 
     private func timeToSettle(_ unit: UnitProperties) -> Duration {
@@ -155,6 +184,9 @@ struct UnitJudge {
 }
 
 extension UnitProperties {
+    /// Whether the service manager may have forgotten that it has failed: it knows nothing of an earlier run.
+    fileprivate var isForgotten: Bool { isForgottenWhenFailed && activeState == "inactive" && startedAt == nil }
+
     fileprivate var isDown: Bool { activeState == "inactive" || activeState == "failed" }
 
     /// When it has run for longer than `limit`, if it runs to its end, and does now.

@@ -152,8 +152,10 @@ final class FollowedUnit {
     }
 
     /// Tells what has changed, unless more is about to be known: a unit that was not there before has states before it is read.
+    ///
+    /// How a unit has ended that the manager forgets is told at once: when it has been read, nobody knows.
     private func settle() {
-        guard let properties, !isReading, need == .nothing else { return }
+        guard let properties, !isReading && need == .nothing || properties.isForgottenWhenFailed else { return }
         observation = .properties(properties)
         tell()
     }

@@ -20,7 +20,9 @@ public struct UnitProperties: Sendable, Equatable {
     public var restarts = 0
     /// The process id of a service's main process; nil if there is none.
     public var mainProcess: Int32?
-    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did.
+    /// Whether the service manager forgets the unit when it has failed (`CollectMode=inactive-or-failed`).
+    public var isForgottenWhenFailed = false
+    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did, as far as the service manager knows.
     public var startedAt: Duration?
 
     /// Nothing known.
@@ -39,7 +41,7 @@ extension UnitProperties {
     /// The properties' names on the bus; `Id` is the unit's own name where it was asked for by another one.
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
-        "NRestarts", "MainPID", "InactiveExitTimestampMonotonic",
+        "NRestarts", "MainPID", "InactiveExitTimestampMonotonic", "CollectMode",
     ]
 
     /// Takes over what came with a reply or a signal.
@@ -48,6 +50,7 @@ extension UnitProperties {
         if let value = values["ActiveState"] { activeState = value }
         if let value = values["SubState"] { subState = value }
         if let value = values["Result"] { result = value.isEmpty ? nil : value }
+        if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
         if let value = values["InactiveExitTimestampMonotonic"].flatMap({ Int64($0) }) {
             startedAt = value == 0 ? nil : .microseconds(value)
         }
