@@ -54,6 +54,21 @@ import Testing
         #expect(trust.judge(":1.8", now: now) != .believe)
     }
 
+    @Test("that the service is made to send more than is usual is reported, at most once a second")
+    func causedSignals() {
+        var trust = BusTrust(service: Self.service)
+        trust.noteReply(from: ":1.7", toCallOf: 0)
+        func reports(_ count: Int, at time: Duration) -> Int {
+            (0..<count).count { _ in trust.noteCaused(now: now + time, limit: 500) }
+        }
+        #expect(reports(500, at: .zero) == 0)
+        #expect(reports(500, at: .seconds(1)) == 0)
+        #expect(reports(500, at: .milliseconds(1500)) == 1)
+        #expect(reports(5000, at: .milliseconds(2400)) == 0)
+        #expect(reports(501, at: .milliseconds(3500)) == 1)
+        #expect(trust.judge(":1.8", now: now + .milliseconds(3600)) == .ignore)
+    }
+
     @Test("that others send something is reported once a second, however much it is")
     func reports() {
         var trust = BusTrust(service: Self.service)

@@ -43,10 +43,11 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("while others send, all units are read again after growing pauses, at least every 20 s")
+    @Test("while others disturb, few units are read again every 2 s, and many at least every 20 s")
     func disturbances() {
-        var pause = DisturbedPause()
-        #expect((0..<5).map { _ in pause.next() } == [5, 10, 20, 20, 20].map(Duration.seconds))
+        #expect(UnitBus.disturbedPause(forUnits: 1) < .seconds(3))
+        #expect(UnitBus.disturbedPause(forUnits: 800) == .seconds(10))
+        #expect(UnitBus.disturbedPause(forUnits: 100_000) == .seconds(20))
     }
 
     @Test("a unit that does not exist is inactive, and is read again on request")

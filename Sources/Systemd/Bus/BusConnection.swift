@@ -7,7 +7,7 @@ final class BusConnection {
     enum Event {
         /// A signal of the service, or of the bus.
         case signal(BusMessage)
-        /// Somebody else has sent something, which is told once in a while; or so many signals came that some were dropped.
+        /// Others have sent something, or had the service send much, which is told once in a while; or so many signals came that some were dropped.
         case disturbed
         /// The connection is of no use any more: why, a phrase.
         case lost(String)
@@ -38,7 +38,7 @@ final class BusConnection {
     /// Has the bus send the signals that `rule` (sd_bus_add_match(3)) lets through.
     func addMatch(_ rule: String) {
         let bus = BusTrust.busName
-        send(to: bus, "/org/freedesktop/DBus", bus, "AddMatch", [rule]) { [weak self] reply in
+        send(to: bus, "/org/freedesktop/DBus", bus, "AddMatch", [rule], within: .seconds(25)) { [weak self] reply in
             if let failure = reply.failure { self?.lose(failure.message) }
         }
     }
@@ -46,7 +46,7 @@ final class BusConnection {
     /// Calls a method of the service that takes strings; `reply` is called with the reply, or with the error that takes its place.
     func call(
         _ path: String, _ interface: String, _ member: String, _ arguments: [String] = [],
-        within limit: Duration = .seconds(25), reply: @escaping @EventLoop (BusMessage) -> Void
+        within limit: Duration, reply: @escaping @EventLoop (BusMessage) -> Void
     ) {
         send(to: service, path, interface, member, arguments, within: limit, reply: reply)
     }
@@ -60,7 +60,7 @@ final class BusConnection {
 
     private func send(
         to destination: String, _ path: String, _ interface: String, _ member: String, _ arguments: [String],
-        within limit: Duration = .seconds(25), reply: @escaping @EventLoop (BusMessage) -> Void
+        within limit: Duration, reply: @escaping @EventLoop (BusMessage) -> Void
     ) {
         guard let thread else { return }
         callCount += 1

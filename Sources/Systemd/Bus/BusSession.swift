@@ -112,11 +112,17 @@ final class BusSession {
                 member: sd_bus_message_get_member(message).map { String(cString: $0) },
                 path: sd_bus_message_get_path(message).map { String(cString: $0) }
             )
+            if header.member == "UnitNew" || header.member == "UnitRemoved" { noteCaused() }
             guard settings.filter.mayPass(member: header.member, path: header.path) else { return }
             let signal = BusMessage(message, wanted: settings.wanted)
             if sender == BusTrust.busName, signal.member == "NameOwnerChanged" { trust.noteChange(signal.strings) }
             if settings.filter.passes(signal) { receive(.signal(signal)) }
         }
+    }
+
+    /// Who has the service send so many signals may keep it too busy to send others.
+    private func noteCaused() {
+        if trust.noteCaused(now: .now, limit: settings.filter.usualSignals) { receive(.disturbed) }
     }
 }
 

@@ -15,7 +15,7 @@ final class BusThread: Sendable {
         case reply(Int, BusMessage)
         /// A signal of the service, or of the bus.
         case signal(BusMessage)
-        /// Others have sent something, which is told once in a while; or so many signals came that some were dropped.
+        /// Others have sent something, or had the service send much, which is told once in a while; or so many signals came that some were dropped.
         case disturbed
         /// There will be nothing else, for this reason.
         case lost(String)
@@ -95,5 +95,5 @@ struct BusCall: Sendable {
     var member: String
     var arguments: [String]
     /// How long to wait for the reply.
-    var timeout = Duration.seconds(25)
+    var timeout: Duration
 }

@@ -13,8 +13,8 @@ final class ManagerConnection {
         case loaded(unit: String)
         /// Each unit may have become another one, and signals may have been missed.
         case reloaded
-        /// Somebody else has sent something that nobody asked for; of so much of it that the bus's queue for this process is full, the
-        /// manager's signals are dropped.
+        /// Others have sent something that nobody asked for, or had the manager send much: of so much of it that the bus's queue for this
+        /// process is full, the manager's signals are dropped; and a manager that is kept busy sends its own late.
         case disturbed
         /// The manager has answered for the first time.
         case works
@@ -50,10 +50,10 @@ final class ManagerConnection {
     /// How long a manager may be off the bus before that counts: longer than it takes to execute itself again.
     private static let patience = Duration.seconds(5)
 
-    /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving.
-    private static let pingInterval = Duration.seconds(30)
-    /// How long it may take to answer that.
-    private static let pingLimit = Duration.seconds(10)
+    /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving, or be kept busy by others.
+    private static let pingInterval = Duration.seconds(5)
+    /// How long it may take to answer a call: what it is about to say may be as old.
+    private static let answerLimit = Duration.seconds(10)
 
     /// Whether the manager has ever answered on this connection.
     private(set) var hasWorked = false
@@ -73,8 +73,8 @@ final class ManagerConnection {
         on address: String, filter: BusFilter, handler: @escaping @EventLoop (Signal) -> Void
     ) throws(SystemdError) {
         self.handler = handler
-        timer = try TimerSource { [weak self] in self?.giveUp() }
-        pingTimer = try TimerSource(accuracy: .seconds(5)) { [weak self] in self?.ping() }
+        timer = try TimerSource { [weak self] in self?.patienceEnds() }
+        pingTimer = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.ping() }
         pingTimer?.schedule(after: Self.pingInterval)
         let settings = BusSettings(
             address: address, service: Names.manager, wanted: UnitProperties.names, filter: filter)
@@ -123,23 +123,25 @@ final class ManagerConnection {
     private func ping() {
         pingTimer?.schedule(after: Self.pingInterval)
         guard !isAway else { return }
-        call(Names.managerPath, Names.peer, "Ping", [], within: Self.pingLimit) { _ in
+        call(Names.managerPath, Names.peer, "Ping", []) { _ in
             // What there is to do if it does not answer, is done for every call.
         }
     }
 
     private func call(
         _ path: String, _ interface: String, _ member: String, _ arguments: [String],
-        within limit: Duration = .seconds(25), reply: @escaping @EventLoop (Reply) -> Void
+        reply: @escaping @EventLoop (Reply) -> Void
     ) {
         let calledOwner = ownerCount
-        connection?.call(path, interface, member, arguments, within: limit) { [weak self] message in
+        let end = ContinuousClock.now + Self.answerLimit
+        connection?.call(path, interface, member, arguments, within: Self.answerLimit) { [weak self] message in
             guard let self else { return }
             let failure = message.failure
             if let failure, Self.failuresToReach.contains(failure.name) {
+                reply(.nobody)
                 // A manager that executed itself takes the name before the bus notices that the old one is gone, with its calls.
-                if calledOwner == ownerCount { leave("the service manager does not answer: \(failure.message)") }
-                return reply(.nobody)
+                if calledOwner == ownerCount { noteNoAnswer(isTimeUp: end <= .now, failure.message) }
+                return
             }
             // The bus lets nobody reply but who was called, or itself: it has no unique name.
             if !hasWorked, calledOwner == ownerCount, message.sender?.first == ":" {
@@ -182,15 +184,28 @@ final class ManagerConnection {
         handler(.reloaded)
     }
 
+    /// What is silent for so long is not waited for once more.
+    private func noteNoAnswer(isTimeUp: Bool, _ reason: String) {
+        if isTimeUp {
+            let limit = Self.answerLimit.components.seconds
+            giveUp("the service manager does not answer within \(limit) s")
+        } else {
+            leave("the service manager does not answer: \(reason)")
+        }
+    }
+
     private func leave(_ reason: String) {
         guard awayReason == nil else { return }
         awayReason = reason
         timer?.schedule(after: Self.patience)
     }
 
-    private func giveUp() {
-        guard let awayReason else { return }
+    private func patienceEnds() {
+        if let awayReason { giveUp(awayReason) }
+    }
+
+    private func giveUp(_ reason: String) {
         close()
-        handler(.lost(awayReason))
+        handler(.lost(reason))
     }
 }

@@ -25,7 +25,6 @@ public final class UnitBus {
     private var pause = firstPause
     /// Whether all units are read again soon.
     private var isReadDue = false
-    private var disturbedPause = DisturbedPause()
     private var timer: TimerSource?
 
     /// Connects to nothing before the first unit is followed.
@@ -110,8 +109,17 @@ public final class UnitBus {
     private func readSoon() {
         if isReadDue { return }
         isReadDue = true
-        schedule(after: disturbedPause.next())
+        schedule(after: disturbedPause)
     }
+
+    /// The pause before all units are read again while others disturb: the bus may have dropped signals, or the manager be too busy to send them.
+    ///
+    /// So long may a unit that has failed be shown as it was; but to read many costs the service manager some time.
+    static func disturbedPause(forUnits count: Int) -> Duration {
+        min(.seconds(2) + .milliseconds(10) * count, .seconds(20))
+    }
+
+    private var disturbedPause: Duration { Self.disturbedPause(forUnits: units.count) }
 
     private func readAll() {
         for unit in units.values { reader?.ask(.read, about: unit) }
@@ -167,11 +175,10 @@ public final class UnitBus {
     private func timeIsUp() {
         let wasDisturbed = isReadDue
         isReadDue = false
-        if !wasDisturbed { disturbedPause = DisturbedPause() }
         guard manager != nil else { return connect() }
         readAll()
         // What comes within a second of the last report is not reported (``BusTrust``), so it may have come after this reading.
-        schedule(after: wasDisturbed ? disturbedPause.next() : Self.readInterval)
+        schedule(after: wasDisturbed ? disturbedPause : Self.readInterval)
     }
 
     private func disconnect() {
@@ -183,20 +190,5 @@ public final class UnitBus {
         failure = nil
         isFailureLogged = false
         pause = Self.firstPause
-        disturbedPause = DisturbedPause()
-    }
-}
-
-/// When to read all units again while others send what nobody asked for: the bus may have dropped signals because its queue is full of that.
-///
-/// To read all units costs the service manager some time, so the pause grows; but so long may a unit that has failed be shown as it was.
-struct DisturbedPause {
-    private static let longest = Duration.seconds(20)
-    private var pause = Duration.seconds(5)
-
-    /// The pause before the next reading.
-    mutating func next() -> Duration {
-        defer { pause = min(pause * 2, Self.longest) }
-        return pause
     }
 }

@@ -7,6 +7,9 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
+import sys
+import time
 
 from harness.bus import fill_queue, load_units, send_descriptor, send_long_paths
 from harness.bystander import Bystander
@@ -14,6 +17,7 @@ from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import Certificates, listener, web
+from harness.tracing import stopped_thread
 
 from .unit import PROJECT, SOCKET, connect, done, journal, log, main_process, service, show, statusctl, systemctl
 
@@ -196,6 +200,24 @@ def failing_oneshot():
             run("systemctl", "stop", "job")
 
 
+@test("a oneshot that the service manager forgets when it has failed stays failed, until it has come to a good end")
+def forgotten_oneshot():
+    good = pathlib.Path("/run/statusd-test-good")
+    job = f"[Unit]\nCollectMode=inactive-or-failed\n[Service]\nType=oneshot\nExecStart=/bin/test -e {good}\n"
+    with units(job=job), service(configuration=following("job")):
+        becomes("job", "ok", "inactive (dead)")
+        run("systemctl", "start", "job")
+        becomes("job", "critical", "failed (exit-code)")
+        # It is read after it has been forgotten.
+        contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code) [critical]")
+        good.touch()
+        try:
+            systemctl("start", "job")
+            becomes("job", "ok", "inactive (dead)")
+        finally:
+            good.unlink()
+
+
 @test("a lost bus is a failed server with that reason, which is well again when the bus is; the last status stays")
 def bus_restart():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", "nosuch") + "  db: { push: true }\n"):
@@ -337,6 +359,54 @@ def caused_signals():
         systemctl("start", "sleeper")
         # The service manager itself may have much to do still.
         becomes("sleeper", "ok", "active (running)", seconds=60)
+
+
+@contextlib.contextmanager
+def busy_manager():
+    """A service manager that ordinary users keep busy: what it answers and says waits behind what they ask."""
+    script = "from harness.bus import load_units; load_units([f'busy-{number}.service' for number in range(1000)], 60)"
+    command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "--", sys.executable, "-c", script]
+    load = [subprocess.Popen(command, cwd=PROJECT / "Tests" / "System") for _ in range(3)]
+    try:
+        yield
+    finally:
+        for process in load:
+            process.kill()
+            process.wait()
+
+
+def bus_thread():
+    """The number of the daemon's thread that reads from the bus."""
+    tasks = pathlib.Path(f"/proc/{main_process()}/task")
+    return next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "statusd-bus\n")
+
+
+@test("a restart of which the bus dropped what the service manager said is shown, and what came of it only when that has held")
+def dropped_restart():
+    restarted = SLEEPER + "Restart=always\nRestartSec=100ms\n"
+    with units(sleeper=restarted), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        name, process = bus_name(), int(show("MainPID", "sleeper.service"))
+        with stopped_thread(bus_thread()):
+            fill_queue(name, 150)
+            os.kill(process, signal.SIGKILL)
+            eventually(lambda: show("MainPID", "sleeper.service") not in ("0", str(process)))
+        becomes("sleeper", "warning", "activating (auto-restart)")
+        becomes("sleeper", "ok", "active (running)")
+
+
+@test("a unit that fails while users keep the service manager busy is not well for longer than it takes to notice that", limit=180)
+def death_beside_load():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        process = int(show("MainPID", "sleeper.service"))
+        with busy_manager():
+            time.sleep(5)
+            os.kill(process, signal.SIGKILL)
+            eventually(lambda: run("/usr/bin/statusctl", "status", "sleeper").status != 0, "the unit is not well", patience=20)
+        becomes("sleeper", "critical", "failed (signal)", seconds=90)
 
 
 @test("a service manager, or a bus, that stops without leaving is noticed, and its units are failed", limit=120)
