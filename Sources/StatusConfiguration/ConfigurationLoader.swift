@@ -4,7 +4,7 @@ import StatusModel
 
 /// What came of reading all files.
 public struct LoadedConfiguration: Sendable {
-    /// What the files say together, those that cannot be read left out.
+    /// What the files say together, those that cannot be used as they were when they could, or left out.
     public var configuration: Configuration
     /// What is not as it should be, in the order of the files.
     public var problems: [Problem]
@@ -15,6 +15,8 @@ public struct LoadedConfiguration: Sendable {
     public var files: [String] = []
     /// Whether no file was found, so that what is built in holds.
     public var isEmbedded = false
+    /// What is to be known when the files are read again.
+    public var usable = UsableFiles()
 
     /// Puts the problems into the order of the files, and of their lines; those of no file that was read come first.
     fileprivate mutating func sortProblems() {
@@ -29,6 +31,14 @@ public struct LoadedConfiguration: Sendable {
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
 
+/// What each file says, or said when it could last be used.
+public struct UsableFiles: Sendable {
+    fileprivate var fragments: [String: ConfigurationFragment] = [:]
+
+    /// Nothing known yet.
+    public init() {}
+}
+
 /// Reads all files of a configuration and puts them together.
 public struct ConfigurationLoader: Sendable {
     private let location: ConfigurationLocation
@@ -38,12 +48,14 @@ public struct ConfigurationLoader: Sendable {
 
     /// Reads the files as they are now.
     ///
-    /// A drop-in that cannot be read disables what it says and nothing else.
+    /// A drop-in that cannot be used disables its servers and nothing else: what it said when it could last be used goes on to hold, so
+    /// that nothing takes its place that was not meant, and its servers are failed.
     ///
+    /// - Parameter former: what the reading before this one came to know; at first nothing is known of such a drop-in.
     /// - Throws: the ``Problem`` of the main file, without which nothing is known, or of a directory that cannot be read.
-    public func load() throws(Problem) -> LoadedConfiguration {
+    public func load(after former: UsableFiles = UsableFiles()) throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
-        let loaded = load(files)
+        let loaded = load(files, former)
         // What cannot be looked at might be anything; so nothing is changed.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
         if let main = files.main, loaded.failedFiles.contains(main) {
@@ -62,12 +74,12 @@ public struct ConfigurationLoader: Sendable {
     /// The same, but reads as much as can be read, for whoever wants to know all that is wrong.
     public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.find(at: location)) }
 
-    private func load(_ files: ConfigurationFiles) -> LoadedConfiguration {
+    private func load(_ files: ConfigurationFiles, _ former: UsableFiles = UsableFiles()) -> LoadedConfiguration {
         guard !files.isEmpty else {
             return LoadedConfiguration(
                 configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
-        var merger = ConfigurationMerger()
+        var merger = ConfigurationMerger(former: former)
         merger.add(files.problems)
         for file in (files.main.map { [$0] } ?? []) + files.dropIns {
             do throws(Problem) {
@@ -85,6 +97,8 @@ public struct ConfigurationLoader: Sendable {
 
 /// Puts fragments together: what is said later holds.
 private struct ConfigurationMerger {
+    private let former: UsableFiles
+    private var usable = UsableFiles()
     private var configuration = Configuration()
     private var defaults = ServerOptions()
     private var drafts: [ServerName: ServerDraft] = [:]
@@ -92,16 +106,23 @@ private struct ConfigurationMerger {
     private var failedFiles: Set<String> = []
     private var selectOrigin: Origin?
 
+    init(former: UsableFiles) { self.former = former }
+
     mutating func add(_ fragment: ConfigurationFragment, from file: String) {
         guard fragment.errors.isEmpty else {
             return fail(file, fragment.errors + fragment.problems + fragment.failures)
         }
+        usable.fragments[file] = fragment
+        take(fragment)
+        problems += fragment.problems
+    }
+
+    private mutating func take(_ fragment: ConfigurationFragment) {
         if let select = fragment.select { (configuration.select, selectOrigin) = (select.server, select.origin) }
         if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
         defaults = fragment.defaults.over(defaults)
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
         for (name, draft) in fragment.servers { drafts[name] = draft }
-        problems += fragment.problems
     }
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
@@ -109,17 +130,23 @@ private struct ConfigurationMerger {
     mutating func fail(_ file: String, _ problems: [Problem]) {
         failedFiles.insert(file)
         self.problems += problems
+        guard let fragment = former.fragments[file], let first = problems.first else { return }
+        usable.fragments[file] = fragment
+        take(fragment.disabled(by: first))
     }
 
     consuming func finish() -> LoadedConfiguration {
         for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
             let server = draft.configuration(with: defaults)
             configuration.servers[name] = server
-            checkTimes(of: name, server)
+            if server.failure == nil { checkTimes(of: name, server) }
             problems += draft.errors(of: name)
         }
         checkSelection()
-        return LoadedConfiguration(configuration: configuration, problems: problems, failedFiles: failedFiles)
+        var loaded = LoadedConfiguration(
+            configuration: configuration, problems: problems, failedFiles: failedFiles)
+        loaded.usable = usable
+        return loaded
     }
 
     /// A check whose status is stale before the next load is due was not meant so.

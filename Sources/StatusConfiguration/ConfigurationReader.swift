@@ -5,11 +5,11 @@ import Suggestions
 import YAML
 
 /// What one file says.
-struct ConfigurationFragment {
+struct ConfigurationFragment: Sendable {
     var select: (server: ServerName?, origin: Origin)?
     var acceptsAny: Bool?
     var defaults = ServerOptions()
-    var limits: [WritableKeyPath<LimitsConfiguration, Int>: Int] = [:]
+    var limits: [(path: any WritableKeyPath<LimitsConfiguration, Int> & Sendable, value: Int)] = []
     var servers: [(name: ServerName, draft: ServerDraft)] = []
     /// What is not as it should be and disables no more than one server.
     var problems: [Problem] = []
@@ -18,6 +18,14 @@ struct ConfigurationFragment {
 
     /// Why some of the servers are disabled.
     var failures: [Problem] { servers.flatMap { $0.draft.errors(of: $0.name) } }
+
+    /// What still holds of it when its file cannot be used any more: all but its servers, which are failed for this reason.
+    func disabled(by problem: Problem) -> ConfigurationFragment {
+        var fragment = self
+        for index in fragment.servers.indices { fragment.servers[index].draft.fileProblem = problem }
+        fragment.problems = []
+        return fragment
+    }
 }
 
 /// Reads one file: YAML into a fragment, where every mistake has its line.
@@ -104,7 +112,8 @@ struct ConfigurationReader {
                 continue
             }
             collect { reader throws(Problem) in
-                reader.fragment.limits[limit.path] = try reader.reader.count(value, of: limit.key, in: limit.range)
+                let value = try reader.reader.count(value, of: limit.key, in: limit.range)
+                reader.fragment.limits.append((limit.path, value))
             }
         }
     }

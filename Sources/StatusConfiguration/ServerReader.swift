@@ -4,18 +4,20 @@ import StatusModel
 import YAML
 
 /// A server as one file describes it; what it leaves open comes from the defaults of all files.
-struct ServerDraft {
+struct ServerDraft: Sendable {
     var summary: String?
     var source = SourceConfiguration.none
     var options = ServerOptions()
     var failure: String?
     var origin: Origin
+    /// Why the file that described it cannot be used any more.
+    var fileProblem: Problem?
     /// The errors behind the first one, which is ``failure``.
     var furtherErrors: [Problem] = []
 
-    /// Why the server is disabled; empty if it is not.
+    /// Why the server itself is wrong; empty if it is not.
     func errors(of name: ServerName) -> [Problem] {
-        guard let failure else { return [] }
+        guard let failure, fileProblem == nil else { return [] }
         return [Problem(.error, at: origin, server: name, reason: failure)] + furtherErrors
     }
 
@@ -24,7 +26,7 @@ struct ServerDraft {
         let options = options.over(defaults)
         var configuration = ServerConfiguration(
             summary: summary, source: source, placeholder: options.placeholder ?? ServerOptions.placeholder,
-            failure: failure.map { "\(origin): \($0)" }, origin: origin)
+            failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
         // What its source does not go by does not make it another one.
         if source.isRefreshable { configuration.schedule = options.schedule }
         // What is followed by events holds until the next one.
@@ -38,7 +40,7 @@ struct ServerDraft {
 }
 
 /// What may be said of one server, and under `defaults` of all.
-struct ServerOptions {
+struct ServerOptions: Sendable {
     var placeholder: String?
     var timeToLive: Duration?
     var interval: Duration?

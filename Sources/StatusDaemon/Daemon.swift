@@ -102,7 +102,7 @@ public struct Daemon: Sendable {
             await subordinates.refresh(within: Self.userTime)
             return await reading.read()
         }.get()
-        for problem in read.problems { logger.log(problem) }
+        for problem in read.errors + read.warnings { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }

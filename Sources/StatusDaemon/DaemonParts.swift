@@ -73,17 +73,17 @@ final class DaemonParts {
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
             interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
-            privilegedListeners: privileged, limits: VarlinkService.Limits(read.loaded.configuration.limits),
+            privilegedListeners: privileged, limits: VarlinkService.Limits(read.configuration.limits),
             logger: logger)
         service.account = subordinates.account
         service.refusal = { .limitReached("\($0)", $1) }
         _ = registry.apply(read)
         let (service, reporter) = (service, reporter)
-        reporter.configuration = .taken(errors: read.loaded.errors.count)
-        reloader.onReload = { loaded in
-            guard let loaded else { return reporter.configuration = .refused }
-            service.limits = VarlinkService.Limits(loaded.configuration.limits)
-            reporter.configuration = .taken(errors: loaded.errors.count)
+        reporter.configuration = .taken(errors: read.errorCount)
+        reloader.onReload = { read in
+            guard let read else { return reporter.configuration = .refused }
+            service.limits = VarlinkService.Limits(read.configuration.limits)
+            reporter.configuration = .taken(errors: read.errorCount)
         }
     }
 

@@ -54,16 +54,14 @@ final class ServerRegistry {
     ///
     /// Servers whose configuration is the same are not touched, unless somebody else may send to their notify sockets, or these are gone.
     func apply(_ read: ReadConfiguration) -> ReloadReply {
-        let loaded = read.loaded
-        var new = loaded.configuration
-        keepServers(ofFailed: loaded, in: &new)
+        let new = read.configuration
         access = read.accounts.access
         factory.prepare(new.limits, read.accounts)
         let old = configuration.servers
         // A selection that somebody else made since gives way to what the administrator has just written.
         if new.select != configuration.select { hasSelected = false }
         configuration = new
-        var reply = ReloadReply(failed: loaded.errors.map(Failure.init))
+        var reply = ReloadReply(failed: read.errors.map(Failure.init))
         for name in old.keys.sorted() where new.servers[name] == nil {
             remove(name)
             reply.removed.append(name.rawValue)
@@ -106,18 +104,6 @@ final class ServerRegistry {
     private func needsNewSocket(_ name: ServerName) -> Bool {
         guard let source = sources[name] as? NotifySource else { return false }
         return !factory.isCurrent(source, for: configuration.servers[name]?.source ?? .push)
-    }
-
-    /// A drop-in that cannot be read any more disables its servers and nothing else: they stay, failed.
-    private func keepServers(ofFailed loaded: LoadedConfiguration, in new: inout Configuration) {
-        for problem in loaded.errors where loaded.failedFiles.contains(problem.origin.file) {
-            for (name, server) in configuration.servers
-            where server.origin.file == problem.origin.file && new.servers[name] == nil {
-                var failed = server
-                failed.failure = "\(problem)"
-                new.servers[name] = failed
-            }
-        }
     }
 
     /// Selects as configured, once there is such a server: where whoever posts is accepted, it may come later.

@@ -18,7 +18,8 @@ final class ConfigurationFolder: Sendable {
         try text.write(toFile: path + "/" + file, atomically: true, encoding: .utf8)
     }
 
-    func load() throws -> LoadedConfiguration {
-        try ConfigurationLoader(location: ConfigurationLocation(path: path)).load()
+    func load(after former: LoadedConfiguration? = nil) throws -> LoadedConfiguration {
+        let loader = ConfigurationLoader(location: ConfigurationLocation(path: path))
+        return try loader.load(after: former?.usable ?? UsableFiles())
     }
 }

@@ -102,6 +102,33 @@ import Testing
         #expect(loaded.failedFiles.count == 1)
     }
 
+    @Test("a drop-in that cannot be used any more holds as it was, with its servers failed; nothing takes their place")
+    func brokenDropIn() throws {
+        try folder.write("servers: { db: { push: true }, web: { push: true } }")
+        let text =
+            "accept: any\nlimits: { connections: 7 }\ndefaults: { placeholder: mine }\nservers: { db: { notify: true } }"
+        try folder.write(text, to: "conf.d/mine.yaml")
+        let first = try folder.load()
+        try folder.write(text + "\nselect: a b", to: "conf.d/mine.yaml")
+        let broken = try folder.load(after: first)
+        // Broken in another way: what it was is still known.
+        try folder.write("servers: [", to: "conf.d/mine.yaml")
+        for loaded in [broken, try folder.load(after: broken)] {
+            let configuration = loaded.configuration
+            #expect(configuration.acceptsAny)
+            #expect(configuration.limits.connections == 7)
+            let db = try #require(configuration.servers[try name("db")])
+            #expect(db.source == .notify(users: []))
+            #expect(db.failure == loaded.errors.first?.description)
+            #expect(db.failure?.contains("/conf.d/mine.yaml:") == true)
+            #expect(configuration.servers[try name("web")]?.placeholder == "mine")
+            #expect(configuration.servers[try name("web")]?.failure == nil)
+            #expect(loaded.errors.count == 1)
+        }
+        try FileManager.default.removeItem(atPath: folder.path + "/conf.d/mine.yaml")
+        #expect(try folder.load(after: broken).configuration.servers[try name("db")]?.source == .push)
+    }
+
     @Test("a drop-in hides one of the same name in a less important directory; a link to /dev/null hides it altogether")
     func masks() throws {
         let vendor = try ConfigurationFolder()

@@ -54,7 +54,7 @@ final class DaemonFixture {
         let accounts = Accounts(
             of: loaded.configuration, before: Accounts(), user: { name throws(SystemdError) in users[name] },
             group: { _ throws(SystemdError) in group })
-        let reply = registry.apply(ReadConfiguration(loaded: loaded, accounts: accounts))
+        let reply = registry.apply(ReadConfiguration(loaded, accounts))
         warnings = reply.warnings
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }
     }

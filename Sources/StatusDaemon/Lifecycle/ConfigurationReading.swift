@@ -3,17 +3,6 @@
 import StatusConfiguration
 import Systemd
 
-/// What was read: the configuration, and the accounts that it is about.
-struct ReadConfiguration: Sendable {
-    let loaded: LoadedConfiguration
-    let accounts: Accounts
-
-    /// What is wrong with it, and what could not be looked up.
-    var problems: [Problem] {
-        loaded.problems + accounts.failures.map { Problem(.warning, at: Origin(file: "accounts"), reason: $0) }
-    }
-}
-
 /// Reads the configuration on a thread of its own, since a disk, a network file system or a user database may keep it waiting.
 @EventLoop
 final class ConfigurationReading {
@@ -21,8 +10,8 @@ final class ConfigurationReading {
     private let timeout: Duration
     /// Whether a thread is still at it, perhaps one that nobody waits for any more.
     private var isReading = false
-    /// What was last known of users and groups.
-    private var accounts = Accounts()
+    /// What was read last.
+    private var former: ReadConfiguration?
     /// Called when it has ended.
     private var onEnd: [@Sendable () -> Void] = []
 
@@ -58,11 +47,11 @@ final class ConfigurationReading {
                 unanswered("an earlier attempt still waits for a file or a user database; see what does not answer"))
         }
         isReading = true
-        let result = await BlockingThread.run(within: timeout) { [location, accounts] in
+        let result = await BlockingThread.run(within: timeout) { [location, former] in
             defer { EventLoop.perform { self.readingEnded() } }
-            return Self.read(location, before: accounts)
+            return Self.read(location, after: former)
         }
-        if case .success(let read) = result { accounts = read.accounts }
+        if case .success(let read) = result { former = read }
         let seconds = timeout.components.seconds
         return result
             ?? .failure(unanswered("timed out after \(seconds) s; see which file or user database does not answer"))
@@ -81,12 +70,12 @@ final class ConfigurationReading {
     }
 
     private nonisolated static func read(
-        _ location: ConfigurationLocation, before: Accounts
+        _ location: ConfigurationLocation, after former: ReadConfiguration?
     ) -> Result<ReadConfiguration, Failure> {
         do throws(Problem) {
-            let loaded = try ConfigurationLoader(location: location).load()
-            let accounts = Accounts(of: loaded.configuration, before: before)
-            return .success(ReadConfiguration(loaded: loaded, accounts: accounts))
+            let loaded = try ConfigurationLoader(location: location).load(after: former?.files ?? UsableFiles())
+            let accounts = Accounts(of: loaded.configuration, before: former?.accounts ?? Accounts())
+            return .success(ReadConfiguration(loaded, accounts))
         } catch {
             return .failure(.wrong(error))
         }

@@ -32,7 +32,7 @@ final class Reloader {
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
     /// Called with what was read, before a reload ends; with nil if it was refused.
-    var onReload: @EventLoop (LoadedConfiguration?) -> Void = { _ in }
+    var onReload: @EventLoop (ReadConfiguration?) -> Void = { _ in }
 
     /// What reloads as soon as it is run.
     ///
@@ -118,12 +118,12 @@ final class Reloader {
             let begin = ContinuousClock.now
             var reply = registry.apply(read)
             timeOnLoop = ContinuousClock.now - begin
-            reply.warnings += read.problems.filter { $0.severity == .warning }.map(Failure.init)
-            onReload(read.loaded)
+            reply.warnings += read.warnings.map(Failure.init)
+            onReload(read)
             let isLogged = outcomes.log(
-                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: reply.failed.count))",
+                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: read.errorCount))",
                 about: "reload", metadata: .of(.reloaded))
-            if isLogged { for problem in read.problems { logger.log(problem) } }
+            if isLogged { for problem in read.errors + read.warnings { logger.log(problem) } }
             return .success(reply)
         }
     }

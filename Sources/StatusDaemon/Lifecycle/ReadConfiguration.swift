@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusConfiguration
+
+/// What was read: the configuration, and the accounts that it is about.
+struct ReadConfiguration: Sendable {
+    let configuration: Configuration
+    let accounts: Accounts
+    let files: UsableFiles
+    /// The first of what is wrong with it, and how much there is besides: to log and to reply more would keep the loop busy and help nobody.
+    let errors: [Problem]
+    /// The same of what may be wrong, and of what could not be looked up.
+    let warnings: [Problem]
+    /// How many errors there are.
+    let errorCount: Int
+
+    private static let listed = 100
+
+    init(_ loaded: LoadedConfiguration, _ accounts: Accounts) {
+        configuration = loaded.configuration
+        self.accounts = accounts
+        files = loaded.usable
+        let unknown = accounts.failures.map { Problem(.warning, at: Origin(file: "accounts"), reason: $0) }
+        let problems = loaded.problems + unknown
+        let errors = problems.filter { $0.severity == .error }
+        errorCount = errors.count
+        self.errors = Self.first(of: errors)
+        warnings = Self.first(of: problems.filter { $0.severity == .warning })
+    }
+
+    private static func first(of problems: [Problem]) -> [Problem] {
+        guard problems.count > listed, let next = problems.dropFirst(listed).first else { return problems }
+        let kind = "\(next.severity.rawValue)s"
+        let reason = "there are \(problems.count - listed) more \(kind), listed by “statusctl verify”"
+        let rest = Problem(next.severity, at: Origin(file: next.origin.file), reason: reason)
+        return problems.prefix(listed) + [rest]
+    }
+}
