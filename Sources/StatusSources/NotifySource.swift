@@ -28,6 +28,8 @@ public final class NotifySource {
     /// The socket that was replaced last, as long as somebody may be about to send to it.
     private var formerSocket: DatagramSocket?
     private var timer: TimerSource?
+    /// Whether somebody may not send any more who could still use the former socket.
+    private var hasRevoked = false
 
     /// How long a socket is read after another one has taken its place.
     private static let grace = Duration.seconds(1)
@@ -55,6 +57,7 @@ public final class NotifySource {
                 ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access),
             isHeld: true)
         endFormerSocket()
+        hasRevoked = !self.access.isIncluded(in: access)
         self.access = access
         formerSocket = socket
         socket = next
@@ -75,6 +78,15 @@ public final class NotifySource {
         guard let former = formerSocket.take() else { return }
         let next = socket
         former.finish { next?.resume() }
+        if hasRevoked { forget() }
+    }
+
+    /// Forgets what programs have said beside their statuses: one of them may have been whose word counts no more.
+    private func forget() {
+        hasRevoked = false
+        state = NotifyState()
+        // A server that was removed meanwhile has no status that could go stale.
+        _ = try? monitor.setTimeToLive(nil, of: server)
     }
 
     /// Removes the socket's path, handles what was sent to it before as far as there is time in this turn, and closes it.

@@ -33,6 +33,16 @@ import Testing
         #expect(ServiceManager.Notification.reloading.assignments.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
     }
 
+    @Test("a line on standard error has nothing in it that controls a terminal or the direction of writing")
+    func visibleLine() {
+        let event = LogEvent(
+            level: .info, message: "a\u{1b}b\u{202e}c\u{2067}d\u{61c}e ü", metadata: nil, source: "", file: "",
+            function: "",
+            line: 0)
+        #expect(
+            TextLogHandler(identifier: "x").line(for: event, [:]) == "x: a\\u{1B}b\\u{202E}c\\u{2067}d\\u{061C}e ü\n")
+    }
+
     @Test("a line that the service manager would ignore for its length is cut", arguments: [#"\"#, "x", "\u{1}", "ü"])
     func longLine(_ character: Character) {
         let text = ServiceManager.Notification.status(String(repeating: character, count: 5000)).assignments

@@ -6,7 +6,7 @@ public import Logging
 /// Writes log messages to standard error, one readable line each.
 ///
 /// A message with a message id says all there is to say itself; others have their metadata behind them. Control characters are
-/// escaped: nothing that is logged controls a terminal.
+/// escaped, bidirectional ones, too: nothing that is logged controls a terminal.
 public struct TextLogHandler: LogHandler {
     public var logLevel: Logger.Level = .info
     public var metadata: Logger.Metadata = [:]
@@ -48,7 +48,9 @@ public struct TextLogHandler: LogHandler {
     private static func visible(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { line, scalar in
             switch scalar.value {
-            case 0..<0x20, 0x7f..<0xa0, 0x2028, 0x2029: line += scalar.escaped(asASCII: true)
+            // Controls, line separators, and what turns the direction of writing around.
+            case 0..<0x20, 0x7f..<0xa0, 0x061c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069:
+                line += scalar.escaped(asASCII: true)
             default: line.unicodeScalars.append(scalar)
             }
         }

@@ -25,6 +25,11 @@ public struct AccessPolicy: Sendable, Equatable {
         return policy
     }
 
+    /// Whether all whom this policy allows are allowed by the other one, too.
+    public func isIncluded(in other: AccessPolicy) -> Bool {
+        Set(users).isSubset(of: other.users) && Set(groups).isSubset(of: other.groups)
+    }
+
     /// Whether these are the credentials of a process that may.
     public func allows(_ credentials: PeerCredentials) -> Bool {
         users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }

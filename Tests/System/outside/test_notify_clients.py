@@ -149,6 +149,20 @@ def condition_stays():
         says("READY=1\nSTATUS=well", "ok", "well")
 
 
+@test("what a program has said beside its status counts no more a moment after its user may not send any more")
+def condition_of_the_revoked():
+    need_root()
+    with Daemon("servers: { web: { notify: { users: [nobody] }, ttl: 1h } }\n") as daemon:
+        as_user(NOBODY, send, daemon.notify_path("web"), "ERRNO=2\nSTATUS=bad\nWATCHDOG_USEC=86400000000")
+        eventually(lambda: daemon.text("web") == "bad")
+        daemon.file.write_text("servers: { web: { notify: true, ttl: 100ms } }\n")
+        daemon.done("reload")
+        eventually(lambda: daemon.describe("web")["stale"], "the configuration's ttl holds")
+        send(daemon.notify_path("web"), "STATUS=well")
+        eventually(lambda: daemon.text("web") == "well")
+        equal(daemon.describe("web")["status"]["level"], "ok")
+
+
 @test("a program that stays connected to its notify socket goes on over reloads that do not change who may send")
 def connected_program():
     with Daemon(CONFIGURATION) as daemon, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
