@@ -66,3 +66,29 @@ struct statusd_credentials {
     uint32_t uid;
     uint32_t gid;
 };
+
+/* Has the kernel say who sent each datagram to a socket. */
+static inline int statusd_pass_credentials(int fd) {
+    int on = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+}
+
+/* Looks at the first datagram of such a socket, without receiving it or waiting: what recvmsg(2) returns, with its flags and errno, and
+   who sent it. There is room for the credentials, which come first, and for no descriptor: if any came along, MSG_CTRUNC is set. */
+static inline ssize_t statusd_peek_datagram(int fd, void *bytes, size_t size, int *flags, struct statusd_credentials *sender) {
+    union {
+        struct cmsghdr header;
+        char room[CMSG_LEN(sizeof *sender)];
+    } control;
+    struct iovec vector = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof *sender)};
+    ssize_t count = recvmsg(fd, &message, MSG_DONTWAIT | MSG_PEEK);
+    struct cmsghdr *header = count < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    *flags = message.msg_flags;
+    /* The kernel's word for “nobody” where it does not know. */
+    *sender = (struct statusd_credentials){.pid = 0, .uid = UINT32_MAX, .gid = UINT32_MAX};
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == 2 /* SCM_CREDENTIALS */ &&
+        header->cmsg_len == CMSG_LEN(sizeof *sender)) memcpy(sender, CMSG_DATA(header), sizeof *sender);
+    return count;
+}

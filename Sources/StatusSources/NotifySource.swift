@@ -28,8 +28,11 @@ public final class NotifySource {
     /// The socket that was replaced last, as long as somebody may be about to send to it.
     private var formerSocket: DatagramSocket?
     private var timer: TimerSource?
-    /// Whether somebody may not send any more who could still use the former socket.
-    private var hasRevoked = false
+    /// Who may not send any more, but can still use the former socket.
+    private var revoked: Set<UInt32> = []
+    /// Who has said what still holds beside the status: the condition, and how long the status holds.
+    private var conditionSender: UInt32?
+    private var timeSender: UInt32?
 
     /// How long a socket is read after another one has taken its place.
     private static let grace = Duration.seconds(1)
@@ -57,8 +60,9 @@ public final class NotifySource {
                 ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access),
             isHeld: true)
         endFormerSocket()
-        hasRevoked = !self.access.isIncluded(in: access)
+        revoked = self.access.users(missingIn: access)
         self.access = access
+        forget(revoked)
         formerSocket = socket
         socket = next
         // In the order in which it was sent: nothing has been read from the new one yet.
@@ -77,16 +81,24 @@ public final class NotifySource {
         timer = nil
         guard let former = formerSocket.take() else { return }
         let next = socket
-        former.finish { next?.resume() }
-        if hasRevoked { forget() }
+        former.finish { [revoked] in
+            // They could use it until now.
+            self.forget(revoked)
+            next?.resume()
+        }
     }
 
-    /// Forgets what programs have said beside their statuses: one of them may have been whose word counts no more.
-    private func forget() {
-        hasRevoked = false
-        state = NotifyState()
-        // A server that was removed meanwhile has no status that could go stale.
-        _ = try? monitor.setTimeToLive(nil, of: server)
+    /// Forgets what these users' programs have said beside their statuses.
+    private func forget(_ users: Set<UInt32>) {
+        if let sender = conditionSender, users.contains(sender) {
+            state = NotifyState()
+            conditionSender = nil
+        }
+        if let sender = timeSender, users.contains(sender) {
+            timeSender = nil
+            // A server that was removed meanwhile has no status that could go stale.
+            _ = try? monitor.setTimeToLive(nil, of: server)
+        }
     }
 
     /// Removes the socket's path, handles what was sent to it before as far as there is time in this turn, and closes it.
@@ -114,7 +126,9 @@ public final class NotifySource {
             let message = NotifyMessage(datagram.bytes)
             if let time = message.watchdogTime {
                 try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
+                timeSender = datagram.sender
             }
+            if message.condition != nil { conditionSender = datagram.sender }
             switch state.take(message) {
             case .post(let text, let level): try monitor.post(text, level: level, to: server)
             case .touch: try monitor.touch(server)

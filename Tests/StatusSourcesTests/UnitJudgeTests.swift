@@ -83,25 +83,80 @@ import Testing
         #expect(settled.again == nil)
     }
 
+    /// A oneshot that the service manager forgets when it has ended.
+    private func job(
+        _ active: String, _ sub: String, result: String? = nil, restarts: Int = 0, startedAt: Int?
+    ) -> UnitProperties {
+        var job = unit(active, sub, result: result, restarts: restarts)
+        (job.serviceType, job.isForgottenWhenFailed) = ("oneshot", true)
+        job.startedAt = startedAt.map { .milliseconds($0) }
+        return job
+    }
+
+    /// What is shown, one after another, of states at times in milliseconds; the judge is asked again when it wants to be.
+    private func shown(by judge: UnitJudge, of states: [(UnitProperties, Int)], until end: Int) -> [String] {
+        var judge = judge
+        var shown: [String] = []
+        for (index, (unit, time)) in states.enumerated() {
+            let next = index + 1 < states.count ? states[index + 1].1 : end
+            var now = Duration.milliseconds(time)
+            while now < .milliseconds(next) {
+                let (verdict, again) = judge.judge(unit, at: now)
+                if case .show(let status) = verdict {
+                    let text = "\(status.text) [\(status.level.rawValue)]"
+                    if shown.last != text { shown.append(text) }
+                }
+                now = max(again ?? .seconds(1000), now + .milliseconds(1))
+            }
+        }
+        return shown
+    }
+
     @Test("a oneshot that the service manager forgets when it has failed is failed until it has run well")
     func forgottenFailure() {
-        var judge = judge()
-        func take(_ active: String, _ sub: String, result: String? = nil, startedAt: Duration?, at time: Int)
-            -> UnitJudge.Verdict
-        {
-            var job = unit(active, sub, result: result)
-            (job.serviceType, job.isForgottenWhenFailed, job.startedAt) = ("oneshot", true, startedAt)
-            return judge.judge(job, at: .milliseconds(time)).verdict
-        }
-        #expect(take("inactive", "dead", startedAt: nil, at: 0) == .show(UnitStatus(.ok, "inactive (dead)")))
-        _ = take("activating", "start", startedAt: .seconds(1), at: 1000)
-        #expect(take("failed", "failed", result: "exit-code", startedAt: .seconds(1), at: 1100) == .wait)
-        let forgotten = take("inactive", "dead", startedAt: nil, at: 1110)
-        #expect(forgotten == .show(UnitStatus(.critical, "failed (exit-code)")))
-        #expect(take("inactive", "dead", startedAt: nil, at: 1400) == .wait)
-        #expect(take("activating", "start", startedAt: .seconds(2), at: 2000) == .wait)
-        let done = take("inactive", "dead", result: "success", startedAt: .seconds(2), at: 2500)
-        #expect(done == .show(UnitStatus(.ok, "inactive (dead)")))
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        let states = [
+            (forgotten, 0), (job("activating", "start", startedAt: 1000), 1000),
+            (job("failed", "failed", result: "exit-code", startedAt: 1000), 1100), (forgotten, 1110),
+            (job("activating", "start", startedAt: 2000), 2000),
+            (job("failed", "failed", result: "timeout", startedAt: 2000), 2100), (forgotten, 2101),
+            (job("activating", "start", startedAt: 3000), 3000),
+            (job("inactive", "dead", result: "success", startedAt: 3000), 3100), (forgotten, 3101),
+        ]
+        #expect(
+            shown(by: judge(), of: states, until: 9000) == [
+                "inactive (dead) [ok]", "activating (start) [ok]", "failed (exit-code) [critical]",
+                "failed (timeout) [critical]", "inactive (dead) [ok]",
+            ])
+    }
+
+    @Test("what such a unit comes to after restarts is shown, though it is forgotten before that has held")
+    func forgottenAfterRestart() {
+        let restarted = job("activating", "auto-restart", result: "exit-code", startedAt: 1000)
+        let states = [
+            (job("activating", "start", startedAt: 1000), 1000), (restarted, 1100),
+            (job("activating", "start", restarts: 1, startedAt: 1200), 1200),
+        ]
+        let forgotten = (job("inactive", "dead", startedAt: nil), 1310)
+        let well = (job("inactive", "dead", result: "success", restarts: 1, startedAt: 1200), 1300)
+        let failed = (job("failed", "failed", result: "start-limit-hit", restarts: 1, startedAt: 1200), 1300)
+        let restart = ["activating (start) [ok]", "activating (auto-restart) after exit-code [warning]"]
+        #expect(
+            shown(by: judge(), of: states + [well, forgotten], until: 9000) == restart + ["inactive (dead) [ok]"])
+        #expect(
+            shown(by: judge(), of: states + [failed, forgotten], until: 9000)
+                == restart + ["failed (start-limit-hit) [critical]"])
+    }
+
+    @Test("a failure that has to be found twice is, though the unit is forgotten")
+    func forgottenAndCounted() {
+        let states = [
+            (job("failed", "failed", result: "exit-code", startedAt: 1000), 1100),
+            (job("inactive", "dead", startedAt: nil), 1110),
+        ]
+        let judge = judge(failures: 2, shown: .ok)
+        #expect(shown(by: judge, of: states, until: 20_000) == [])
+        #expect(shown(by: judge, of: states, until: 40_000) == ["failed (exit-code) [critical]"])
     }
 
     @Test(
@@ -123,6 +178,29 @@ import Testing
         #expect(judge.judge(unit("active", "running", restarts: 6), at: .seconds(15)).again == .seconds(20))
         let settled = judge.judge(unit("active", "running", restarts: 6), at: .seconds(20))
         #expect(settled.verdict == .show(UnitStatus(.ok, "active (running)")))
+    }
+
+    @Test("a restart that is known by its number, and was long ago, is not shown")
+    func oldRestart() {
+        var judge = judge()
+        _ = judge.judge(unit("active", "running"), at: .seconds(1))
+        var restarted = unit("active", "running", restarts: 1)
+        restarted.changedAt = .seconds(2)
+        #expect(judge.judge(restarted, at: .seconds(3600)).verdict == .show(UnitStatus(.ok, "active (running)")))
+        restarted.restarts = 2
+        restarted.changedAt = .seconds(3657)
+        let (verdict, again) = judge.judge(restarted, at: .seconds(3660))
+        #expect(verdict == .show(UnitStatus(.warning, "activating (auto-restart), 2 times")))
+        #expect(again == .seconds(3662))
+    }
+
+    @Test("the number of restarts counts from anew when somebody starts the unit")
+    func restartsFromAnew() {
+        var judge = judge()
+        _ = judge.judge(unit("activating", "auto-restart", result: "signal", restarts: 5), at: .seconds(1))
+        _ = judge.judge(unit("active", "running", restarts: 0), at: .seconds(2))
+        let restarted = judge.judge(unit("active", "running", restarts: 1), at: .seconds(3))
+        #expect(restarted.verdict == .show(UnitStatus(.warning, "activating (auto-restart)")))
     }
 
     @Test("a failure after which somebody else starts the unit at once is shown, until it has run for five seconds")

@@ -30,8 +30,10 @@ struct UnitJudge {
     /// The state that the unit is in, and since when.
     private var state: [String] = []
     private var since = Duration.zero
-    /// The number of restarts that was seen last; the greatest there is before the first look.
-    private var restarts = Int.max
+    /// What the unit was like last, as long as the service manager knew of a run of it.
+    private var lastKnown: UnitProperties?
+    /// The number of restarts that there can be without one of which nobody has told; before the first look it may be any.
+    private var expectedRestarts = Int.max
     /// The number of restarts before the one that is going on or has just been.
     private var restartsBefore: Int?
     private var counted: Counted?
@@ -69,13 +71,8 @@ struct UnitJudge {
     ///   - now: the time, by the clock that the unit's own times are by.
     /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
-        // That it has failed is not forgotten here; how it ends next counts at once.
-        if hasFailed, unit.isForgotten {
-            restartsBefore = nil
-            return (.wait, nil)
-        }
+        guard var unit = recall(unit) else { return (.wait, nil) }
         let missed = enter(unit, at: now)
-        var unit = unit
         if let missed {
             hasFailed = true
             let (verdict, counts) = count(missed, at: now)
@@ -107,11 +104,25 @@ struct UnitJudge {
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
+    /// What the unit is like, or was when the service manager forgot it; nil where it has failed and nobody knows how it ended last.
+    private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {
+        guard unit.isForgotten else {
+            lastKnown = unit
+            return unit
+        }
+        if let lastKnown, lastKnown.isDown { return lastKnown }
+        return hasFailed ? nil : unit
+    }
+
     /// Takes note of the state; returns what was before it, if nothing has been said of that: a restart that nobody told of, or a failure
     /// after which somebody else than systemd's `Restart=` has started the unit again at once.
     private mutating func enter(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
-        defer { restarts = unit.restarts }
         let failure = enterState(unit, at: now)
+        defer {
+            // The number becomes greater before the state is another.
+            let counted = unit.isRestarted ? restartsBefore.map { $0 + 1 } : nil
+            expectedRestarts = max(unit.restarts, counted ?? 0)
+        }
         return hasMissedRestart(unit) ? enterMissedRestart(unit, at: now) : failure
     }
 
@@ -141,13 +152,15 @@ struct UnitJudge {
 
     /// Whether it was restarted without its states in between having come to be known, as where it is quick, or the bus drops signals.
     private func hasMissedRestart(_ unit: UnitProperties) -> Bool {
-        guard !unit.isRestarted, !unit.isDown else { return false }
-        return unit.restarts > restartsBefore.map { $0 + 1 } ?? restarts
+        !unit.isRestarted && !unit.isDown && unit.restarts > expectedRestarts
     }
 
-    private mutating func enterMissedRestart(_ unit: UnitProperties, at now: Duration) -> UnitStatus {
+    /// Takes note of that; returns nothing where it was so long ago that it has settled.
+    private mutating func enterMissedRestart(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let before = unit.restarts - 1
-        (since, restartsBefore) = (now, before)
+        since = min(now, unit.changedAt ?? now)
+        guard now < since + Self.settlingTime else { return nil }
+        restartsBefore = before
         var missed = unit
         // Why it was restarted is not known any more.
         (missed.activeState, missed.subState, missed.result) = ("activating", "auto-restart", nil)

@@ -67,7 +67,7 @@ public final class UnitSource {
         } else {
             judge = UnitJudge(
                 of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown,
-                hasFailed: former?.judge.hasFailed ?? false)
+                hasFailed: former?.judge.hasFailed ?? (shown == .critical))
         }
         subscription = bus.follow(settings.unit) { [weak self] in self?.take($0) }
     }

@@ -25,6 +25,9 @@ public struct UnitProperties: Sendable, Equatable {
     /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did, as far as the service manager knows.
     public var startedAt: Duration?
 
+    /// When its state last changed, by the same clock; nil where it never did, as far as the service manager knows.
+    public var changedAt: Duration?
+
     /// Nothing known.
     public init() {}
 }
@@ -42,6 +45,7 @@ extension UnitProperties {
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
         "NRestarts", "MainPID", "InactiveExitTimestampMonotonic", "CollectMode",
+        "StateChangeTimestampMonotonic",
     ]
 
     /// Takes over what came with a reply or a signal.
@@ -51,9 +55,8 @@ extension UnitProperties {
         if let value = values["SubState"] { subState = value }
         if let value = values["Result"] { result = value.isEmpty ? nil : value }
         if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
-        if let value = values["InactiveExitTimestampMonotonic"].flatMap({ Int64($0) }) {
-            startedAt = value == 0 ? nil : .microseconds(value)
-        }
+        if let value = values["InactiveExitTimestampMonotonic"] { startedAt = Self.time(value) }
+        if let value = values["StateChangeTimestampMonotonic"] { changedAt = Self.time(value) }
         guard isService else { return }
         if let value = values["MainPID"].flatMap({ Int32($0) }) { mainProcess = value == 0 ? nil : value }
         if let value = values["NRestarts"].flatMap({ Int($0) }) { restarts = value }
@@ -61,5 +64,10 @@ extension UnitProperties {
         // A mount has a property of this name as well, the file system's.
         if let value = values["Type"] { serviceType = value.isEmpty ? nil : value }
         if let value = values["RemainAfterExit"] { remainsAfterExit = value == BusMessage.truth }
+    }
+
+    /// A time in microseconds; nil for none, which is 0.
+    private static func time(_ text: String) -> Duration? {
+        Int64(text).flatMap { $0 == 0 ? nil : .microseconds($0) }
     }
 }

@@ -30,6 +30,9 @@ public struct AccessPolicy: Sendable, Equatable {
         Set(users).isSubset(of: other.users) && Set(groups).isSubset(of: other.groups)
     }
 
+    /// The users of whom this policy speaks, and the other one does not any more.
+    public func users(missingIn other: AccessPolicy) -> Set<UInt32> { Set(users).subtracting(other.users) }
+
     /// Whether these are the credentials of a process that may.
     public func allows(_ credentials: PeerCredentials) -> Bool {
         users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }

@@ -10,6 +10,8 @@ public struct Datagram: ~Copyable {
     public let bytes: UnsafeRawBufferPointer
     /// Whether it was longer than 64 KiB, so that its end is missing.
     public let isTruncated: Bool
+    /// The effective user of who sent it, as the kernel vouches for it; `UInt32.max` if it does not know.
+    public let sender: UInt32
 }
 
 /// A datagram socket that is read on the loop and never takes descriptors.
@@ -57,6 +59,8 @@ public final class DatagramSocket {
         self.descriptor = descriptor
         self.handler = handler
         isWaiting = isHeld
+        // Else the room for the credentials would be room for a descriptor.
+        try descriptor.passCredentials()
         source = try IOSource(descriptor: descriptor.rawValue, events: isHeld ? [] : .readable) { [unowned self] _ in
             receive()
         }
@@ -161,7 +165,10 @@ public final class DatagramSocket {
 
     /// Receives the first datagram, if there is one.
     private func receiveOne() -> Outcome {
-        let (count, flags) = descriptor.peek(into: Self.buffer)
+        var flags: Int32 = 0
+        var sender = statusd_credentials()
+        let count = statusd_peek_datagram(
+            descriptor.rawValue, Self.buffer.baseAddress, Self.buffer.count, &flags, &sender)
         guard count >= 0 else { return .empty }
         mayNeverEnd = flags & Int32(MSG_CTRUNC) != 0
         isReleasing = mayNeverEnd || ContinuousClock.now < Self.slowUntil
@@ -170,7 +177,7 @@ public final class DatagramSocket {
         handler?(
             Datagram(
                 bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(count)),
-                isTruncated: flags & Int32(MSG_TRUNC) != 0))
+                isTruncated: flags & Int32(MSG_TRUNC) != 0, sender: sender.uid))
         return outcome
     }
 

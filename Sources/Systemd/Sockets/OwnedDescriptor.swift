@@ -166,10 +166,15 @@ extension OwnedDescriptor {
         setsockopt(rawValue, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     }
 
+    /// Has the kernel say who sent each datagram that comes from now on (`SO_PASSCRED`; socket(7)).
+    func passCredentials() throws(SystemdError) {
+        guard statusd_pass_credentials(rawValue) == 0 else { throw SystemdError(errno: errno, "cannot receive") }
+    }
+
     /// Looks at what is first in a socket's queue, without receiving it or waiting: what recvmsg(2) returns, with its flags and `errno`.
     ///
     /// The flag `MSG_CTRUNC` means that descriptors came along, since there is no room for them here.
-    func peek(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, flags: Int32) {
+    private func peek(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, flags: Int32) {
         var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
         return withUnsafeMutablePointer(to: &vector) { vector in
             var header = msghdr()

@@ -156,7 +156,11 @@ public enum UnixSocket {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_UNIX, type | flags, 0)
         guard descriptor >= 0 else { throw SystemdError(errno: errno, "cannot make a socket") }
-        return receives ? OwnedDescriptor(adoptingReceiver: descriptor) : OwnedDescriptor(adopting: descriptor)
+        guard receives else { return OwnedDescriptor(adopting: descriptor) }
+        let socket = OwnedDescriptor(adoptingReceiver: descriptor)
+        // Before anybody can send to it, so that of each datagram it is known who did.
+        try socket.passCredentials()
+        return socket
     }
 
     private static func bind(_ path: String, type: Int32, mode: UInt32) throws(SystemdError) -> OwnedDescriptor {

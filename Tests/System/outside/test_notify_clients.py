@@ -149,18 +149,46 @@ def condition_stays():
         says("READY=1\nSTATUS=well", "ok", "well")
 
 
-@test("what a program has said beside its status counts no more a moment after its user may not send any more")
+def send_twice(path, text, is_time):
+    """Sends the same text again through the same socket when there is a byte to be read."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+        client.connect(path)
+        client.send(text.encode())
+        os.read(is_time, 1)
+        client.send(text.encode())
+
+
+@test("what a program has said beside its status counts no more a moment after its user may not send any more, whatever it still sends")
 def condition_of_the_revoked():
     need_root()
+    reading, writing = os.pipe()
     with Daemon("servers: { web: { notify: { users: [nobody] }, ttl: 1h } }\n") as daemon:
-        as_user(NOBODY, send, daemon.notify_path("web"), "ERRNO=2\nSTATUS=bad\nWATCHDOG_USEC=86400000000")
+        text = "ERRNO=2\nSTATUS=bad\nWATCHDOG_USEC=86400000000"
+        revoked = threading.Thread(target=as_user, args=(NOBODY, send_twice, daemon.notify_path("web"), text, reading))
+        revoked.start()
         eventually(lambda: daemon.text("web") == "bad")
         daemon.file.write_text("servers: { web: { notify: true, ttl: 100ms } }\n")
         daemon.done("reload")
+        os.write(writing, b"x")
+        revoked.join()
         eventually(lambda: daemon.describe("web")["stale"], "the configuration's ttl holds")
         send(daemon.notify_path("web"), "STATUS=well")
         eventually(lambda: daemon.text("web") == "well")
         equal(daemon.describe("web")["status"]["level"], "ok")
+
+
+@test("what a program has said beside its status still counts when another one's user may not send any more")
+def condition_of_the_others():
+    need_root()
+    with Daemon(f"servers: {{ web: {{ notify: {{ users: [{NOBODY}, 1] }} }} }}\n") as daemon:
+        as_user(NOBODY, send, daemon.notify_path("web"), "ERRNO=2\nSTATUS=bad\nWATCHDOG_USEC=2000000")
+        eventually(lambda: daemon.text("web") == "bad")
+        daemon.file.write_text(f"servers: {{ web: {{ notify: {{ users: [{NOBODY}] }} }} }}\n")
+        daemon.done("reload")
+        as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=still bad")
+        eventually(lambda: daemon.text("web") == "still bad")
+        equal(daemon.describe("web")["status"]["level"], "critical")
+        eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
 
 
 @test("a program that stays connected to its notify socket goes on over reloads that do not change who may send")
