@@ -31,12 +31,20 @@ public struct LoadedConfiguration: Sendable {
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
 
-/// What each file says, or said when it could last be used.
+/// What each drop-in says, or said when it could last be used.
 public struct UsableFiles: Sendable {
-    fileprivate var fragments: [String: ConfigurationFragment] = [:]
+    /// By the names of the files: a file of the same name in a more important directory takes the place of another.
+    private var fragments: [Substring: ConfigurationFragment] = [:]
 
     /// Nothing known yet.
     public init() {}
+
+    subscript(file: String) -> ConfigurationFragment? {
+        get { fragments[Self.name(file)] }
+        set { fragments[Self.name(file)] = newValue }
+    }
+
+    private static func name(_ file: String) -> Substring { file.split(separator: "/").last ?? "" }
 }
 
 /// Reads all files of a configuration and puts them together.
@@ -49,9 +57,10 @@ public struct ConfigurationLoader: Sendable {
     /// Reads the files as they are now.
     ///
     /// A drop-in that cannot be used disables its servers and nothing else: what it said when it could last be used goes on to hold, so
-    /// that nothing takes its place that was not meant, and its servers are failed.
+    /// that nothing takes its place that was not meant, and its servers are failed. At first these are the servers that it seems to
+    /// describe, as far as it can be read.
     ///
-    /// - Parameter former: what the reading before this one came to know; at first nothing is known of such a drop-in.
+    /// - Parameter former: what the reading before this one came to know.
     /// - Throws: the ``Problem`` of the main file, without which nothing is known, or of a directory that cannot be read.
     public func load(after former: UsableFiles = UsableFiles()) throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
@@ -79,7 +88,7 @@ public struct ConfigurationLoader: Sendable {
             return LoadedConfiguration(
                 configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
-        var merger = ConfigurationMerger(former: former)
+        var merger = ConfigurationMerger(main: files.main, former: former)
         merger.add(files.problems)
         for file in (files.main.map { [$0] } ?? []) + files.dropIns {
             do throws(Problem) {
@@ -97,6 +106,7 @@ public struct ConfigurationLoader: Sendable {
 
 /// Puts fragments together: what is said later holds.
 private struct ConfigurationMerger {
+    private let main: String?
     private let former: UsableFiles
     private var usable = UsableFiles()
     private var configuration = Configuration()
@@ -106,13 +116,19 @@ private struct ConfigurationMerger {
     private var failedFiles: Set<String> = []
     private var selectOrigin: Origin?
 
-    init(former: UsableFiles) { self.former = former }
+    init(main: String?, former: UsableFiles) {
+        self.main = main
+        self.former = former
+    }
 
     mutating func add(_ fragment: ConfigurationFragment, from file: String) {
         guard fragment.errors.isEmpty else {
-            return fail(file, fragment.errors + fragment.problems + fragment.failures)
+            // Which servers it describes is known.
+            var servers = ConfigurationFragment()
+            servers.servers = fragment.servers
+            return fail(file, fragment.errors + fragment.problems + fragment.failures, servers)
         }
-        usable.fragments[file] = fragment
+        note(fragment, of: file)
         take(fragment)
         problems += fragment.problems
     }
@@ -127,12 +143,18 @@ private struct ConfigurationMerger {
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
 
-    mutating func fail(_ file: String, _ problems: [Problem]) {
+    /// Notes a file that cannot be used: what it said before holds, else no more than `servers` is known of it.
+    mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
         failedFiles.insert(file)
         self.problems += problems
-        guard let fragment = former.fragments[file], let first = problems.first else { return }
-        usable.fragments[file] = fragment
+        if let fragment = former[file] { note(fragment, of: file) }
+        guard let fragment = former[file] ?? servers, let first = problems.first else { return }
         take(fragment.disabled(by: first))
+    }
+
+    private mutating func note(_ fragment: ConfigurationFragment, of file: String) {
+        // Without the main file nothing is changed at all.
+        if file != main { usable[file] = fragment }
     }
 
     consuming func finish() -> LoadedConfiguration {

@@ -105,8 +105,10 @@ import Testing
     @Test("a drop-in that cannot be used any more holds as it was, with its servers failed; nothing takes their place")
     func brokenDropIn() throws {
         try folder.write("servers: { db: { push: true }, web: { push: true } }")
+        // What stands behind it still holds over it.
+        try folder.write("servers: { late: { push: true } }\nselect: late", to: "conf.d/z.yaml")
         let text =
-            "accept: any\nlimits: { connections: 7 }\ndefaults: { placeholder: mine }\nservers: { db: { notify: true } }"
+            "accept: any\nlimits: { connections: 7 }\ndefaults: { placeholder: mine }\nservers: { db: { notify: true }, late: { notify: true } }"
         try folder.write(text, to: "conf.d/mine.yaml")
         let first = try folder.load()
         try folder.write(text + "\nselect: a b", to: "conf.d/mine.yaml")
@@ -116,6 +118,8 @@ import Testing
         for loaded in [broken, try folder.load(after: broken)] {
             let configuration = loaded.configuration
             #expect(configuration.acceptsAny)
+            #expect(configuration.select == (try name("late")))
+            #expect(configuration.servers[try name("late")]?.failure == nil)
             #expect(configuration.limits.connections == 7)
             let db = try #require(configuration.servers[try name("db")])
             #expect(db.source == .notify(users: []))
@@ -127,6 +131,31 @@ import Testing
         }
         try FileManager.default.removeItem(atPath: folder.path + "/conf.d/mine.yaml")
         #expect(try folder.load(after: broken).configuration.servers[try name("db")]?.source == .push)
+    }
+
+    @Test(
+        "a drop-in that cannot be used at first disables the servers that it seems to describe, also those of other files"
+    )
+    func brokenAtFirst() throws {
+        try folder.write("servers: { db: { push: true } }")
+        try folder.write(
+            "accept: sometimes\nlimits: { connections: 7 }\nservers: { db: { notify: true } }", to: "conf.d/mine.yaml")
+        let loaded = try folder.load()
+        #expect(loaded.configuration.servers[try name("db")]?.failure == loaded.errors.first?.description)
+        #expect(loaded.configuration.limits == LimitsConfiguration())
+    }
+
+    @Test("a drop-in that cannot be used, and takes the place of one of the same name, does not undo what that said")
+    func brokenOverride() throws {
+        let vendor = try ConfigurationFolder()
+        try folder.write("servers: { db: { push: true } }")
+        try vendor.write("servers: { db: { notify: true } }", to: "conf.d/db.yaml")
+        let loader = ConfigurationLoader(location: .directories([folder.path, vendor.path]))
+        let first = try loader.load()
+        #expect(first.configuration.servers[try name("db")]?.source == .notify(users: []))
+        try folder.write("servers: {", to: "conf.d/db.yaml")
+        let broken = try loader.load(after: first.usable)
+        #expect(broken.configuration.servers[try name("db")]?.failure?.contains(folder.path) == true)
     }
 
     @Test("a drop-in hides one of the same name in a less important directory; a link to /dev/null hides it altogether")

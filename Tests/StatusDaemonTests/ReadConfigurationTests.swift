@@ -26,7 +26,9 @@ import Testing
     func much() {
         let read = read(Array(repeating: .error, count: 1000) + Array(repeating: .warning, count: 100))
         #expect(read.errors.count == 101)
-        #expect(read.errors.last?.description == "a.yaml: there are 900 more errors, listed by “statusctl verify”")
+        #expect(
+            read.errors.last?.description
+                == "a.yaml: there are 900 more errors here and in the files after it; see “statusctl verify”")
         #expect(read.warnings.count == 100)
         #expect(read.errorCount == 1000)
     }

@@ -31,7 +31,8 @@ struct ReadConfiguration: Sendable {
     private static func first(of problems: [Problem]) -> [Problem] {
         guard problems.count > listed, let next = problems.dropFirst(listed).first else { return problems }
         let kind = "\(next.severity.rawValue)s"
-        let reason = "there are \(problems.count - listed) more \(kind), listed by “statusctl verify”"
+        let reason =
+            "there are \(problems.count - listed) more \(kind) here and in the files after it; see “statusctl verify”"
         let rest = Problem(next.severity, at: Origin(file: next.origin.file), reason: reason)
         return problems.prefix(listed) + [rest]
     }

@@ -60,7 +60,8 @@ public final class UnitSource {
         self.server = server
         self.settings = settings
         self.monitor = monitor
-        hasReason = predecessor?.hasReason ?? false
+        // A server without a source before this one was failed for its configuration.
+        hasReason = predecessor?.hasReason ?? (shown != nil)
         let former = predecessor.flatMap { $0.settings.unit == settings.unit ? $0 : nil }
         if let former, former.settings == settings, shown != nil {
             judge = former.judge

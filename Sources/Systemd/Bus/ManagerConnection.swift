@@ -52,6 +52,8 @@ final class ManagerConnection {
 
     /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving, or be kept busy by others.
     private static let pingInterval = Duration.seconds(5)
+    /// An answer as late as this means that the manager, or the bus, is kept busy: then it may send no signals at all.
+    private static let lateAnswer = Duration.seconds(1)
     /// How long it may take to answer a call: what it is about to say may be as old.
     private static let answerLimit = Duration.seconds(10)
 
@@ -123,8 +125,11 @@ final class ManagerConnection {
     private func ping() {
         pingTimer?.schedule(after: Self.pingInterval)
         guard !isAway else { return }
-        call(Names.managerPath, Names.peer, "Ping", []) { _ in
+        let begin = ContinuousClock.now
+        call(Names.managerPath, Names.peer, "Ping", []) { [weak self] reply in
             // What there is to do if it does not answer, is done for every call.
+            guard case .answer = reply, ContinuousClock.now - begin > Self.lateAnswer else { return }
+            self?.handler(.disturbed)
         }
     }
 

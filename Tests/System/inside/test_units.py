@@ -19,7 +19,7 @@ from harness.runner import test
 from harness.servers import Certificates, listener, web
 from harness.tracing import stopped_thread
 
-from .unit import PROJECT, SOCKET, connect, done, journal, log, main_process, service, show, statusctl, systemctl
+from .unit import CONFIGURATION, PROJECT, SOCKET, connect, done, journal, log, main_process, service, show, statusctl, systemctl
 
 UNITS = pathlib.Path("/etc/systemd/system")
 SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
@@ -204,10 +204,20 @@ def failing_oneshot():
 def forgotten_oneshot():
     good = pathlib.Path("/run/statusd-test-good")
     job = f"[Unit]\nCollectMode=inactive-or-failed\n[Service]\nType=oneshot\nExecStart=/bin/test -e {good}\n"
-    with units(job=job), service(configuration=following("job")):
+    with units(job=job), service(configuration="servers: { db: { push: true } }\n"):
+        drop_in = CONFIGURATION.parent / "conf.d" / "job.yaml"
+        drop_in.parent.mkdir()
+        drop_in.write_text(following("job"))
+        statusctl("reload")
         becomes("job", "ok", "inactive (dead)")
         run("systemctl", "start", "job")
         becomes("job", "critical", "failed (exit-code)")
+        # Nor is it known to have been well because its configuration was wrong for a while.
+        drop_in.write_text(following("job") + "accept: sometimes\n")
+        run("/usr/bin/statusctl", "reload")
+        equal(describe("job")["phase"], "failed")
+        drop_in.write_text(following("job"))
+        statusctl("reload")
         # It is read after it has been forgotten.
         contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code) [critical]")
         good.touch()
@@ -417,7 +427,7 @@ def frozen_bus():
         bus = int(done("systemctl", "show", "-P", "MainPID", "dbus.service"))
         os.kill(bus, signal.SIGSTOP)
         try:
-            state = eventually(lambda: (state := describe("sleeper"))["phase"] == "failed" and state, patience=70)
+            state = eventually(lambda: (state := describe("sleeper"))["phase"] == "failed" and state, patience=25)
             contains(state["message"], "the service manager does not answer")
         finally:
             os.kill(bus, signal.SIGCONT)

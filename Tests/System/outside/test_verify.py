@@ -7,7 +7,7 @@ import pathlib
 import re
 
 from harness.daemon import STATUSCTL, STATUSD, Daemon, run
-from harness.expect import contains, equal, one_sentence
+from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 
 README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
@@ -95,6 +95,26 @@ def missing():
         equal(len(result.err.splitlines()), 4, result.err)
         contains(result.err, "more.yml: is not read", ":2: server a: /nonexistent/check cannot be", "no user “no-such-user”",
                  "/nonexistent.pem cannot be read: No such file or directory")
+
+
+@test("a mistake in a drop-in that overrides a server leaves it failed at each reload; its own definition comes back when that is mended")
+def broken_override():
+    with Daemon("servers: { db: { push: true } }\n", start=False) as daemon:
+        drop_in = daemon.folder / "etc" / "conf.d" / "db.yaml"
+        drop_in.parent.mkdir()
+        drop_in.write_text("servers: { db: { exec: [/bin/false] } }\n")
+        daemon.start()
+        eventually(lambda: daemon.describe("db")["phase"] == "loaded")
+        drop_in.write_text("servers: { db: { exec: [/bin/false] }\n")
+        for _ in range(2):
+            equal(daemon.ctl("reload").status, 78)
+            state = daemon.describe("db")
+            equal((state["phase"], state["source"]), ("failed", "exec"))
+            contains(state["message"], f"{drop_in}:")
+            equal(daemon.ctl("post", "db", "well").status != 0, True, "a post to it is refused")
+        drop_in.write_text("servers: { db: { exec: [/bin/false] } }\n")
+        daemon.done("reload")
+        eventually(lambda: daemon.describe("db")["phase"] == "loaded")
 
 
 @test("verify reads what the daemon would: a conf.d with the file beside it; no file at all is said; a pipe or an unreadable folder is an error")
