@@ -9,7 +9,13 @@ extension Ledger.Record {
     }
 
     /// Whether the status is older than it may be.
-    func isStale(at now: Moment) -> Bool { expiry.map { $0 <= now.boot } ?? false }
+    func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }
+
+    /// Takes note of a sign of life.
+    mutating func refresh(at now: Moment) {
+        refreshedAt = now.boot
+        staysStale = false
+    }
 }
 
 extension Ledger {
@@ -24,6 +30,16 @@ extension Ledger {
             records[place].state.isStale = false
             consequences = append(.changed, at: place)
         }
+        consequences.expiry = noteExpiry(at: place)
+        return consequences
+    }
+
+    /// Forgets how long a server itself has said that its status holds; what is stale stays so, since nothing is known of it that is newer.
+    mutating func forgetTimeToLive(of name: ServerName) throws(MonitorError) -> Consequences {
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        records[place].ownTimeToLive = nil
+        records[place].staysStale = records[place].state.isStale
+        var consequences = Consequences(revision: log.latest)
         consequences.expiry = noteExpiry(at: place)
         return consequences
     }

@@ -21,7 +21,7 @@ extension Ledger {
         let wasStale = records[place].state.isStale
         records[place].state.isStale = false
         guard records[place].state.status != nil || wasStale else {
-            records[place].refreshedAt = now.boot
+            records[place].refresh(at: now)
             return nil
         }
         records[place].state.status?.updatedAt = now.wall
@@ -29,7 +29,7 @@ extension Ledger {
     }
 
     private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Consequences {
-        records[place].refreshedAt = now.boot
+        records[place].refresh(at: now)
         var consequences = append(isChange ? .changed : .updated, at: place)
         consequences.expiry = noteExpiry(at: place)
         return consequences

@@ -36,6 +36,8 @@ struct Ledger {
         var refreshedAt: Duration
         /// How long the server itself says that its status holds, which goes before its definition.
         var ownTimeToLive: Duration?
+        /// Whether the status is stale until there is a sign of life, whatever is said by now of how long it holds.
+        var staysStale = false
         var state: ServerState
         var definition: ServerDefinition
     }
@@ -209,7 +211,7 @@ extension Ledger.Record {
         if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, definition.failure == nil { state.status = nil }
         // A new source has its time to say something.
-        if isOfNewSource, state.status == nil { refreshedAt = now.boot }
+        if isOfNewSource, state.status == nil { refresh(at: now) }
         let old = self.definition
         self.definition = definition
         state.isStale = isStale(at: now)

@@ -48,6 +48,8 @@ public final class NotifySource {
         self.logger = logger
         socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access))
         Self.count += 1
+        // What was said to a source before this one, whoever did.
+        forgetTimeToLive()
     }
 
     /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
@@ -96,9 +98,13 @@ public final class NotifySource {
         }
         if let sender = timeSender, users.contains(sender) {
             timeSender = nil
-            // A server that was removed meanwhile has no status that could go stale.
-            _ = try? monitor.setTimeToLive(nil, of: server)
+            forgetTimeToLive()
         }
+    }
+
+    private func forgetTimeToLive() {
+        // A server that is not there yet, or no more, has no status that could go stale.
+        try? monitor.forgetTimeToLive(of: server)
     }
 
     /// Removes the socket's path, handles what was sent to it before as far as there is time in this turn, and closes it.

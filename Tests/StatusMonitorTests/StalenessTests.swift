@@ -141,6 +141,28 @@ import Testing
         #expect(try !isStale("a"))
     }
 
+    @Test(
+        "what a server asked for itself can be forgotten; if it was stale by that, it stays so until there is a sign of life"
+    )
+    func forgotten() throws {
+        add("a", timeToLive: .seconds(10))
+        try fixture.post("Serving", to: "a")
+        try monitor.setTimeToLive(.seconds(60), of: name("a"))
+        try monitor.forgetTimeToLive(of: name("a"))
+        fixture.advance(by: 10_000)
+        monitor.expire()
+        #expect(try isStale("a"))
+        try fixture.post("Serving", to: "a")
+        try monitor.setTimeToLive(.seconds(1), of: name("a"))
+        fixture.advance(by: 1_000)
+        monitor.expire()
+        try monitor.forgetTimeToLive(of: name("a"))
+        try monitor.redefine(ServerDefinition(name: name("a"), source: "push", timeToLive: nil))
+        #expect(try isStale("a"))
+        try monitor.touch(name("a"))
+        #expect(try !isStale("a"))
+    }
+
     @Test("a longer time to live in a new configuration makes it fresh again")
     func redefined() throws {
         add("a", timeToLive: .seconds(1))

@@ -148,6 +148,36 @@ import Testing
                 == restart + ["failed (start-limit-hit) [critical]"])
     }
 
+    @Test("where nobody saw how such a unit ended, that is said; one that is written anew has not ended")
+    func unseenEnd() {
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        let running = job("activating", "start", startedAt: 1000)
+        #expect(
+            shown(by: judge(), of: [(running, 1000), (forgotten, 2000)], until: 9000)
+                == ["activating (start) [ok]", "ended, and it is not known how [unknown]"])
+        var removed = UnitProperties()
+        (removed.loadState, removed.activeState) = ("not-found", "inactive")
+        #expect(
+            shown(by: judge(), of: [(removed, 1000), (forgotten, 2000)], until: 9000)
+                == ["there is no unit x.service [unknown]", "inactive (dead) [ok]"])
+    }
+
+    @Test("other settings, or a look at a unit for the first time, do not make a restart one that has held")
+    func restartAndSettings() {
+        var judge = judge(shown: .warning)
+        _ = judge.judge(unit("activating", "auto-restart", result: "signal"), at: .seconds(10))
+        _ = judge.judge(unit("active", "running", restarts: 1), at: .seconds(11))
+        let schedule = CheckSchedule(interval: .seconds(1), failures: 1, successes: 1)
+        judge.change(runtime: nil, schedule: schedule, shown: .warning)
+        #expect(judge.judge(unit("active", "running", restarts: 1), at: .seconds(12)).verdict == .wait)
+        var first = self.judge()
+        var restarted = unit("active", "running", restarts: 3)
+        restarted.changedAt = .seconds(11)
+        let (verdict, again) = first.judge(restarted, at: .seconds(12))
+        #expect(verdict == .show(UnitStatus(.warning, "activating (auto-restart), 3 times")))
+        #expect(again == .seconds(16))
+    }
+
     @Test("a failure that has to be found twice is, though the unit is forgotten")
     func forgottenAndCounted() {
         let states = [
@@ -165,7 +195,7 @@ import Testing
     func missedRestarts() {
         var judge = judge()
         #expect(
-            judge.judge(unit("active", "running", restarts: 2), at: .seconds(1)).verdict
+            judge.judge(unit("active", "running", restarts: 0), at: .seconds(1)).verdict
                 == .show(UnitStatus(.ok, "active (running)")))
         let restarted = UnitStatus(.warning, "activating (auto-restart), 5 times")
         let first = judge.judge(unit("active", "running", restarts: 5), at: .seconds(11))

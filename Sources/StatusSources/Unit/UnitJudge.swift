@@ -24,16 +24,16 @@ struct UnitJudge {
     static let passingTime = Duration.milliseconds(200)
 
     private let name: String
-    private let runtime: Duration?
-    private let interval: Duration
+    private var runtime: Duration?
+    private var interval: Duration
     private var hysteresis: Hysteresis
     /// The state that the unit is in, and since when.
     private var state: [String] = []
     private var since = Duration.zero
     /// What the unit was like last, as long as the service manager knew of a run of it.
     private var lastKnown: UnitProperties?
-    /// The number of restarts that there can be without one of which nobody has told; before the first look it may be any.
-    private var expectedRestarts = Int.max
+    /// The number of restarts that there can be without one of which nobody has told.
+    private var expectedRestarts = 0
     /// The number of restarts before the one that is going on or has just been.
     private var restartsBefore: Int?
     private var counted: Counted?
@@ -64,6 +64,14 @@ struct UnitJudge {
         self.hasFailed = hasFailed
     }
 
+    /// Judges by other settings from now on, which are those of ``init(of:runtime:schedule:shown:hasFailed:)``: what is known of the unit still holds.
+    mutating func change(runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
+        self.runtime = runtime
+        interval = schedule.interval
+        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
+        counted = nil
+    }
+
     /// Judges the unit's properties.
     ///
     /// - Parameters:
@@ -71,7 +79,9 @@ struct UnitJudge {
     ///   - now: the time, by the clock that the unit's own times are by.
     /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
-        guard var unit = recall(unit) else { return (.wait, nil) }
+        guard var unit = recall(unit) else {
+            return hasFailed ? (.wait, nil) : count(UnitStatus(.unknown, "ended, and it is not known how"), at: now)
+        }
         let missed = enter(unit, at: now)
         if let missed {
             hasFailed = true
@@ -104,13 +114,13 @@ struct UnitJudge {
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
-    /// What the unit is like, or was when the service manager forgot it; nil where it has failed and nobody knows how it ended last.
+    /// What the unit is like, or was when the service manager forgot it; nil where nobody knows how it has ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {
         guard unit.isForgotten else {
-            lastKnown = unit
+            lastKnown = unit.startedAt == nil ? nil : unit
             return unit
         }
-        if let lastKnown, lastKnown.isDown { return lastKnown }
+        if let lastKnown { return lastKnown.isDown ? lastKnown : nil }
         return hasFailed ? nil : unit
     }
 

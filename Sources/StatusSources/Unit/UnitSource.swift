@@ -63,12 +63,13 @@ public final class UnitSource {
         // A server without a source before this one was failed for its configuration.
         hasReason = predecessor?.hasReason ?? (shown != nil)
         let former = predecessor.flatMap { $0.settings.unit == settings.unit ? $0 : nil }
-        if let former, former.settings == settings, shown != nil {
-            judge = former.judge
-        } else {
-            judge = UnitJudge(
+        judge =
+            former?.judge
+            ?? UnitJudge(
                 of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown,
-                hasFailed: former?.judge.hasFailed ?? (shown == .critical))
+                hasFailed: shown == .critical)
+        if former?.settings != settings || shown == nil {
+            judge.change(runtime: settings.runtime, schedule: settings.schedule, shown: shown)
         }
         subscription = bus.follow(settings.unit) { [weak self] in self?.take($0) }
     }

@@ -135,9 +135,10 @@ public final class DatagramSocket {
     }
 
     private func wait() {
-        isWaiting = true
+        pause()
         Self.turns.append(of: Self.owner) { [weak self] in
             self?.isWaiting = false
+            self?.source?.events = .readable
             self?.receive(hasWaited: true)
         }
     }
@@ -150,7 +151,7 @@ public final class DatagramSocket {
     /// Receives nothing for the time being.
     private func pause() {
         isWaiting = true
-        // Else the loop would find it readable again and again.
+        // Else the loop would find it readable again and again, in the place of others.
         source?.events = []
     }
 

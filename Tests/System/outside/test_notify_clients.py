@@ -177,6 +177,19 @@ def condition_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
+@test("how long a status holds counts no more when the source of its server was made anew")
+def time_of_another_source():
+    with Daemon("servers: { web: { notify: true, ttl: 100ms } }\n") as daemon:
+        send(daemon.notify_path("web"), "STATUS=well\nWATCHDOG_USEC=86400000000")
+        eventually(lambda: daemon.text("web") == "well")
+        daemon.file.write_text("servers: { web: { notify: { users: [nosuchuser] }, ttl: 100ms } }\n")
+        daemon.ctl("reload")
+        equal(daemon.describe("web")["phase"], "failed")
+        daemon.file.write_text("servers: { web: { notify: true, ttl: 100ms } }\n")
+        daemon.done("reload")
+        eventually(lambda: daemon.describe("web")["stale"], "the configuration's ttl holds")
+
+
 @test("what a program has said beside its status still counts when another one's user may not send any more")
 def condition_of_the_others():
     need_root()
