@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import select
 import socket
 import struct
 import time
@@ -99,3 +100,51 @@ def load_units(names, seconds):
             bus.sendall(b"".join(calls))
             # The last one is answered.
             bus.recv(1 << 16)
+
+
+def _length(data):
+    """How many bytes a message has that begins with these."""
+    body, _, fields = struct.unpack_from("<III", data, 4)
+    return 16 + len(_padded(bytes(fields), 8)) + body
+
+
+def _first_reply(bus):
+    """The length of the next message that is no signal, in bytes."""
+    data = b""
+    while True:
+        data += bus.recv(1 << 16)
+        while len(data) >= 16 and len(data) >= _length(data):
+            if data[1] != SIGNAL:
+                return _length(data)
+            data = data[_length(data):]
+
+
+def _text(text):
+    return struct.pack("<I", len(text)) + text.encode() + b"\0"
+
+
+def keep_asking(connections, calls, seconds):
+    """Keeps so many calls to the service manager under way on each of so many connections, whose answers are long: while a thousand of its
+    messages wait to be sent, it sends no signals."""
+    fields = {PATH: "/org/freedesktop/systemd1/unit/shutdown_2etarget", DESTINATION: "org.freedesktop.systemd1",
+              INTERFACE: "org.freedesktop.DBus.Properties", MEMBER: "Get", SIGNATURE: "ss"}
+    body = _padded(_text("org.freedesktop.systemd1.Unit"), 4) + _text("ConflictedBy")
+    # The bus hands on one reply to each number that is under way.
+    messages = [_message(CALL, serial, fields, body) for serial in range(2, calls + 2)]
+    with contextlib.ExitStack() as stack:
+        buses = [stack.enter_context(_client()) for _ in range(connections)]
+        for bus in buses:
+            bus.sendall(messages[0])
+        # All answers are as long as the first one.
+        size = [_first_reply(bus) for bus in buses][0]
+        waiting, taken = select.epoll(), {bus.fileno(): (bus, 0, 0) for bus in buses}
+        for bus in buses:
+            bus.sendall(b"".join(messages))
+            waiting.register(bus, select.EPOLLIN)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for descriptor, _ in waiting.poll(1):
+                bus, rest, next_call = taken[descriptor]
+                answers, rest = divmod(rest + len(bus.recv(1 << 18)), size)
+                bus.sendall(b"".join(messages[(next_call + number) % calls] for number in range(answers)))
+                taken[descriptor] = bus, rest, (next_call + answers) % calls

@@ -372,17 +372,31 @@ def caused_signals():
 
 
 @contextlib.contextmanager
-def busy_manager():
-    """A service manager that ordinary users keep busy: what it answers and says waits behind what they ask."""
-    script = "from harness.bus import load_units; load_units([f'busy-{number}.service' for number in range(1000)], 60)"
+def load_on_bus(call, processes=1):
+    """Processes of an ordinary user that make this call of the harness's bus."""
+    script = f"from harness.bus import *\n{call}"
     command = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups", "--", sys.executable, "-c", script]
-    load = [subprocess.Popen(command, cwd=PROJECT / "Tests" / "System") for _ in range(3)]
+    load = [subprocess.Popen(command, cwd=PROJECT / "Tests" / "System") for _ in range(processes)]
     try:
         yield
+        assert all(process.poll() is None for process in load), "the load ended early"
     finally:
         for process in load:
             process.kill()
             process.wait()
+
+
+def dies_beside(load, seconds=20):
+    """A unit is killed while there is this load: it is not well soon, and failed when the load has ended."""
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        process = int(show("MainPID", "sleeper.service"))
+        with load:
+            time.sleep(5)
+            os.kill(process, signal.SIGKILL)
+            eventually(lambda: run("/usr/bin/statusctl", "status", "sleeper").status == 3, "the unit is not well", patience=seconds)
+        becomes("sleeper", "critical", "failed (signal)", seconds=90)
 
 
 def bus_thread():
@@ -408,15 +422,12 @@ def dropped_restart():
 
 @test("a unit that fails while users keep the service manager busy is not well for longer than it takes to notice that", limit=180)
 def death_beside_load():
-    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
-        systemctl("start", "sleeper")
-        becomes("sleeper", "ok", "active (running)")
-        process = int(show("MainPID", "sleeper.service"))
-        with busy_manager():
-            time.sleep(5)
-            os.kill(process, signal.SIGKILL)
-            eventually(lambda: run("/usr/bin/statusctl", "status", "sleeper").status != 0, "the unit is not well", patience=20)
-        becomes("sleeper", "critical", "failed (signal)", seconds=90)
+    dies_beside(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
+
+
+@test("a unit that fails while the service manager holds back its signals for what users ask is not well for longer either", limit=180)
+def death_beside_calls():
+    dies_beside(load_on_bus("keep_asking(60, 100, 60)"))
 
 
 @test("a service manager, or a bus, that stops without leaving is noticed, and its units are failed", limit=120)
