@@ -38,8 +38,9 @@ extension StatusMonitor {
         try change { ledger, now throws(MonitorError) in try ledger.setTimeToLive(timeToLive, of: name, at: now) }
     }
 
-    /// Forgets how long a server itself has said that its status holds: who said so has no say any more. What is stale stays so until
-    /// there is a sign of life.
+    /// Forgets how long a server itself has said that its status holds, since who said so has no say any more.
+    ///
+    /// What is stale stays so until there is a sign of life.
     public func forgetTimeToLive(of name: ServerName) throws(MonitorError) {
         try change { ledger, _ throws(MonitorError) in try ledger.forgetTimeToLive(of: name) }
     }

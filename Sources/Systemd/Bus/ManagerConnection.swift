@@ -52,8 +52,10 @@ final class ManagerConnection {
 
     /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving, or be kept busy by others.
     private static let pingInterval = Duration.seconds(5)
-    /// An answer as late as this means that the manager, or the bus, may be kept busy. While more than 1024 messages wait to be sent, the manager
-    /// goes on answering and sends no signals (MANAGER_BUS_BUSY_THRESHOLD in systemd's src/core/dbus.h); no bus takes so many in less time.
+    /// An answer as late as this means that the manager, or the bus, may be kept busy.
+    ///
+    /// While more than 1024 messages wait to be sent, the manager goes on answering and sends no signals (MANAGER_BUS_BUSY_THRESHOLD in
+    /// systemd's src/core/dbus.h); no bus takes so many in less time.
     private static let lateAnswer = Duration.milliseconds(5)
     /// How long it may take to answer a call: what it is about to say may be as old.
     private static let answerLimit = Duration.seconds(10)
