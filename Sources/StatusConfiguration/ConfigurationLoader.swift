@@ -147,8 +147,8 @@ private struct ConfigurationMerger {
     mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
         failedFiles.insert(file)
         self.problems += problems
-        if let fragment = former[file] { note(fragment, of: file) }
         guard let fragment = former[file] ?? servers, let first = problems.first else { return }
+        note(fragment, of: file)
         take(fragment.disabled(by: first))
     }
 

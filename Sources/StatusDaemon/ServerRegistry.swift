@@ -123,8 +123,9 @@ final class ServerRegistry {
 
     private func change(_ name: ServerName, from source: SourceConfiguration, to server: ServerConfiguration) {
         let state = try? monitor.state(of: name)
-        // While the first load of a source runs, what is shown is of the one before.
-        let shownSource = shownSources.removeValue(forKey: name) ?? (state?.phase == .loading ? nil : source)
+        // While the first load of a source runs, nothing of it is shown.
+        let isShown = state?.phase != .loading || state?.status != nil
+        let shownSource = shownSources.removeValue(forKey: name) ?? (isShown ? source : nil)
         let isOther = shownSource?.subject != server.source.subject
         let failure = start(
             server, of: name, predecessor: sources.removeValue(forKey: name),

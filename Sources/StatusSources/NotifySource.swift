@@ -30,8 +30,7 @@ public final class NotifySource {
     private var timer: TimerSource?
     /// Who may not send any more, but can still use the former socket.
     private var revoked: Set<UInt32> = []
-    /// Who has said what still holds beside the status: the condition, and how long the status holds.
-    private var conditionSender: UInt32?
+    /// Who has said how long the status holds.
     private var timeSender: UInt32?
 
     /// How long a socket is read after another one has taken its place.
@@ -48,7 +47,7 @@ public final class NotifySource {
         self.logger = logger
         socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access))
         Self.count += 1
-        // What was said to a source before this one, whoever did.
+        // Whoever said something of it said it to another source.
         forgetTimeToLive()
     }
 
@@ -92,10 +91,7 @@ public final class NotifySource {
 
     /// Forgets what these users' programs have said beside their statuses.
     private func forget(_ users: Set<UInt32>) {
-        if let sender = conditionSender, users.contains(sender) {
-            state = NotifyState()
-            conditionSender = nil
-        }
+        state.forget(users)
         if let sender = timeSender, users.contains(sender) {
             timeSender = nil
             forgetTimeToLive()
@@ -134,8 +130,7 @@ public final class NotifySource {
                 try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
                 timeSender = datagram.sender
             }
-            if message.condition != nil { conditionSender = datagram.sender }
-            switch state.take(message) {
+            switch state.take(message, from: datagram.sender) {
             case .post(let text, let level): try monitor.post(text, level: level, to: server)
             case .touch: try monitor.touch(server)
             case .nothing: break

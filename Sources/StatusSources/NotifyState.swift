@@ -17,13 +17,23 @@ struct NotifyState {
     private var condition: NotifyMessage.Condition?
     /// The last text the program gave itself.
     private var status: StatusText?
+    /// Which users said so.
+    private var conditionSender: UInt32?
+    private var statusSender: UInt32?
 
-    mutating func take(_ message: NotifyMessage) -> Reaction {
-        if let text = message.status { status = StatusText(fitting: text) }
-        if let condition = message.condition { self.condition = condition }
+    /// Takes a message of a user's program.
+    mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
+        if let text = message.status { (status, statusSender) = (StatusText(fitting: text), sender) }
+        if let condition = message.condition { (self.condition, conditionSender) = (condition, sender) }
         guard message.status != nil || message.condition != nil else { return message.isAlive ? .touch : .nothing }
         guard let text = text(for: message) else { return .nothing }
         return .post(text, level)
+    }
+
+    /// Forgets what these users' programs have said.
+    mutating func forget(_ users: Set<UInt32>) {
+        if let sender = conditionSender, users.contains(sender) { (condition, conditionSender) = (nil, nil) }
+        if let sender = statusSender, users.contains(sender) { (status, statusSender) = (nil, nil) }
     }
 
     /// The program's own text where it gave one with the message, or where it is ready again; else what its condition says.

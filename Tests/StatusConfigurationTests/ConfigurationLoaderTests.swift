@@ -143,6 +143,10 @@ import Testing
         let loaded = try folder.load()
         #expect(loaded.configuration.servers[try name("db")]?.failure == loaded.errors.first?.description)
         #expect(loaded.configuration.limits == LimitsConfiguration())
+        // Broken worse, its servers are still known.
+        try folder.write("servers: {", to: "conf.d/mine.yaml")
+        let worse = try folder.load(after: loaded)
+        #expect(worse.configuration.servers[try name("db")]?.failure == worse.errors.first?.description)
     }
 
     @Test("a drop-in that cannot be used, and takes the place of one of the same name, does not undo what that said")

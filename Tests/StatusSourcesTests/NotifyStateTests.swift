@@ -11,7 +11,7 @@ import Testing
         var state = NotifyState()
         return datagrams.map { datagram in
             let message = Array(datagram.utf8).withUnsafeBytes { NotifyMessage($0) }
-            return switch state.take(message) {
+            return switch state.take(message, from: 0) {
             case .post(let text, let level): "\(text) [\(level)]"
             case .touch: "touch"
             case .nothing: "nothing"
@@ -30,6 +30,22 @@ import Testing
                     "Serving 12 clients [ok]",
                     "touch", "stopping [warning]",
                 ])
+    }
+
+    @Test("what one user's programs have said can be forgotten, and what another's have is not")
+    func forgets() throws {
+        var state = NotifyState()
+        func take(_ datagram: String, from sender: UInt32) -> NotifyState.Reaction {
+            state.take(Array(datagram.utf8).withUnsafeBytes { NotifyMessage($0) }, from: sender)
+        }
+        _ = take("STATUS=Evil", from: 1)
+        _ = take("ERRNO=2", from: 2)
+        state.forget([1])
+        #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
+        state.forget([2])
+        #expect(take("WATCHDOG=1\nREADY=1", from: 3) == .post(try StatusText("Still trying"), .ok))
+        state.forget([3])
+        #expect(take("READY=1", from: 2) == .post(try StatusText("ready"), .ok))
     }
 
     @Test("what is longer than it makes sense is not read to its end, whatever it is made of")

@@ -148,6 +148,33 @@ import Testing
                 == restart + ["failed (start-limit-hit) [critical]"])
     }
 
+    @Test("a failure that is counted, and one before it has begun to start, are not forgotten either")
+    func forgottenWhileCounted() {
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        let failed = job("failed", "failed", result: "resources", startedAt: nil)
+        #expect(
+            shown(by: judge(failures: 2, shown: .ok), of: [(failed, 1000), (forgotten, 1001)], until: 40_000)
+                == ["failed (resources) [critical]"])
+        // Once failed, and of the next run nobody saw the end.
+        let states = [
+            (job("failed", "failed", result: "exit-code", startedAt: 1000), 1000), (forgotten, 1001),
+            (job("activating", "start", startedAt: 5000), 5000), (forgotten, 9000),
+        ]
+        #expect(
+            shown(by: judge(failures: 2, shown: .ok), of: states, until: 50_000)
+                == ["ended, and it is not known how [unknown]"])
+    }
+
+    @Test("a oneshot that runs again after a failure that nobody saw is not well, however long it has run")
+    func missedRestartOfOneshot() {
+        var judge = judge()
+        var running = backup(startedAt: .seconds(100))
+        (running.restarts, running.changedAt) = (3, .seconds(100))
+        let restarted = judge.judge(running, at: .seconds(160))
+        #expect(restarted.verdict == .show(UnitStatus(.warning, "activating (auto-restart), 3 times")))
+        #expect(judge.judge(running, at: .seconds(170)).verdict == .wait)
+    }
+
     @Test("where nobody saw how such a unit ended, that is said; one that is written anew has not ended")
     func unseenEnd() {
         let forgotten = job("inactive", "dead", startedAt: nil)

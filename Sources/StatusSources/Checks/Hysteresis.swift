@@ -23,7 +23,7 @@ struct Hysteresis {
 
     let failures: Int
     let successes: Int
-    private var shown: Level?
+    private(set) var shown: Level?
     private var direction = Direction.worse
     private var streak = 0
 

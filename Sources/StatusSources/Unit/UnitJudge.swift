@@ -80,7 +80,8 @@ struct UnitJudge {
     /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
         guard var unit = recall(unit) else {
-            return hasFailed ? (.wait, nil) : count(UnitStatus(.unknown, "ended, and it is not known how"), at: now)
+            return hysteresis.shown == .critical
+                ? (.wait, nil) : count(UnitStatus(.unknown, "ended, and it is not known how"), at: now)
         }
         let missed = enter(unit, at: now)
         if let missed {
@@ -117,7 +118,8 @@ struct UnitJudge {
     /// What the unit is like, or was when the service manager forgot it; nil where nobody knows how it has ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {
         guard unit.isForgotten else {
-            lastKnown = unit.startedAt == nil ? nil : unit
+            // What cannot be started fails without having begun to.
+            lastKnown = unit.startedAt == nil && unit.activeState != "failed" ? nil : unit
             return unit
         }
         if let lastKnown { return lastKnown.isDown ? lastKnown : nil }
@@ -165,11 +167,11 @@ struct UnitJudge {
         !unit.isRestarted && !unit.isDown && unit.restarts > expectedRestarts
     }
 
-    /// Takes note of that; returns nothing where it was so long ago that it has settled.
+    /// Takes note of that; returns nothing where it was so long ago that it has settled, as what runs to its end does with that.
     private mutating func enterMissedRestart(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let before = unit.restarts - 1
         since = min(now, unit.changedAt ?? now)
-        guard now < since + Self.settlingTime else { return nil }
+        guard now < since + Self.settlingTime || unit.isRunningToItsEnd else { return nil }
         restartsBefore = before
         var missed = unit
         // Why it was restarted is not known any more.

@@ -16,6 +16,9 @@ final class ManagerConnection {
         /// Others have sent something that nobody asked for, or had the manager send much: of so much of it that the bus's queue for this
         /// process is full, the manager's signals are dropped; and a manager that is kept busy sends its own late.
         case disturbed
+        /// An answer to a question of this moment was late: the manager, or the bus, is busy, and may send no signals. That is the case while
+        /// many units are read.
+        case late(ContinuousClock.Instant)
         /// The manager has answered for the first time.
         case works
         /// There will be no other signal and no reply: why, one phrase.
@@ -55,8 +58,8 @@ final class ManagerConnection {
     /// An answer as late as this means that the manager, or the bus, may be kept busy.
     ///
     /// While more than 1024 messages wait to be sent, the manager goes on answering and sends no signals (MANAGER_BUS_BUSY_THRESHOLD in
-    /// systemd's src/core/dbus.h); no bus takes so many in less time.
-    private static let lateAnswer = Duration.milliseconds(5)
+    /// systemd's src/core/manager.c). They do not wait before 8 MiB fill its socket: an answer behind that much is later.
+    private static let lateAnswer = Duration.milliseconds(20)
     /// How long it may take to answer a call: what it is about to say may be as old.
     private static let answerLimit = Duration.seconds(10)
 
@@ -132,7 +135,7 @@ final class ManagerConnection {
         call(Names.managerPath, Names.peer, "Ping", []) { [weak self] reply in
             // What there is to do if it does not answer, is done for every call.
             guard case .answer = reply, ContinuousClock.now - begin > Self.lateAnswer else { return }
-            self?.handler(.disturbed)
+            self?.handler(.late(begin))
         }
     }
 

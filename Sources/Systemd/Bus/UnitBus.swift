@@ -23,6 +23,8 @@ public final class UnitBus {
     private var failure: String?
     private var isFailureLogged = false
     private var pause = firstPause
+    /// When all units were read last; for some time after it, the manager is busy with that.
+    private var readAt = ContinuousClock.now
     /// Whether all units are read again soon.
     private var isReadDue = false
     private var timer: TimerSource?
@@ -98,6 +100,7 @@ public final class UnitBus {
             for unit in index[name] { reader?.ask(.look, about: unit) }
         case .reloaded: readAll()
         case .disturbed: readSoon()
+        case .late(let time): if time > readAt + .milliseconds(10) * units.count { readSoon() }
         case .works:
             if isFailureLogged { logger.notice("units are followed again") }
             isFailureLogged = false
@@ -122,6 +125,7 @@ public final class UnitBus {
     private var disturbedPause: Duration { Self.disturbedPause(forUnits: units.count) }
 
     private func readAll() {
+        readAt = .now
         for unit in units.values { reader?.ask(.read, about: unit) }
     }
 

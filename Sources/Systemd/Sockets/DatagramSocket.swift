@@ -10,7 +10,9 @@ public struct Datagram: ~Copyable {
     public let bytes: UnsafeRawBufferPointer
     /// Whether it was longer than 64 KiB, so that its end is missing.
     public let isTruncated: Bool
-    /// The effective user of who sent it, as the kernel vouches for it; `UInt32.max` if it does not know.
+    /// The user of who sent it, as the kernel vouches for it; `UInt32.max` if it does not know.
+    ///
+    /// It is the real one, if the sender does not choose its effective or saved one itself (unix(7)).
     public let sender: UInt32
 }
 
@@ -137,9 +139,10 @@ public final class DatagramSocket {
     private func wait() {
         pause()
         Self.turns.append(of: Self.owner) { [weak self] in
-            self?.isWaiting = false
-            self?.source?.events = .readable
-            self?.receive(hasWaited: true)
+            guard let self, !isReleasing else { return }
+            isWaiting = false
+            source?.events = .readable
+            receive(hasWaited: true)
         }
     }
 
