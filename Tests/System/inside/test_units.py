@@ -420,6 +420,20 @@ def dropped_restart():
         becomes("sleeper", "ok", "active (running)")
 
 
+@test("units are not read again and again while nobody disturbs", limit=90)
+def quiet_bus():
+    names = [f"nosuch-{number}" for number in range(60)]
+    with service(configuration=following(*names)):
+        becomes(names[-1], "unknown", f"there is no unit {names[-1]}.service")
+        command = ["busctl", "monitor", "--json=short", "--match", "type=method_call,member=GetAll", "--match", "type=method_call,member=Ping"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
+            time.sleep(16)
+            monitor.terminate()
+            lines = monitor.stdout.read()
+        assert lines.count('"Ping"') >= 2, "the service manager is asked for a sign of life"
+        assert lines.count('"GetAll"') <= 2 * len(names), f"{lines.count('GetAll')} readings"
+
+
 @test("a unit that fails while users keep the service manager busy is not well for longer than it takes to notice that", limit=180)
 def death_beside_load():
     dies_beside(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
