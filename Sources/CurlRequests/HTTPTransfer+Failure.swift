@@ -51,7 +51,7 @@ extension HTTPTransfer {
 
     private static let largeHeader = "the answer's header is too large"
     private static let closedUnanswered = "connection closed without an answer"
-    private static let closedWithin = "connection closed within the answer"
+    static let closedWithin = "connection closed within the answer"
 
     /// Whether there were no descriptors, or no memory, for a socket.
     var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }

@@ -14,6 +14,8 @@ final class HTTPTransfer {
     private var headerBytes = 0
     /// Whether the answer has a transfer coding that nobody asked for.
     private(set) var hasCoding = false
+    /// Whether the header that came last has its end.
+    private var isHeaderComplete = false
     /// Whether the answer's header, its trailer included, is larger than it may be.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
@@ -123,6 +125,9 @@ final class HTTPTransfer {
     /// Takes a line of the header; returns its length, or less if it is not to be taken, which ends the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         headerBytes += line.count
+        // An answer may follow others, which are informational.
+        if line.starts(with: "HTTP/".utf8) { isHeaderComplete = false }
+        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { isHeaderComplete = true }
         if Self.isCoding(line) { hasCoding = true }
         return isHeaderTooLarge || hasCoding ? 0 : line.count
     }
@@ -143,6 +148,8 @@ final class HTTPTransfer {
             let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
             return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
         }
+        // To libcurl, a connection that is closed there ends a header as well as an empty line.
+        guard isHeaderComplete else { return HTTPFailure(reason: Self.closedWithin).outcome }
         let statusCode = handle.number(CURLINFO_RESPONSE_CODE)
         guard request.statusCodes.contains(where: { $0.contains(statusCode) }) else {
             return .unexpected(reason: "expected \(expectedCodes), got \(statusCode)")

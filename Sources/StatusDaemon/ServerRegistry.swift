@@ -24,6 +24,8 @@ final class ServerRegistry {
     /// Who may change things.
     private(set) var access = AccessPolicy()
     var sources: [ServerName: any Source] = [:]
+    /// The closed sources of servers that cannot be followed now: what they know counts when that is mended.
+    private var closedSources: [ServerName: any Source] = [:]
     /// Why sources could not be started, which a reload tries again.
     private var startFailures: [ServerName: String] = [:]
     /// The sources whose statuses servers show that cannot be followed now (nil: of none that counts); when that is mended, they may
@@ -128,7 +130,7 @@ final class ServerRegistry {
         let shownSource = shownSources.removeValue(forKey: name) ?? (isShown ? source : nil)
         let isOther = shownSource?.subject != server.source.subject
         let failure = start(
-            server, of: name, predecessor: sources.removeValue(forKey: name),
+            server, of: name, predecessor: removeSource(of: name),
             shown: isOther ? nil : state?.status?.level)
         if failure != nil { shownSources[name] = .some(shownSource) }
         try? monitor.redefine(
@@ -136,7 +138,7 @@ final class ServerRegistry {
     }
 
     func remove(_ name: ServerName) {
-        let source = sources.removeValue(forKey: name)
+        let source = removeSource(of: name)
         source?.close()
         // What only listens is gone when it is closed.
         departed[name] = (source as? CheckSource).map { Departed(source: $0) }
@@ -147,6 +149,10 @@ final class ServerRegistry {
         try? monitor.remove(name)
     }
 
+    private func removeSource(of name: ServerName) -> (any Source)? {
+        sources.removeValue(forKey: name) ?? closedSources.removeValue(forKey: name)
+    }
+
     /// Starts what a server needs, in the place of what ran before; returns why it cannot be followed.
     private func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil
@@ -154,6 +160,7 @@ final class ServerRegistry {
         startFailures[name] = nil
         if let failure = server.failure {
             predecessor?.close()
+            closedSources[name] = predecessor
             return failure
         }
         do throws(SourceProblem) {
@@ -161,6 +168,7 @@ final class ServerRegistry {
             return nil
         } catch {
             startFailures[name] = error.description
+            closedSources[name] = predecessor
             startWarnings.log(
                 "\(name) cannot be followed: \(error)", about: "\(name): \(error)", metadata: ["server": "\(name)"])
             return error.description

@@ -37,8 +37,11 @@ public final class NotifySource {
     private static let grace = Duration.seconds(1)
 
     /// Opens the socket, as the server's name in a directory; the kernel lets only these processes send to it.
+    ///
+    /// - Parameter predecessor: the closed source of the same server, if there is one: what those have said still holds who may still send.
     public init(
-        server: ServerName, in directory: String, access: AccessPolicy, monitor: StatusMonitor, logger: Logger
+        server: ServerName, in directory: String, access: AccessPolicy, predecessor: NotifySource? = nil,
+        monitor: StatusMonitor, logger: Logger
     ) throws(SystemdError) {
         self.monitor = monitor
         self.server = server
@@ -47,8 +50,12 @@ public final class NotifySource {
         self.logger = logger
         socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access))
         Self.count += 1
-        // Whoever said something of it said it to another source.
-        forgetTimeToLive()
+        if let predecessor {
+            (state, timeSender) = (predecessor.state, predecessor.timeSender)
+            forget(predecessor.access.users(missingIn: access))
+        } else {
+            forgetTimeToLive()
+        }
     }
 
     /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
@@ -114,6 +121,9 @@ public final class NotifySource {
         socket.cancel()
         self.socket = nil
     }
+
+    /// Whether it has not been closed.
+    public var isOpen: Bool { socket != nil }
 
     /// Whether these processes, and no others, can send to its socket.
     public func isReachable(for access: AccessPolicy) -> Bool { hasPath && self.access == access }

@@ -182,6 +182,12 @@ import Testing
         #expect(
             shown(by: judge(), of: [(running, 1000), (forgotten, 2000)], until: 9000)
                 == ["activating (start) [ok]", "ended, and it is not known how [unknown]"])
+        var broken = forgotten
+        broken.loadState = "bad-setting"
+        let well = job("inactive", "dead", result: "success", startedAt: 1000)
+        #expect(
+            shown(by: judge(), of: [(well, 1000), (forgotten, 1001), (broken, 2000)], until: 9000)
+                == ["inactive (dead) [ok]", "cannot be loaded (bad-setting) [critical]"])
         var removed = UnitProperties()
         (removed.loadState, removed.activeState) = ("not-found", "inactive")
         #expect(

@@ -123,7 +123,9 @@ final class SourceFactory {
     ) throws(SourceProblem) -> NotifySource {
         do throws(SourceProblem) {
             let access = try senders(users)
-            guard let source else { return try makeNotifySource(of: name, for: access) }
+            guard let source, source.isOpen else {
+                return try makeNotifySource(of: name, for: access, predecessor: source)
+            }
             do { try source.open(for: access) } catch { throw SourceProblem(error.message) }
             return source
         } catch {
@@ -133,7 +135,7 @@ final class SourceFactory {
     }
 
     private func makeNotifySource(
-        of name: ServerName, for access: AccessPolicy
+        of name: ServerName, for access: AccessPolicy, predecessor: NotifySource?
     ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count + DatagramSocket.releasingCount < notifySocketLimit else {
             throw SourceProblem(
@@ -142,7 +144,8 @@ final class SourceFactory {
         }
         do throws(SystemdError) {
             return try NotifySource(
-                server: name, in: directories.notify, access: access, monitor: monitor, logger: logger)
+                server: name, in: directories.notify, access: access, predecessor: predecessor, monitor: monitor,
+                logger: logger)
         } catch {
             throw SourceProblem(error.message)
         }

@@ -40,7 +40,7 @@ struct UnitJudge {
     /// A failure of which nothing has been said yet, since it may be passing.
     private var unsaid: UnitStatus?
     /// Whether it had failed when it ended last.
-    private(set) var hasFailed: Bool
+    private(set) var hasFailed = false
 
     /// What was counted last, and when it is counted again if it is no other by then.
     private struct Counted {
@@ -55,16 +55,14 @@ struct UnitJudge {
     ///   - runtime: how long it may run if it runs to its end; nil: as long as it likes.
     ///   - schedule: how many times in a row a level has to be found, an interval apart, to count.
     ///   - shown: the level that is shown already.
-    ///   - hasFailed: whether it had failed when it ended last, as far as somebody knows.
-    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?, hasFailed: Bool = false) {
+    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.name = name
         self.runtime = runtime
         interval = schedule.interval
         hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
-        self.hasFailed = hasFailed
     }
 
-    /// Judges by other settings from now on, which are those of ``init(of:runtime:schedule:shown:hasFailed:)``: what is known of the unit still holds.
+    /// Judges by other settings from now on, which are those of ``init(of:runtime:schedule:shown:)``: what is known of the unit still holds.
     mutating func change(runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.runtime = runtime
         interval = schedule.interval
@@ -122,8 +120,13 @@ struct UnitJudge {
             lastKnown = unit.startedAt == nil && unit.activeState != "failed" ? nil : unit
             return unit
         }
-        if let lastKnown { return lastKnown.isDown ? lastKnown : nil }
-        return hasFailed ? nil : unit
+        guard let lastKnown else { return hasFailed ? nil : unit }
+        guard lastKnown.isDown else { return nil }
+        var recalled = unit
+        (recalled.activeState, recalled.subState) = (lastKnown.activeState, lastKnown.subState)
+        (recalled.result, recalled.startedAt) = (lastKnown.result, lastKnown.startedAt)
+        recalled.restarts = lastKnown.restarts
+        return recalled
     }
 
     /// Takes note of the state; returns what was before it, if nothing has been said of that: a restart that nobody told of, or a failure
@@ -210,7 +213,9 @@ struct UnitJudge {
 
 extension UnitProperties {
     /// Whether the service manager may have forgotten that it has failed: it knows nothing of an earlier run.
-    fileprivate var isForgotten: Bool { isForgottenWhenFailed && activeState == "inactive" && startedAt == nil }
+    fileprivate var isForgotten: Bool {
+        isForgottenWhenFailed && loadState == "loaded" && activeState == "inactive" && startedAt == nil
+    }
 
     fileprivate var isDown: Bool { activeState == "inactive" || activeState == "failed" }
 

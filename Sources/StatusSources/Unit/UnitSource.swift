@@ -36,7 +36,7 @@ public final class UnitSource {
     private let monitor: StatusMonitor
     private var judge: UnitJudge
     private var properties: UnitProperties?
-    /// Whether a reason is shown for which it could not be looked at, and nothing has been said since.
+    /// Whether a reason is shown for which it could not be looked at, or followed, and nothing has been said since.
     private var hasReason = false
     /// When it is known what its state means, if that is a matter of moments.
     private var settlesAt: Duration?
@@ -60,14 +60,12 @@ public final class UnitSource {
         self.server = server
         self.settings = settings
         self.monitor = monitor
-        // A server without a source before this one was failed for its configuration.
-        hasReason = predecessor?.hasReason ?? (shown != nil)
+        hasReason = (try? monitor.state(of: server))?.phase == .failed
         let former = predecessor.flatMap { $0.settings.unit == settings.unit ? $0 : nil }
         judge =
             former?.judge
             ?? UnitJudge(
-                of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown,
-                hasFailed: shown == .critical)
+                of: settings.unit, runtime: settings.runtime, schedule: settings.schedule, shown: shown)
         if former?.settings != settings || shown == nil {
             judge.change(runtime: settings.runtime, schedule: settings.schedule, shown: shown)
         }

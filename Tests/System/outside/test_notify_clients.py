@@ -177,17 +177,30 @@ def condition_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
-@test("how long a status holds counts no more when the source of its server was made anew")
-def time_of_another_source():
-    with Daemon("servers: { web: { notify: true, ttl: 100ms } }\n") as daemon:
-        send(daemon.notify_path("web"), "STATUS=well\nWATCHDOG_USEC=86400000000")
+@test("what a program has said beside its status still counts when its server's configuration was wrong for a while, if it may still send")
+def source_made_anew():
+    need_root()
+
+    def is_wrong_for_a_while(daemon, users):
+        for text in ("users: [nosuchuser]", users):
+            daemon.file.write_text(f"servers: {{ web: {{ notify: {{ {text} }}, ttl: 1h }} }}\n")
+            daemon.ctl("reload")
+            equal(daemon.describe("web")["phase"], "failed" if "nosuchuser" in text else "loaded")
+
+    with Daemon("servers: { web: { notify: { users: [nobody] }, ttl: 1h } }\n") as daemon:
+        send(daemon.notify_path("web"), "STATUS=bad\nERRNO=5\nWATCHDOG_USEC=2000000")
+        eventually(lambda: daemon.text("web") == "bad")
+        is_wrong_for_a_while(daemon, "users: [nobody]")
+        send(daemon.notify_path("web"), "STATUS=still bad")
+        eventually(lambda: daemon.text("web") == "still bad")
+        equal(daemon.describe("web")["status"]["level"], "critical")
+        eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
+        as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=bad again\nERRNO=5\nWATCHDOG_USEC=86400000000")
+        eventually(lambda: daemon.text("web") == "bad again")
+        is_wrong_for_a_while(daemon, "users: [root]")
+        send(daemon.notify_path("web"), "STATUS=well")
         eventually(lambda: daemon.text("web") == "well")
-        daemon.file.write_text("servers: { web: { notify: { users: [nosuchuser] }, ttl: 100ms } }\n")
-        daemon.ctl("reload")
-        equal(daemon.describe("web")["phase"], "failed")
-        daemon.file.write_text("servers: { web: { notify: true, ttl: 100ms } }\n")
-        daemon.done("reload")
-        eventually(lambda: daemon.describe("web")["stale"], "the configuration's ttl holds")
+        equal(daemon.describe("web")["status"]["level"], "ok")
 
 
 @test("what a program has said beside its status still counts when another one's user may not send any more")
