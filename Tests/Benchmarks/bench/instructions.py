@@ -12,8 +12,8 @@ from .processes import BUILD, ROOT, STATUSD, receive, statusd
 
 FILE = ROOT / "Tests" / "Benchmarks" / "instructions.json"
 UPDATES = 4000
-# The fewest of so many runs count: how the threads take turns adds up to a twentieth to a run, and takes nothing away.
-RUNS = 5
+# The fewest of so many runs count: how the threads take turns adds up to a tenth to a run, and takes nothing away.
+RUNS = 7
 # What may be added to all of it, and to one area, before it is a failure. What callgrind takes for a part of an area differs from one model of
 # processor to the next by up to a sixth of the area, while all of it stays within two hundredths.
 TOLERANCE = 0.1
