@@ -149,6 +149,14 @@ def condition_stays():
         says("READY=1\nSTATUS=well", "ok", "well")
 
 
+def is_still_bad(daemon, user):
+    """A user's program that has said ERRNO= and WATCHDOG_USEC= says a text: both hold."""
+    as_user(user, send, daemon.notify_path("web"), "STATUS=still bad")
+    eventually(lambda: daemon.text("web") == "still bad")
+    equal(daemon.describe("web")["status"]["level"], "critical")
+    eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
+
+
 def send_twice(path, text, is_time):
     """Sends the same text again through the same socket when there is a byte to be read."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
@@ -191,10 +199,7 @@ def source_made_anew():
         send(daemon.notify_path("web"), "STATUS=bad\nERRNO=5\nWATCHDOG_USEC=2000000")
         eventually(lambda: daemon.text("web") == "bad")
         is_wrong_for_a_while(daemon, "users: [nobody]")
-        send(daemon.notify_path("web"), "STATUS=still bad")
-        eventually(lambda: daemon.text("web") == "still bad")
-        equal(daemon.describe("web")["status"]["level"], "critical")
-        eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
+        is_still_bad(daemon, 0)
         as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=bad again\nERRNO=5\nWATCHDOG_USEC=86400000000")
         eventually(lambda: daemon.text("web") == "bad again")
         is_wrong_for_a_while(daemon, "users: [root]")
@@ -211,10 +216,7 @@ def condition_of_the_others():
         eventually(lambda: daemon.text("web") == "bad")
         daemon.file.write_text(f"servers: {{ web: {{ notify: {{ users: [{NOBODY}] }} }} }}\n")
         daemon.done("reload")
-        as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=still bad")
-        eventually(lambda: daemon.text("web") == "still bad")
-        equal(daemon.describe("web")["status"]["level"], "critical")
-        eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
+        is_still_bad(daemon, NOBODY)
 
 
 @test("a program that stays connected to its notify socket goes on over reloads that do not change who may send")

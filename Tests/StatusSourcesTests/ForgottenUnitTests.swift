@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Systemd
+import Testing
+
+@testable import StatusSources
+
+@Suite("A unit that the service manager forgets") struct ForgottenUnitTests: UnitFixture {
+    /// A oneshot that the service manager forgets when it has ended.
+    private func job(
+        _ active: String, _ sub: String, result: String? = nil, restarts: Int = 0, startedAt: Int?
+    ) -> UnitProperties {
+        var job = unit(active, sub, result: result, restarts: restarts)
+        (job.serviceType, job.isForgottenWhenFailed) = ("oneshot", true)
+        job.startedAt = startedAt.map { .milliseconds($0) }
+        return job
+    }
+
+    /// What is shown, one after another, of states at times in milliseconds; the judge is asked again when it wants to be.
+    private func shown(by judge: UnitJudge, of states: [(UnitProperties, Int)], until end: Int) -> [String] {
+        var judge = judge
+        var shown: [String] = []
+        for (index, (unit, time)) in states.enumerated() {
+            let next = index + 1 < states.count ? states[index + 1].1 : end
+            var now = Duration.milliseconds(time)
+            while now < .milliseconds(next) {
+                let (verdict, again) = judge.judge(unit, at: now)
+                if case .show(let status) = verdict {
+                    let text = "\(status.text) [\(status.level.rawValue)]"
+                    if shown.last != text { shown.append(text) }
+                }
+                now = max(again ?? .seconds(1000), now + .milliseconds(1))
+            }
+        }
+        return shown
+    }
+
+    @Test("a oneshot that the service manager forgets when it has failed is failed until it has run well")
+    func forgottenFailure() {
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        let states = [
+            (forgotten, 0), (job("activating", "start", startedAt: 1000), 1000),
+            (job("failed", "failed", result: "exit-code", startedAt: 1000), 1100), (forgotten, 1110),
+            (job("activating", "start", startedAt: 2000), 2000),
+            (job("failed", "failed", result: "timeout", startedAt: 2000), 2100), (forgotten, 2101),
+            (job("activating", "start", startedAt: 3000), 3000),
+            (job("inactive", "dead", result: "success", startedAt: 3000), 3100), (forgotten, 3101),
+        ]
+        #expect(
+            shown(by: judge(), of: states, until: 9000) == [
+                "inactive (dead) [ok]", "activating (start) [ok]", "failed (exit-code) [critical]",
+                "failed (timeout) [critical]", "inactive (dead) [ok]",
+            ])
+    }
+
+    @Test("what such a unit comes to after restarts is shown, though it is forgotten before that has held")
+    func forgottenAfterRestart() {
+        let restarted = job("activating", "auto-restart", result: "exit-code", startedAt: 1000)
+        let states = [
+            (job("activating", "start", startedAt: 1000), 1000), (restarted, 1100),
+            (job("activating", "start", restarts: 1, startedAt: 1200), 1200),
+        ]
+        let forgotten = (job("inactive", "dead", startedAt: nil), 1310)
+        let well = (job("inactive", "dead", result: "success", restarts: 1, startedAt: 1200), 1300)
+        let failed = (job("failed", "failed", result: "start-limit-hit", restarts: 1, startedAt: 1200), 1300)
+        let restart = ["activating (start) [ok]", "activating (auto-restart) after exit-code [warning]"]
+        #expect(
+            shown(by: judge(), of: states + [well, forgotten], until: 9000) == restart + ["inactive (dead) [ok]"])
+        #expect(
+            shown(by: judge(), of: states + [failed, forgotten], until: 9000)
+                == restart + ["failed (start-limit-hit) [critical]"])
+    }
+
+    @Test("a failure that is counted, and one before it has begun to start, are not forgotten either")
+    func forgottenWhileCounted() {
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        let failed = job("failed", "failed", result: "resources", startedAt: nil)
+        #expect(
+            shown(by: judge(failures: 2, shown: .ok), of: [(failed, 1000), (forgotten, 1001)], until: 40_000)
+                == ["failed (resources) [critical]"])
+        // Once failed, and of the next run nobody saw the end.
+        let states = [
+            (job("failed", "failed", result: "exit-code", startedAt: 1000), 1000), (forgotten, 1001),
+            (job("activating", "start", startedAt: 5000), 5000), (forgotten, 9000),
+        ]
+        #expect(
+            shown(by: judge(failures: 2, shown: .ok), of: states, until: 50_000)
+                == ["ended, and it is not known how [unknown]"])
+    }
+
+    @Test("where nobody saw how such a unit ended, that is said; one that is written anew has not ended")
+    func unseenEnd() {
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        let running = job("activating", "start", startedAt: 1000)
+        #expect(
+            shown(by: judge(), of: [(running, 1000), (forgotten, 2000)], until: 9000)
+                == ["activating (start) [ok]", "ended, and it is not known how [unknown]"])
+        var broken = forgotten
+        broken.loadState = "bad-setting"
+        let well = job("inactive", "dead", result: "success", startedAt: 1000)
+        #expect(
+            shown(by: judge(), of: [(well, 1000), (forgotten, 1001), (broken, 2000)], until: 9000)
+                == ["inactive (dead) [ok]", "cannot be loaded (bad-setting) [critical]"])
+        var removed = UnitProperties()
+        (removed.loadState, removed.activeState) = ("not-found", "inactive")
+        #expect(
+            shown(by: judge(), of: [(removed, 1000), (forgotten, 2000)], until: 9000)
+                == ["there is no unit x.service [unknown]", "inactive (dead) [ok]"])
+    }
+
+    @Test("a failure that has to be found twice is, though the unit is forgotten")
+    func forgottenAndCounted() {
+        let states = [
+            (job("failed", "failed", result: "exit-code", startedAt: 1000), 1100),
+            (job("inactive", "dead", startedAt: nil), 1110),
+        ]
+        let judge = judge(failures: 2, shown: .ok)
+        #expect(shown(by: judge, of: states, until: 20_000) == [])
+        #expect(shown(by: judge, of: states, until: 40_000) == ["failed (exit-code) [critical]"])
+    }
+}
