@@ -75,7 +75,7 @@ import Testing
         #expect(judge.judge(unit("active", "running", restarts: 1), at: .seconds(12)).verdict == .wait)
         var first = self.judge()
         var restarted = unit("active", "running", restarts: 3)
-        restarted.changedAt = .seconds(11)
+        restarted.activeAt = .seconds(11)
         let (verdict, again) = first.judge(restarted, at: .seconds(12))
         #expect(verdict == .show(UnitStatus(.warning, "activating (auto-restart), 3 times")))
         #expect(again == .seconds(16))
@@ -107,10 +107,12 @@ import Testing
         var judge = judge()
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
         var restarted = unit("active", "running", restarts: 1)
-        restarted.changedAt = .seconds(2)
+        restarted.activeAt = .seconds(2)
+        // Its configuration was reloaded a moment ago.
+        restarted.changedAt = .seconds(3599)
         #expect(judge.judge(restarted, at: .seconds(3600)).verdict == .show(UnitStatus(.ok, "active (running)")))
         restarted.restarts = 2
-        restarted.changedAt = .seconds(3657)
+        restarted.activeAt = .seconds(3657)
         let (verdict, again) = judge.judge(restarted, at: .seconds(3660))
         #expect(verdict == .show(UnitStatus(.warning, "activating (auto-restart), 2 times")))
         #expect(again == .seconds(3662))

@@ -28,6 +28,7 @@ import Testing
         #expect(unit("active", "running", status: "Serving") == UnitStatus(.ok, "Serving"))
         #expect(unit("active", "active") == UnitStatus(.ok, "active"))
         #expect(unit("reloading", "reload", status: "Serving") == UnitStatus(.ok, "Serving"))
+        #expect(unit("refreshing", "refresh", status: "Serving") == UnitStatus(.ok, "Serving"))
         #expect(unit("activating", "auto-restart") == UnitStatus(.warning, "activating (auto-restart)"))
         #expect(
             unit("activating", "auto-restart", result: "signal")

@@ -166,11 +166,14 @@ import Testing
         let values = [
             "ActiveState": "activating", "SubState": "start", "Result": "", "StatusText": "Loading", "Type": "oneshot",
             "RemainAfterExit": "yes", "NRestarts": "3", "MainPID": "17", "InactiveExitTimestampMonotonic": "1500000",
+            "ActiveEnterTimestampMonotonic": "1600000", "StateChangeTimestampMonotonic": "1700000",
         ]
         properties.apply(values, isService: false)
         #expect(properties.activeState == "activating")
         #expect(properties.result == nil)
         #expect(properties.startedAt == .milliseconds(1500))
+        #expect(properties.activeAt == .milliseconds(1600))
+        #expect(properties.changedAt == .milliseconds(1700))
         #expect((properties.statusText, properties.serviceType) == (nil, nil))
         properties.apply(values, isService: true)
         #expect((properties.statusText, properties.serviceType) == ("Loading", "oneshot"))

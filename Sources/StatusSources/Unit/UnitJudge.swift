@@ -146,7 +146,7 @@ struct UnitJudge {
         // One that reloads goes on running.
         let state =
             switch unit.activeState {
-            case "active", "reloading": ["active"]
+            case _ where unit.isActive: ["active"]
             case "failed": ["failed", unit.result ?? ""]
             default: [unit.activeState, unit.subState]
             }
@@ -173,7 +173,7 @@ struct UnitJudge {
     /// Takes note of that; returns nothing where it was so long ago that it has settled, as what runs to its end does with that.
     private mutating func enterMissedRestart(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let before = unit.restarts - 1
-        since = min(now, unit.changedAt ?? now)
+        since = min(now, unit.enteredAt ?? now)
         guard now < since + Self.settlingTime || unit.isRunningToItsEnd else { return nil }
         restartsBefore = before
         var missed = unit
@@ -218,6 +218,9 @@ extension UnitProperties {
     }
 
     fileprivate var isDown: Bool { activeState == "inactive" || activeState == "failed" }
+
+    /// Since when it is what it is, active or in a state on the way; nil where the service manager has not said.
+    fileprivate var enteredAt: Duration? { isActive ? activeAt : changedAt }
 
     /// When it has run for longer than `limit`, if it runs to its end, and does now.
     fileprivate func runsToItsEnd(within limit: Duration) -> Duration? {

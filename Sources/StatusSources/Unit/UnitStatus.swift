@@ -21,7 +21,7 @@ struct UnitStatus: Equatable {
         case ("inactive", "loaded"), ("inactive", "merged"): self = Self.inactive(unit)
         case ("inactive", let problem): self.init(.critical, "cannot be loaded (\(problem))")
         case ("failed", _): self.init(.critical, Self.text(unit, unit.result ?? unit.subState))
-        case ("active", _), ("reloading", _): self.init(.ok, Self.running(unit))
+        case _ where unit.isActive: self.init(.ok, Self.running(unit))
         case ("activating", _) where unit.isRestarted: self.init(.warning, Self.restarting(unit))
         case ("activating", _): self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.running(unit))
         default:
@@ -52,6 +52,9 @@ struct UnitStatus: Equatable {
 }
 
 extension UnitProperties {
+    /// Whether it runs; it does while it reloads, or is refreshed as from systemd 257 on.
+    var isActive: Bool { ["active", "reloading", "refreshing"].contains(activeState) }
+
     /// Whether it runs to its end again and again, as a backup does.
     fileprivate var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
 

@@ -25,6 +25,10 @@ public struct UnitProperties: Sendable, Equatable {
     /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did, as far as the service manager knows.
     public var startedAt: Duration?
 
+    /// When it last became active, by the same clock; nil where it never did, as far as the service manager knows.
+    ///
+    /// That it reloads changes nothing about it.
+    public var activeAt: Duration?
     /// When its state last changed, by the same clock; nil where it never did, as far as the service manager knows.
     public var changedAt: Duration?
 
@@ -45,7 +49,7 @@ extension UnitProperties {
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
         "NRestarts", "MainPID", "InactiveExitTimestampMonotonic", "CollectMode",
-        "StateChangeTimestampMonotonic",
+        "ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic",
     ]
 
     /// Takes over what came with a reply or a signal.
@@ -56,6 +60,7 @@ extension UnitProperties {
         if let value = values["Result"] { result = value.isEmpty ? nil : value }
         if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
         if let value = values["InactiveExitTimestampMonotonic"] { startedAt = Self.time(value) }
+        if let value = values["ActiveEnterTimestampMonotonic"] { activeAt = Self.time(value) }
         if let value = values["StateChangeTimestampMonotonic"] { changedAt = Self.time(value) }
         guard isService else { return }
         if let value = values["MainPID"].flatMap({ Int32($0) }) { mainProcess = value == 0 ? nil : value }
