@@ -118,7 +118,9 @@ struct ConfigurationFiles: Equatable {
         }
         defer { closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
@@ -126,6 +128,8 @@ struct ConfigurationFiles: Equatable {
             if name.hasSuffix(".yaml") { names.append(name) }
             if name.hasSuffix(".yml") { warnOfName("\(directory)/\(name)") }
         }
+        let failure = errno
+        if failure != 0 { problems.append(Problem(unreadable: directory, errno: failure)) }
         return names
     }
 

@@ -15,9 +15,10 @@ import time
 
 from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
-from harness.daemon import BINARIES, NOBODY, STATUSD, Daemon, run
+from harness.daemon import NOBODY, STATUSD, Daemon, run
 from harness.dead_disk import dead_disk, stuck_pipe
 from harness.expect import Skip, contains, equal, eventually
+from harness.preload import preloaded
 from harness.runner import test
 from harness.tracing import stopped_thread
 
@@ -227,14 +228,6 @@ def unclosable():
 def lingering_control():
     measure("lingering sockets to the control socket",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5))
-
-
-def preloaded(name):
-    """The environment in which a program has some functions replaced, by those of a C file here."""
-    library = BINARIES.parent / f"{name}.so"
-    done = run("cc", "-shared", "-fPIC", "-O1", "-o", library, pathlib.Path(__file__).parent / f"{name}.c")
-    equal((done.status, done.err), (0, ""), "cc")
-    return {"LD_PRELOAD": str(library)}
 
 
 def old_kernel():

@@ -8,6 +8,7 @@ import re
 
 from harness.daemon import STATUSCTL, STATUSD, Daemon, run
 from harness.expect import contains, equal, eventually, one_sentence
+from harness.preload import preloaded
 from harness.runner import test
 
 README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
@@ -216,3 +217,15 @@ def readme():
         equal(len(known), 4)
         for option in {option for options in known for option in options.split(", ")}:
             assert f"`{option}" in text or f"{option}:" in example, f"the README does not have {option}"
+
+
+@test("a directory that cannot be read to its end is an error: what else is in it is not known")
+def failing_disk():
+    with Daemon() as daemon:
+        drop_ins = daemon.folder / "etc" / "conf.d"
+        drop_ins.mkdir(parents=True)
+        for name in ("a", "b"):
+            (drop_ins / f"{name}.yaml").write_text(f"servers: {{ {name}: {{ push: true }} }}\n")
+        equal(daemon.ctl("verify", drop_ins.parent).status, 0)
+        result = run(STATUSCTL, "verify", drop_ins.parent, env={**daemon.environment, **preloaded("failing_disk")})
+        contains(one_sentence(result, 78), f"{drop_ins}: cannot be read: Input/output error")

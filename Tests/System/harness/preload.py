@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that have some of the C library's functions replaced."""
+
+import pathlib
+
+from .daemon import BINARIES, run
+from .expect import equal
+
+
+def preloaded(name):
+    """The environment in which a program has some functions replaced, by those of a C file in the folder `preload`."""
+    library = BINARIES.parent / f"{name}.so"
+    done = run("cc", "-shared", "-fPIC", "-O1", "-o", library, pathlib.Path(__file__).parent / "preload" / f"{name}.c")
+    equal((done.status, done.err), (0, ""), "cc")
+    return {"LD_PRELOAD": str(library)}
