@@ -109,6 +109,20 @@ import Testing
                 == ["there is no unit x.service [unknown]", "inactive (dead) [ok]"])
     }
 
+    @Test(
+        "a file that cannot be used for a while changes nothing about a failure",
+        arguments: ["bad-setting", "masked", "not-found"])
+    func unusableFile(loadState: String) {
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        var unusable = forgotten
+        (unusable.loadState, unusable.isForgottenWhenFailed) = (loadState, loadState == "bad-setting")
+        let failed = job("failed", "failed", result: "exit-code", startedAt: 1000)
+        let states = [(failed, 1000), (forgotten, 1500), (unusable, 2000), (forgotten, 3000)]
+        let shown = shown(by: judge(), of: states, until: 9000)
+        #expect(shown.count == 3)
+        #expect(shown.last == "failed (exit-code) [critical]")
+    }
+
     @Test("a failure that has to be found twice is, though the unit is forgotten")
     func forgottenAndCounted() {
         let states = [

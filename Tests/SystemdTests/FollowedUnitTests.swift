@@ -22,6 +22,7 @@ import Testing
                 switch $0 {
                 case .properties(let properties): "\(properties.activeState) (\(properties.subState))"
                 case .unreachable(let reason): reason
+                case .unanswered: "no answer"
                 }
             }
         }
@@ -133,7 +134,7 @@ import Testing
         know("active", "running")
         let (follower, unit) = (told.follower, unit)
         let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
-        async let reading: Void = follower.wait {
+        async let reading: Void = follower.wait(atMost: .seconds(60)) {
             EventLoop.assumeIsolated { _ = unit.ask(.read) }
             continuation.yield()
         }
@@ -144,12 +145,36 @@ import Testing
         #expect(told.states == ["active (running)", "active (running)"])
     }
 
+    @Test("an answer that comes with the end of its time counts or it does not, and what is told last is what holds")
+    func late() async {
+        for isInTime in [true, false] {
+            let told = follow()
+            know("active", "running")
+            let (follower, unit) = (told.follower, unit)
+            let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+            async let reading: Void = follower.wait(atMost: .seconds(60)) {
+                EventLoop.assumeIsolated { _ = unit.ask(.read) }
+                continuation.yield()
+            }
+            var iterator = asked.makeAsyncIterator()
+            _ = await iterator.next()
+            if isInTime { know("active", "running") }
+            follower.expire(1)
+            await reading
+            know("active", "running")
+            know("active", "running")
+            #expect(
+                told.states == ["active (running)"] + (isInTime ? [] : ["no answer"]) + ["active (running)"])
+            unit.remove(follower)
+        }
+    }
+
     @Test("a follower that is cancelled is told nothing more, and its calls return")
     func cancelled() async {
         let told = follow()
         let follower = told.follower
         let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
-        async let reading: Void = follower.wait { continuation.yield() }
+        async let reading: Void = follower.wait(atMost: .seconds(60)) { continuation.yield() }
         var iterator = asked.makeAsyncIterator()
         _ = await iterator.next()
         follower.cancel()

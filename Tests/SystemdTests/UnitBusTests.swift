@@ -24,6 +24,7 @@ import Testing
             switch observation {
             case .properties(let properties): told.yield("\(properties.activeState) (\(properties.subState))")
             case .unreachable(let reason): told.yield(reason)
+            case .unanswered: told.yield("no answer")
             }
         }
     }
@@ -55,7 +56,7 @@ import Testing
         let subscription = follow("web.service")
         #expect(await next() == "inactive (dead)")
         bus.units["web.service"] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
-        await subscription.read()
+        await subscription.read(within: .seconds(60))
         #expect(await next() == "active (running)")
     }
 
@@ -106,12 +107,36 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    @Test("a unit that nobody follows any more is forgotten, though its own name is learned after that")
+    func renamedTooLate() async {
+        bus.units["web.service"] = ["Id": "nginx.service", "LoadState": "loaded", "ActiveState": "active"]
+        let other = follow("db.service")
+        #expect(await next() == "active (running)")
+        let gone = follow("web.service")
+        // As soon as it has been asked about.
+        EventLoop.atEndOfTurn { gone.cancel() }
+        await other.read(within: .seconds(60))
+        #expect(units.index["web.service"].isEmpty)
+        #expect(units.index["nginx.service"].isEmpty)
+        withExtendedLifetime(other) {}
+    }
+
+    @Test("a reading that is not answered in time is told as that")
+    func unanswered() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.isAnswering = false
+        await subscription.read(within: .milliseconds(1))
+        #expect(await next() == "no answer")
+        withExtendedLifetime(subscription) {}
+    }
+
     @Test("nobody is told anything after the subscription was cancelled, and readings return")
     func cancelled() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
         subscription.cancel()
-        await subscription.read()
+        await subscription.read(within: .seconds(60))
         let other = follow("db.service")
         bus.change("db.service", ["SubState": "exited"])
         #expect(await next() == "active (exited)")

@@ -115,6 +115,8 @@ struct UnitJudge {
 
     /// What the unit is like, or was when the service manager forgot it; nil where nobody knows how it has ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {
+        // Where its file cannot be used, that says nothing of the last run.
+        if unit.isUnusable { return unit }
         guard unit.isForgotten else {
             // What cannot be started fails without having begun to.
             lastKnown = unit.startedAt == nil && unit.activeState != "failed" ? nil : unit
@@ -216,6 +218,9 @@ extension UnitProperties {
     fileprivate var isForgotten: Bool {
         isForgottenWhenFailed && loadState == "loaded" && activeState == "inactive" && startedAt == nil
     }
+
+    /// Whether it cannot be loaded, is masked or does not exist, and has not been kept in memory since it ran.
+    fileprivate var isUnusable: Bool { loadState != "loaded" && activeState == "inactive" && startedAt == nil }
 
     fileprivate var isDown: Bool { activeState == "inactive" || activeState == "failed" }
 

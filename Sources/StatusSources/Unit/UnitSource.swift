@@ -74,16 +74,10 @@ public final class UnitSource {
 
     private func read() async throws {
         guard let subscription else { return }
-        do {
-            try await withTimeLimit(settings.timeout) { await subscription.read() }
-            guard let settlesAt else { return }
-            try await EventLoop.sleep(for: settlesAt - Self.now)
-            judgeProperties()
-        } catch is TimeLimitExceeded {
-            // Meanwhile another source may have taken its place.
-            guard self.subscription != nil else { return }
-            fail("the service manager did not answer within \(TimeSpan.text(settings.timeout))")
-        }
+        await subscription.read(within: settings.timeout)
+        guard let settlesAt else { return }
+        try await EventLoop.sleep(for: settlesAt - Self.now)
+        judgeProperties()
     }
 
     /// Shows why the unit cannot be looked at; what was known of it says nothing more.
@@ -98,6 +92,7 @@ public final class UnitSource {
     private func take(_ observation: UnitObservation) {
         switch observation {
         case .unreachable(let reason): fail(VisibleText.escape(reason))
+        case .unanswered: fail("the service manager did not answer within \(TimeSpan.text(settings.timeout))")
         case .properties(var properties):
             // What this process says of itself is what it shows: shown once more, it would grow with each turn.
             if properties.mainProcess == getpid() { properties.statusText = nil }

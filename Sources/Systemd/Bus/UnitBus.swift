@@ -16,7 +16,7 @@ public final class UnitBus {
     private let address: String
     private let logger: Logger
     private var units: [String: FollowedUnit] = [:]
-    private let index = UnitIndex()
+    let index = UnitIndex()
     private var manager: ManagerConnection?
     private var reader: UnitReader?
     /// Why there is no connection, during a pause.
@@ -44,7 +44,7 @@ public final class UnitBus {
     /// - Parameters:
     ///   - unit: the unit's full name, or an alias of it; there need not be such a unit yet.
     ///   - handler: is called on the loop, never from within this call, with what is known: first as soon as it is, then whenever
-    ///     it has become another, and after each ``UnitSubscription/read()``.
+    ///     it has become another, and after each ``UnitSubscription/read(within:)``.
     public func follow(
         _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
     ) -> UnitSubscription {
@@ -65,7 +65,7 @@ public final class UnitBus {
         units[name] = unit
         index.update(unit)
         unit.onRename = { [weak self, weak unit] in
-            guard let self, let unit else { return }
+            guard let self, let unit, units[unit.name] === unit else { return }
             index.update(unit)
             // Signals about its own name were not let pass before.
             reader?.ask(.read, about: unit)

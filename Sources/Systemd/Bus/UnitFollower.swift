@@ -46,9 +46,14 @@ final class UnitFollower {
     // MARK: Calls
 
     /// Has `ask` ask for a reading and waits for it; returns at once where the task or this is cancelled.
-    func wait(_ ask: () -> Void) async {
+    ///
+    /// - Parameter limit: after this time the handler is told that there was no answer. Where there can be no timer, the bus's own limits hold.
+    func wait(atMost limit: Duration, _ ask: () -> Void) async {
         callCount += 1
         let number = callCount
+        let timer = try? TimerSource(clock: .boottime) { [weak self] in self?.expire(number) }
+        defer { timer?.cancel() }
+        timer?.schedule(after: limit)
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 guard handler != nil, !Task.isCancelled else { return continuation.resume() }
@@ -60,12 +65,14 @@ final class UnitFollower {
         }
     }
 
-    /// Who waited may have told others that nothing is known: what comes is handed on, be it the same as before.
-    private func giveUp(_ number: UInt64) {
-        guard let call = calls.removeValue(forKey: number) else { return }
-        told = nil
-        call.continuation.resume()
+    /// Tells that there was no answer: what comes later is handed on, be it the same as before.
+    func expire(_ number: UInt64) {
+        guard calls[number] != nil else { return }
+        hand(.unanswered)
+        giveUp(number)
     }
+
+    private func giveUp(_ number: UInt64) { calls.removeValue(forKey: number)?.continuation.resume() }
 
     /// A reading begins, which answers all calls up to now.
     func beginCalls() {

@@ -42,6 +42,8 @@ public enum UnitObservation: Sendable, Equatable {
     case properties(UnitProperties)
     /// Why there is nothing to be known: one phrase without a dot at its end.
     case unreachable(String)
+    /// The service manager did not answer in time (``UnitSubscription/read(within:)``).
+    case unanswered
 }
 
 extension UnitProperties {

@@ -15,13 +15,15 @@ public final class UnitSubscription {
 
     isolated deinit { cancel() }
 
-    /// Stops following and lets the handler go; calls of ``read()`` return.
+    /// Stops following and lets the handler go; calls of ``read(within:)`` return.
     public func cancel() { bus.remove(follower, from: unit) }
 
     /// Reads the unit again.
     ///
     /// Returns when the handler was told what the unit is like, or why that cannot be known, and when the task is cancelled.
-    public func read() async {
-        await follower.wait { bus.read(unit) }
+    ///
+    /// - Parameter limit: how long the service manager has to answer.
+    public func read(within limit: Duration) async {
+        await follower.wait(atMost: limit) { bus.read(unit) }
     }
 }

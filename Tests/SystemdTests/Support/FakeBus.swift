@@ -88,7 +88,7 @@ final class FakeBus {
             reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("o"), Self.path(of: name)) }
         case "GetAll":
             let unit = units.first { Self.path(of: $0.key) == message.path }
-            let properties = unit.map { $0.value.merging(["Id": $0.key]) { $1 } } ?? Self.missing
+            let properties = unit.map { $0.value.merging(["Id": $0.key]) { own, _ in own } } ?? Self.missing
             reply(to: call, from: sender) { Self.append(properties, to: $0) }
         default: reply(to: call, from: sender) { _ in }
         }
