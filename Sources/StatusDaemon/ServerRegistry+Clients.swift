@@ -44,10 +44,11 @@ extension ServerRegistry {
     ///
     /// If there is no room for it, posting still works.
     func openNotifySocket(ofGuest name: ServerName) {
-        let source = sources.removeValue(forKey: name) as? NotifySource
+        let source = removeSource(of: name) as? NotifySource
         do throws(SourceProblem) {
             sources[name] = try factory.openNotifySocket(of: name, existing: source)
         } catch {
+            closedSources[name] = source
             socketFailures.log(
                 "no notify socket for \(name): \(error)", about: "notify sockets", metadata: ["server": "\(name)"])
         }

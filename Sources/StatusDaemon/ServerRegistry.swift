@@ -25,7 +25,7 @@ final class ServerRegistry {
     private(set) var access = AccessPolicy()
     var sources: [ServerName: any Source] = [:]
     /// The closed sources of servers that cannot be followed now: what they know counts when that is mended.
-    private var closedSources: [ServerName: any Source] = [:]
+    var closedSources: [ServerName: any Source] = [:]
     /// Why sources could not be started, which a reload tries again.
     private var startFailures: [ServerName: String] = [:]
     /// The sources whose statuses servers show that cannot be followed now (nil: of none that counts); when that is mended, they may
@@ -149,7 +149,7 @@ final class ServerRegistry {
         try? monitor.remove(name)
     }
 
-    private func removeSource(of name: ServerName) -> (any Source)? {
+    func removeSource(of name: ServerName) -> (any Source)? {
         sources.removeValue(forKey: name) ?? closedSources.removeValue(forKey: name)
     }
 

@@ -34,12 +34,12 @@ extension Ledger {
         return consequences
     }
 
-    /// Forgets how long a server itself has said that its status holds; what is stale stays so, since nothing is known of it that is newer.
-    mutating func forgetTimeToLive(of name: ServerName) throws(MonitorError) -> Consequences {
+    /// Forgets how long a server itself has said that its status holds; what is stale by that stays so, since nothing is known of it that is newer.
+    mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(MonitorError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        var consequences = expire(name, at: now) ?? Consequences(revision: log.latest)
         records[place].ownTimeToLive = nil
         records[place].staysStale = records[place].state.isStale
-        var consequences = Consequences(revision: log.latest)
         consequences.expiry = noteExpiry(at: place)
         return consequences
     }

@@ -42,6 +42,6 @@ extension StatusMonitor {
     ///
     /// What is stale stays so until there is a sign of life.
     public func forgetTimeToLive(of name: ServerName) throws(MonitorError) {
-        try change { ledger, _ throws(MonitorError) in try ledger.forgetTimeToLive(of: name) }
+        try change { ledger, now throws(MonitorError) in try ledger.forgetTimeToLive(of: name, at: now) }
     }
 }

@@ -25,16 +25,24 @@ public final class NotifySource {
     private var state = NotifyState()
     private var access: AccessPolicy
     private var socket: DatagramSocket?
+    /// Who is not heard any more by way of ``socket``.
+    private var unheard = Unheard()
     /// The socket that was replaced last, as long as somebody may be about to send to it.
     private var formerSocket: DatagramSocket?
     private var timer: TimerSource?
-    /// Who may not send any more, but can still use the former socket.
+    /// Who may not send any more, and is heard until all has been handled that was sent before.
     private var revoked: Set<UInt32> = []
     /// Who has said how long the status holds.
     private var timeSender: UInt32?
 
     /// How long a socket is read after another one has taken its place.
     private static let grace = Duration.seconds(1)
+
+    /// The users who can still use a socket and are not heard.
+    @EventLoop
+    private final class Unheard {
+        var users: Set<UInt32> = []
+    }
 
     /// Opens the socket, as the server's name in a directory; the kernel lets only these processes send to it.
     ///
@@ -48,7 +56,7 @@ public final class NotifySource {
         self.directory = directory
         self.access = access
         self.logger = logger
-        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access))
+        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access), unheard)
         Self.count += 1
         if let predecessor {
             (state, timeSender) = (predecessor.state, predecessor.timeSender)
@@ -63,37 +71,40 @@ public final class NotifySource {
     /// Senders always find a socket, and what was sent before is handled first.
     public func open(for access: AccessPolicy) throws(SystemdError) {
         if isReachable(for: access) { return }
+        let (before, unheard) = (self.unheard, Unheard())
         let next = try makeSocket(
             try hasPath
                 ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access),
-            isHeld: true)
+            unheard, isHeld: true)
         endFormerSocket()
-        revoked = self.access.users(missingIn: access)
+        let gone = self.access.users(missingIn: access)
         self.access = access
-        forget(revoked)
+        revoked.formUnion(gone)
         formerSocket = socket
-        socket = next
+        (socket, self.unheard) = (next, unheard)
         // In the order in which it was sent: nothing has been read from the new one yet.
-        formerSocket?.receiveAll { next.resume() }
+        formerSocket?.receiveAll {
+            before.users = gone
+            self.forget(gone)
+            self.revoked.subtract(gone)
+            next.resume()
+        }
         timer = try TimerSource { [weak self] in self?.endFormerSocket() }
         timer?.schedule(after: Self.grace)
     }
 
-    private func makeSocket(_ descriptor: OwnedDescriptor, isHeld: Bool = false) throws(SystemdError) -> DatagramSocket
-    {
-        try DatagramSocket(adopting: descriptor, isHeld: isHeld) { self.receive($0) }
+    private func makeSocket(
+        _ descriptor: OwnedDescriptor, _ unheard: Unheard, isHeld: Bool = false
+    ) throws(SystemdError) -> DatagramSocket {
+        try DatagramSocket(adopting: descriptor, isHeld: isHeld) { datagram in
+            if !unheard.users.contains(datagram.sender) { self.receive(datagram) }
+        }
     }
 
     /// Goes on with the new socket alone, after all that was sent to the former one.
     private func endFormerSocket() {
         timer = nil
-        guard let former = formerSocket.take() else { return }
-        let next = socket
-        former.finish { [revoked] in
-            // They could use it until now.
-            self.forget(revoked)
-            next?.resume()
-        }
+        formerSocket.take()?.finish()
     }
 
     /// Forgets what these users' programs have said beside their statuses.
@@ -116,6 +127,7 @@ public final class NotifySource {
         Self.count -= 1
         unlink(path)
         formerSocket.take()?.cancel()
+        forget(revoked)
         timer = nil
         socket.resume()
         socket.cancel()

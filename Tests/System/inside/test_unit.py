@@ -5,12 +5,13 @@ import os
 import pwd
 import re
 import stat
+import sys
 
 from harness.daemon import run
-from harness.expect import contains, equal, one_sentence
+from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 
-from .unit import (SOCKET, UNITS, as_user, done, install, main_process, notify, service, show,
+from .unit import (CONFIGURATION, SOCKET, UNITS, as_user, done, install, main_process, notify, service, show,
                    statusctl, systemctl)
 
 
@@ -110,6 +111,18 @@ def notify_as_other_user():
     with service(configuration="servers: { web: { notify: { users: [12345] } } }\n"):
         equal(notify("web", "Serving 12 clients", other).status, 0)
         contains(statusctl("status", "web"), "Serving 12 clients")
+
+
+@test("what a program says after a reload counts, though its user was named before and it may send as a member of the group now")
+def member_named_before():
+    member = ("setpriv", "--reuid", "12345", "--regid", "12345", "--groups", str(pwd.getpwnam("statusd").pw_gid), "--")
+    with service(configuration="servers: { web: { notify: { users: [12345] } } }\n"):
+        CONFIGURATION.write_text("servers: { web: { notify: true } }\n")
+        statusctl("reload")
+        script = "import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'STATUS=here\\nWATCHDOG_USEC=2000000', '/run/statusd/notify/web')"
+        equal(run(*member, sys.executable, "-c", script).status, 0)
+        eventually(lambda: "here" in run("/usr/bin/statusctl", "status", "web").out)
+        eventually(lambda: run("/usr/bin/statusctl", "status", "--json", "web").out.count('"stale":true'), "its own time holds")
 
 
 @test("install --uninstall leaves no unit and no file behind, and install brings it back")

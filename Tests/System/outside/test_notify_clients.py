@@ -185,6 +185,46 @@ def condition_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
+@test("what a user who may not send any more says within a moment counts no more, also if the configuration is wrong by then")
+def last_words_of_the_revoked():
+    need_root()
+    reading, writing = os.pipe()
+    with Daemon("servers: { web: { notify: { users: [nobody] }, ttl: 1h } }\n") as daemon:
+        def reloaded(users):
+            daemon.file.write_text(f"servers: {{ web: {{ notify: {{ users: [{users}] }}, ttl: 1h }} }}\n")
+            daemon.ctl("reload")
+
+        text = "STATUS=bad\nERRNO=5\nWATCHDOG_USEC=100000"
+        revoked = threading.Thread(target=as_user, args=(NOBODY, send_twice, daemon.notify_path("web"), text, reading))
+        revoked.start()
+        eventually(lambda: daemon.text("web") == "bad")
+        reloaded("root")
+        os.write(writing, b"x")
+        revoked.join()
+        reloaded("nosuchuser")
+        reloaded("root")
+        send(daemon.notify_path("web"), "STATUS=well")
+        eventually(lambda: daemon.text("web") == "well")
+        equal(daemon.describe("web")["status"]["level"], "ok")
+
+
+@test("what a guest's program has said still counts when its notify socket could not be opened for a while")
+def guest_without_directory():
+    with Daemon("accept: any\n") as daemon:
+        daemon.done("post", "web", "here")
+        send(daemon.notify_path("web"), "STATUS=bad\nERRNO=5\nWATCHDOG_USEC=2000000")
+        eventually(lambda: daemon.text("web") == "bad")
+        notify = os.path.dirname(daemon.notify_path("web"))
+        os.rename(notify, notify + ".away")
+        daemon.ctl("reload")
+        os.rename(notify + ".away", notify)
+        daemon.done("reload")
+        send(daemon.notify_path("web"), "STATUS=still bad")
+        eventually(lambda: daemon.text("web") == "still bad")
+        equal(daemon.describe("web")["status"]["level"], "critical")
+        eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
+
+
 @test("what a program has said beside its status still counts when its server's configuration was wrong for a while, if it may still send")
 def source_made_anew():
     need_root()
