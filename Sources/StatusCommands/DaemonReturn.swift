@@ -51,6 +51,11 @@ final class DaemonReturn {
 extension VarlinkError {
     /// Whether the daemon does not know the server, or not yet.
     var isNoSuchServer: Bool { name == MonitorInterface.qualified("NoSuchServer") }
+
+    /// Whether there was no place for one more connection, as there may be again.
+    var isOfFullDaemon: Bool {
+        name == MonitorInterface.qualified("LimitReached") && text("limit") == "connections"
+    }
 }
 
 extension VarlinkClientError {

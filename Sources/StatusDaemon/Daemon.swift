@@ -41,6 +41,8 @@ public struct Daemon: Sendable {
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
         signal(SIGCHLD, SIG_IGN)
+        // Whoever read its standard error may leave; under systemd it is ignored anyway.
+        signal(SIGPIPE, SIG_IGN)
     }
 
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.

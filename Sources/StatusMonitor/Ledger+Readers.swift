@@ -105,11 +105,13 @@ extension Ledger {
             position.isLost = true
             return
         }
+        if position.target == .selected, since.revision < selectionRevision {
+            let before = max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest)
+            position.isSuperseded = before.contains { log[$0].kind != .event(.selected) && position.wants(log[$0]) }
+            // Moves that others follow are nothing that anybody missed.
+            if !position.isSuperseded { position.revision = selectionRevision - 1 }
+        }
         position.resume(in: log)
-        position.isSuperseded =
-            position.target == .selected && since.revision < selectionRevision
-            && (max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest))
-                .contains { position.wants(log[$0]) }
     }
 
     /// The last event that a reader wants.

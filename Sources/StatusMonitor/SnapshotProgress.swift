@@ -13,9 +13,14 @@ struct SnapshotProgress {
         let revision: Int
     }
 
+    /// The revision of the snapshot itself.
+    let beginning: Int
     private var pieces: [Piece] = []
     /// The newest entries in the snapshot of the servers that were selected while it was written; made when they are first asked for.
     private var newest: [ServerName: Int]?
+
+    /// A snapshot of which nothing has been read.
+    init(from beginning: Int) { self.beginning = beginning }
 
     /// More servers than these are not noted, since each costs memory for each reader.
     private static let maximumSelected = 64
@@ -63,16 +68,17 @@ struct SnapshotProgress {
     }
 
     private func newestOfSelected(in log: borrowing EventLog) -> [ServerName: Int] {
-        guard let first = pieces.first?.revision, let last = pieces.last?.revision, first <= last else { return [:] }
+        let first = max(beginning + 1, log.oldest)
+        guard let last = pieces.last?.revision, first <= last else { return [:] }
         var newest: [ServerName: Int] = [:]
-        for revision in max(first, log.oldest)..<min(last, log.latest) + 1 {
+        for revision in first...last {
             guard log[revision].kind == .event(.selected), let name = log[revision].snapshot?.state.name else {
                 continue
             }
             newest[name] = revision
             if newest.count > Self.maximumSelected { return newest }
         }
-        for revision in max(first, log.oldest)..<min(last, log.latest) + 1 {
+        for revision in first...last {
             guard let name = log[revision].snapshot?.state.name, newest[name] != nil,
                 revision <= self.revision(of: name) ?? -1
             else { continue }

@@ -152,7 +152,7 @@ struct WatchPosition {
         if let snapshotProgress { return snapshotProgress.isComplete ? nil : .some(snapshotProgress.last) }
         guard isBehindSnapshot else { return nil }
         isBehindSnapshot = false
-        snapshotProgress = SnapshotProgress()
+        snapshotProgress = SnapshotProgress(from: revision)
         // What has happened since the snapshot began will be in it.
         pending = countOfInterest(in: log, after: revision)
         return .some(nil)
@@ -166,7 +166,8 @@ struct WatchPosition {
     /// Goes on behind ``revision``.
     mutating func resume(in log: borrowing EventLog) {
         pending = countOfInterest(in: log, after: revision)
-        hasMoreThanMoves = true
+        let unread = max(revision + 1, log.oldest)..<log.latest + 1
+        hasMoreThanMoves = unread.contains { log[$0].kind != .event(.selected) && wants(log[$0]) }
     }
 
     /// Whether the log no longer has all that is pending.

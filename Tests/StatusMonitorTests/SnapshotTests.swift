@@ -64,6 +64,17 @@ import Testing
         #expect(events.map { $0.server?.isSelected } == [true, true, false])
     }
 
+    @Test("a selection after it began, and before its first servers were read, shows no older state either")
+    func selectionBeforeFirstServers() throws {
+        let watch = try fixture.watch(.all)
+        #expect(watch.next()?.kind == .snapshot)
+        try fixture.monitor.select(name("g"))
+        try fixture.post("new", to: "g")
+        #expect(read(watch, 100).last == "g new")
+        #expect(watch.nextServers(limit: 1) == nil)
+        #expect(watch.lines() == ["selected g new"])
+    }
+
     @Test("whoever gets so many selections behind it that nobody can keep them apart begins anew")
     func manySelections() throws {
         let names = (10..<90).map { "s\($0)" }

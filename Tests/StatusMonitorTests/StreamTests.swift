@@ -362,6 +362,26 @@ import Testing
         try fixture.monitor.select(name("b"))
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap 2", "snapshot b no status yet"])
     }
+
+    @Test("invariant 5: moves of the selection that others followed meanwhile are no gap")
+    func resumedBehindPassingSelections() throws {
+        let fixture = MonitorFixture()
+        try fixture.monitor.select(name("a"))
+        let cursor = fixture.monitor.cursor
+        try fixture.monitor.select(name("b"))
+        try fixture.monitor.remove(name("b"))
+        try fixture.monitor.select(name("a"))
+        try fixture.post("a 1", to: "a")
+        #expect(
+            try fixture.watch(since: cursor.revision).lines() == ["selected a no status yet", "changed a a 1"])
+        let watch = try fixture.watch(since: fixture.monitor.cursor.revision - 1)
+        try fixture.monitor.select(nil)
+        #expect(watch.lines() == ["gap 2", "snapshot -"])
+        try fixture.monitor.select(name("a"))
+        let behindMove = try fixture.watch(since: fixture.monitor.cursor.revision - 1)
+        try fixture.monitor.select(nil)
+        #expect(behindMove.lines() == ["selected -"])
+    }
 }
 
 /// Counts calls from any thread.

@@ -231,6 +231,22 @@ struct ClientTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
+    @Test("A task that was cancelled before it calls gets no reply, also beside another call on the same connection")
+    func isCancelledBesideAnother() async throws {
+        let (connection, service) = try await scripted()
+        async let other = echo(connection, "x")
+        _ = await service.receive()
+        // Unstructured, to be cancelled by itself.
+        let call = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await connection.call("org.example.test.Wait", returning: NoReply.self, timeout: nil)
+        }
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        await service.send(#"{"parameters":{"text":"x"}}"#)
+        #expect(try await other == "x")
+    }
+
     @Test("A consumer that is cancelled gets nothing more, though it is here already")
     func forgetsWhatIsBuffered() async throws {
         let (connection, service) = try await scripted()

@@ -50,6 +50,7 @@ enum WaitCommand {
         let deadline = parameters.timeout.map { ContinuousClock.now + $0 }
         var parameters = parameters
         var client = context.client
+        var hasComeBack = false
         while true {
             do {
                 if deadline == nil { try await client.checkAnswers() }
@@ -57,9 +58,13 @@ enum WaitCommand {
             } catch let error as VarlinkClientError
                 where error.code == .closed || error.code == .timedOut && deadline != nil
             {
-                client = try await back(daemon, by: deadline)
-                parameters.timeout = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+                // The daemon has gone.
+            } catch let error as VarlinkError where error.isOfFullDaemon && hasComeBack {
+                // Others of this user were there first.
             }
+            client = try await back(daemon, by: deadline)
+            hasComeBack = true
+            parameters.timeout = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         }
     }
 

@@ -47,6 +47,8 @@ enum WatchCommand {
             } catch let error as VarlinkError where error.isNoSuchServer && follower.isAway {
                 // One that nobody configured comes back with its next post.
                 try await EventLoop.sleep(for: .seconds(1))
+            } catch let error as VarlinkError where error.isOfFullDaemon && follower.isAway {
+                // Others of this user were there first; it comes back as if the daemon were still away.
             }
             next = reconnects ? try await daemon.wait() : nil
         }
@@ -62,6 +64,8 @@ private struct Follower {
     private(set) var isAway = false
     /// Whether it has ever been there.
     private var hasBegun = false
+    /// The servers that the last snapshot of all shows as they were after it had begun, with the last event that was about each.
+    private var snapshotRevisions: [ServerName: Int] = [:]
     /// The server whose lines are shown, where that is whichever is selected; nil before the first line.
     private var selected: ServerName??
 
@@ -76,7 +80,7 @@ private struct Follower {
             reconnected()
             // Where the next stream goes on, if this one breaks.
             parameters.since = reply.event.cursor
-            show(reply.event)
+            if !isInSnapshot(reply.event) { show(reply.event) }
         }
     }
 
@@ -95,6 +99,17 @@ private struct Follower {
         isAway = false
         terminal.remark(hasBegun ? "the daemon is back" : "the daemon is there")
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
+    }
+
+    /// Whether the snapshot of all showed what an event says, or something newer: a stream that goes on behind the beginning of a snapshot knows
+    /// nothing of how far that had been read.
+    private mutating func isInSnapshot(_ event: Event) -> Bool {
+        if let servers = event.servers {
+            let newer = servers.filter { $0.revision > event.cursor.revision }
+            snapshotRevisions = Dictionary(newer.map { ($0.name, $0.revision) }) { $1 }
+        }
+        guard event.kind != .selected, let server = event.server else { return false }
+        return server.revision <= snapshotRevisions[server.name] ?? -1
     }
 
     private mutating func show(_ event: Event) {

@@ -2,6 +2,7 @@
 
 import Glibc
 import StatusModel
+import Systemd
 import Varlink
 
 /// The one place where something is written.
@@ -33,11 +34,11 @@ struct Terminal: Sendable {
     /// Where nobody reads any more nothing is written, and the command goes on: its status is an answer, too.
     /// Any other failure is told, and ends the process with a status of its own.
     func line(_ text: String) {
-        let failure = Self.write(text + "\n", to: STDOUT_FILENO)
+        let failure = StandardOutput.write(text + "\n", to: STDOUT_FILENO)
         if failure == 0 { return }
         if failure == EPIPE, endsWithReader { exit(ExitStatus.done.rawValue) }
         if failure == EPIPE { return }
-        Self.write(
+        StandardOutput.write(
             "statusctl: the output cannot be written: \(String(cString: strerror(failure)))\n", to: STDERR_FILENO)
         exit(ExitStatus.failed.rawValue)
     }
@@ -54,7 +55,7 @@ struct Terminal: Sendable {
 
     /// Writes a remark to standard error; nothing is said there where JSON is wanted.
     func remark(_ text: String) {
-        if !isJSON { Self.write("statusctl: \(text)\n", to: STDERR_FILENO) }
+        if !isJSON { StandardOutput.write("statusctl: \(text)\n", to: STDERR_FILENO) }
     }
 
     /// Tells of a failure.
@@ -100,18 +101,5 @@ struct Terminal: Sendable {
             let digits = String(unit, radix: 16)
             return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
         }.joined() ?? ""
-    }
-
-    /// Writes all of it; returns 0, or the error number of what went wrong.
-    @discardableResult
-    private static func write(_ text: String, to descriptor: Int32) -> Int32 {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { return errno }
-            bytes = bytes.dropFirst(count)
-        }
-        return 0
     }
 }

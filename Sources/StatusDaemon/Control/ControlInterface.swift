@@ -65,10 +65,16 @@ final class ControlInterface: VarlinkInterface {
     private func list(_ call: VarlinkCall) throws {
         _ = try call.parameters(NoParameters.self)
         var last: ServerName?
+        var hasSelected = false
         call.reply(inPieces: { [monitor] writer in
             if last == nil { writer.beginArray("servers") }
             let states = monitor.states(after: last, limit: EventStream.serversPerPiece)
-            for state in states { writer.value(state) }
+            for var state in states {
+                // While it was written, the selection may have moved to a server behind the one that it shows as selected.
+                state.isSelected = state.isSelected && !hasSelected
+                hasSelected = hasSelected || state.isSelected
+                writer.value(state)
+            }
             last = states.last?.name
             if last == nil { writer.endArray() }
             return last != nil

@@ -28,6 +28,8 @@ final class EventStream {
         _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
         onClose: @escaping @EventLoop () -> Void
     ) throws(MonitorError) {
+        // Who comes back learns at once that it is heard.
+        isAliveDue = since != nil
         let watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in
             EventLoop.perform { self?.wake(urgency) }
         }

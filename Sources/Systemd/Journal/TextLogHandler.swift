@@ -23,16 +23,16 @@ public struct TextLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        let line = Array(line(for: event, event.merged(with: metadata, metadataProvider)).utf8)
-        LogOutbox.shared.post({ Self.write(line) }, size: line.count)
+        let line = line(for: event, event.merged(with: metadata, metadataProvider))
+        LogOutbox.shared.post({ Self.write(line) }, size: line.utf8.count)
     }
 
     /// Writes a message now, however long that takes.
-    func write(_ event: LogEvent, _ metadata: Logger.Metadata) { Self.write(Array(line(for: event, metadata).utf8)) }
+    func write(_ event: LogEvent, _ metadata: Logger.Metadata) { Self.write(line(for: event, metadata)) }
 
-    private static func write(_ line: [UInt8]) {
+    private static func write(_ line: String) {
         // One call a line, so that lines of several writers do not mix. If it fails, nobody is left to tell.
-        line.withUnsafeBytes { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        StandardOutput.write(line, to: STDERR_FILENO)
     }
 
     func line(for event: LogEvent, _ metadata: Logger.Metadata) -> String {

@@ -212,8 +212,8 @@ public final class VarlinkConnection {
         precondition(waiting[ticket] == nil, "the replies of a stream have one consumer")
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // A task that is cancelled already has closed the connection by now.
-                guard failure == nil else { return continuation.resume() }
+                // A task that is cancelled already has left by now, or closed the connection.
+                guard failure == nil, !abandoned.contains(ticket) else { return continuation.resume() }
                 waiting[ticket] = continuation
                 passOn()
             }

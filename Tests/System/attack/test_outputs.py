@@ -57,6 +57,15 @@ def unread_at_the_end():
     os.close(reading)
 
 
+@test("a standard error whose reader has left does not end the daemon, and is no failure at its end")
+def left_standard_error():
+    with unread("accept: any\n") as (daemon, reading):
+        os.close(reading)
+        post_changes(daemon, 2)
+        daemon.done("post", "db", "still here")
+        equal(daemon.stop(), 0, "exit status")
+
+
 @test("a service manager that does not read holds up nobody, and not the end")
 def unread_manager():
     with Daemon("select: db\nservers: { db: { push: true }, web: { push: true } }\n") as daemon:

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 
@@ -124,6 +125,19 @@ def json_lines():
                 while not checker.is_behind(switch["cursor"]):
                     checker.take(json.loads(lines.next()))
                 equal(checker.current, server)
+
+
+@test("a list that is written while the selection moves shows one server as selected at the most, and never the old one behind the move")
+def list_during_switch():
+    names = [f"s{number:04}" for number in range(1000)]
+    text = "".join(f"  {name}: {{ push: true, description: {'x' * 250} }}\n" for name in names)
+    for first, then, shown in ((names[0], names[-1], [names[0]]), (names[-1], names[0], [])):
+        with Daemon("servers:\n" + text) as daemon, daemon.connect() as reader, daemon.connect() as other:
+            other.call("Select", {"server": first})
+            reader.send("List")
+            eventually(lambda: reader.socket.recv(1, socket.MSG_PEEK), "the beginning of the list")
+            other.call("Select", {"server": then})
+            equal([server["name"] for server in reader.receive()["parameters"]["servers"] if server["selected"]], shown)
 
 
 @test("selecting the selected server again changes nothing, and no stream says anything")

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """statusctl watch, as scripts and status bars use it."""
 
+import array
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
 import tempfile
+import termios
 import threading
 import time
 
-from harness.daemon import STATUSCTL, Daemon, environment, run
+from harness.daemon import STATUSCTL, Daemon, Follower, environment, run
 from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 
@@ -90,6 +93,29 @@ def unread_status():
             result = subprocess.run([STATUSCTL, *arguments], env=daemon.environment, stdout=writing, stderr=subprocess.DEVNULL)
             os.close(writing)
             equal(result.returncode, status, " ".join(arguments))
+
+
+def is_full(pipe):
+    """Whether there is as much to be read as a pipe can hold."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0] == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+
+
+@test("output that does not wait for its reader is complete nevertheless")
+def slow_reader_of_output():
+    with Daemon() as daemon:
+        with daemon.connect() as connection:
+            for number in range(200):
+                connection.call("Post", {"server": f"server{number}", "text": "x" * 1000})
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
+        command = subprocess.Popen([STATUSCTL, "list", "--json"], env=daemon.environment, stdout=writing, stderr=subprocess.PIPE)
+        os.close(writing)
+        eventually(lambda: is_full(reading), "a full pipe")
+        with open(reading, encoding="utf-8") as output:
+            equal(len(json.load(output)["servers"]), 200)
+        equal((command.wait(), command.stderr.read()), (0, b""))
 
 
 @test("watch ends quietly with 0 where its reader leaves, as in watch | head -1")
@@ -229,6 +255,65 @@ def closing_peer():
         assert count < 10, f"{count} connections in a second"
 
 
+@contextlib.contextmanager
+def serving(*connections):
+    """A socket at which a list of answers awaits each connection in turn: after each message comes one answer, and behind the last one the end."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+
+        def serve():
+            for answers in connections:
+                connection, _ = listener.accept()
+                for answer in answers:
+                    connection.recv(4096)
+                    connection.sendall(answer)
+                connection.close()
+
+        server = threading.Thread(target=serve)
+        server.start()
+        yield f"unix:{folder}/socket"
+        server.join()
+
+
+@test("watch --all shows nothing again that a snapshot had shown before the connection was lost")
+def resumed_behind_snapshot():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "x")
+        state = daemon.describe("db")
+
+    def event(kind, revision, text=None, **members):
+        if text:
+            members["server"] = {**state, "revision": revision, "status": {**state["status"], "text": text}}
+        return json.dumps({"parameters": {"event": {"kind": kind, "cursor": {"epoch": "1" * 32, "revision": revision}, **members}}, "continues": True}).encode() + b"\0"
+
+    snapshot = event("snapshot", 5, servers=[{**state, "revision": 7, "status": {**state["status"], "text": "third"}}])
+    events = [event("changed", number, text) for number, text in ((6, "second"), (7, "third"), (8, "fourth"))]
+    with serving([snapshot], [b"".join(events)]) as address:
+        with Follower(STATUSCTL, "watch", "--all", "--address", address) as lines:
+            lines.until("fourth")
+            equal([line.split("db: ")[1].removesuffix(" [ok]") for line in lines.seen], ["third", "fourth"])
+
+
+@test("watch and wait go on over a restart also if others of their user have taken its last connections by then")
+def full_after_restart():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "well")
+        state = daemon.describe("db")
+    full = b'{"error":"org.statusd.monitor.LimitReached","parameters":{"limit":"connections","value":2}}\0'
+    snapshot = {"kind": "snapshot", "cursor": {"epoch": "1" * 32, "revision": 5}, "server": state}
+    shown = json.dumps({"parameters": {"event": snapshot}, "continues": True}).encode() + b"\0"
+    with serving([shown], [full], [full], [shown]) as address, Follower(STATUSCTL, "watch", "db", "--address", address) as lines:
+        lines.until("well")
+        lines.until("well")
+        eventually(lambda: lines.errors[:2] == ["statusctl: the daemon went away; waiting for it to come back", "statusctl: the daemon is back"])
+    waited = json.dumps({"parameters": {"server": state}}).encode() + b"\0"
+    with serving([b""], [full], [full], [waited]) as address:
+        equal(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address).status, 0)
+    with serving([full]) as address:
+        contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "the limit of connections is reached")
+
+
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
 def no_reconnect():
     with Daemon() as daemon:
@@ -271,26 +356,11 @@ def asked_again():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
         state = json.dumps({"parameters": {"server": daemon.describe("db")}}).encode() + b"\0"
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
-        path = f"{folder}/socket"
-        listener.bind(path)
-        listener.listen()
-
-        def serve():
-            # As a daemon that stops does, and the one after it.
-            for answers in ([b""], [b'{"parameters":{"servers":[]}}\0'], [b""], [b'{"parameters":{"revision":1}}\0'],
-                            [b""], [b'{"parameters":{}}\0', state], [b""]):
-                connection, _ = listener.accept()
-                for answer in answers:
-                    connection.recv(4096)
-                    connection.sendall(answer)
-                connection.close()
-
-        server = threading.Thread(target=serve)
-        server.start()
+    # As a daemon that stops does, and the one after it.
+    with serving([b""], [b'{"parameters":{"servers":[]}}\0'], [b""], [b'{"parameters":{"revision":1}}\0'],
+                 [b""], [b'{"parameters":{}}\0', state], [b""]) as address:
         listed, posted, waited, forgotten = (
-            run(STATUSCTL, "--address", f"unix:{path}", *arguments)
+            run(STATUSCTL, "--address", address, *arguments)
             for arguments in (("list",), ("post", "db", "well"), ("wait", "db"), ("forget", "db")))
-        server.join()
         equal((listed.status, posted.status, waited.status, forgotten.status), (0, 0, 0, 69))
         contains(forgotten.err, "has closed the connection")

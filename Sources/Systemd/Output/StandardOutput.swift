@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Writing to standard output and standard error, which others have opened and may share.
+public enum StandardOutput {
+    /// Writes all of a text, however long that takes; also to a descriptor that somebody has made one that does not wait (`O_NONBLOCK`).
+    ///
+    /// - Returns: errno(3) of what failed, such as `EPIPE`; 0 if nothing did.
+    @discardableResult
+    public static func write(_ text: String, to descriptor: Int32) -> Int32 {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno == EINTR { continue }
+            if count < 0 && errno == EAGAIN {
+                var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&room, 1, -1)
+                continue
+            }
+            guard count >= 0 else { return errno }
+            bytes = bytes.dropFirst(count)
+        }
+        return 0
+    }
+}
