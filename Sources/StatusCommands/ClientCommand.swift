@@ -20,15 +20,18 @@ enum ClientCommand {
     /// How long a command that may be repeated waits for a daemon that was stopping when the command connected.
     private static let restartTime = Duration.seconds(5)
     private static let pause = Duration.milliseconds(100)
+    /// After what time without an answer the user is told what it waits for, in seconds; a socket that the service manager listens on takes connections
+    /// also while the daemon does not start.
+    private static let hintTime = 5
 
     /// A command with ``Options/json`` and ``Options/address`` beside its own parameters.
     ///
     /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again. The
     /// next daemon knows nothing of what the former one was told. If it changes something, and there is no answer in time, the user is told that this
-    /// may still come.
+    /// may still come. If it takes its time, as a wait does, nothing is said while it does.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
-        mayBeRepeated: Bool = false, isChange: Bool = false,
+        mayBeRepeated: Bool = false, isChange: Bool = false, takesItsTime: Bool = false,
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
@@ -46,6 +49,8 @@ enum ClientCommand {
                     throw CommandFailure(of: late, address: address, note: "it may still do what it was told")
                 }
             }
+            let hint = takesItsTime ? nil : await hint(on: Terminal(arguments))
+            defer { withExtendedLifetime(hint) {} }
             do {
                 let daemon = await DaemonReturn(to: address)
                 var end: ContinuousClock.Instant?
@@ -69,6 +74,16 @@ enum ClientCommand {
                 throw CommandFailure(error, address: address)
             }
         }
+    }
+
+    /// Says on the terminal what is waited for, unless it is let go before that.
+    @EventLoop
+    private static func hint(on terminal: Terminal) -> TimerSource? {
+        let timer = try? TimerSource {
+            terminal.remark("no answer for \(hintTime) s, and still waiting; see “systemctl status statusd”")
+        }
+        timer?.schedule(after: .seconds(hintTime))
+        return timer
     }
 
     /// A client of the daemon at an address, or at the usual place.

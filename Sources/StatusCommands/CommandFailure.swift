@@ -48,10 +48,9 @@ struct CommandFailure: Error {
             // Where the system's daemon listens is the service manager's business; of any other one nobody knows.
             let advice =
                 place.hasSuffix(MonitorAddress.system)
-                ? "run “systemctl restart statusd.socket statusd-executor.socket statusd”"
-                : "start one there, for example with “statusd”"
-            self.init(
-                .noDaemon, "Unavailable", "no daemon listens at \(place); \(advice), or say where it is with --address")
+                ? "run “systemctl restart statusd.socket statusd-executor.socket statusd”, or say where it is with --address"
+                : "start one there, for example with “statusd”, or ask the system's with --address unix:\(MonitorAddress.system)"
+            self.init(.noDaemon, "Unavailable", "no daemon listens at \(place); \(advice)")
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",

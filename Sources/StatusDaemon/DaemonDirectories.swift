@@ -78,6 +78,9 @@ struct DaemonDirectories: Sendable {
         }
     }
 
+    /// Makes the directory of the notify sockets anew if somebody has removed it; returns whether that was so.
+    func restoreNotify() -> Bool { mkdir(notify, 0o700) == 0 }
+
     /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(SystemdError) { try senders.apply(toDirectory: notify) }
 

@@ -10,7 +10,7 @@ public enum MonitorAddress {
     /// The path of the socket that the system's service manager listens on.
     public static let system = "/run/statusd/\(MonitorInterface.name)"
 
-    /// `STATUSD_ADDRESS`, else the user's own socket if the user has run a daemon, or there is none of the system's; else the system's.
+    /// `STATUSD_ADDRESS`, else the user's own socket if the user has run a daemon; else the system's.
     ///
     /// A user's daemon leaves its directory: while it is restarted, what is meant for it must not reach the system's.
     /// `RUNTIME_DIRECTORY` is that of the service that runs the client, whose user could answer there as it likes.
@@ -28,7 +28,7 @@ public enum MonitorAddress {
         }
         guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"] else { return .path(system) }
         let own = "\(directory)/statusd"
-        return .path(exists(own) || !exists(system) ? "\(own)/\(MonitorInterface.name)" : system)
+        return .path(exists(own) ? "\(own)/\(MonitorInterface.name)" : system)
     }
 
     /// The socket beside the control socket at `path` that answers only while the daemon runs.

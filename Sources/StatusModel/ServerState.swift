@@ -71,8 +71,8 @@ public struct ServerState: Hashable, Sendable {
     public var markedHeadline: String {
         var line = headline
         if let level = status?.level, level != .ok { line += " [\(level.rawValue)]" }
-        if status != nil, phase == .failed { return "\(line) (failed: \(message ?? "unknown"))" }
-        if status != nil, phase == .loading { return "\(line) (loading)" }
+        if status != nil, phase == .failed { line += " (failed: \(message ?? "unknown"))" }
+        if status != nil, phase == .loading { line += " (loading)" }
         return isStale ? "\(line) (stale)" : line
     }
 

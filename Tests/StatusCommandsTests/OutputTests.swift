@@ -51,6 +51,20 @@ import Varlink
         #expect(narrow[0].contains("x…  ok"))
     }
 
+    @Test("of a status that is of the past the reason is told, and also that it is stale")
+    func failedAndStale() throws {
+        var db = try server("db", "Signed In")
+        (db.phase, db.message) = (.failed, "no answer within 1s")
+        #expect(
+            ServerText.table([db], style: plain, width: nil, legend: false)[0].contains(
+                " Signed In (no answer within 1s)  failed "))
+        #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no answer within 1s)"))
+        db.isStale = true
+        #expect(db.markedHeadline == "Signed In (failed: no answer within 1s) (stale)")
+        #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no answer within 1s) (stale)"))
+        #expect(ServerText.details(db, style: plain).contains("  Stale:        yes"))
+    }
+
     @Test("SINCE is when the level last changed, not the text")
     func since() throws {
         var db = try server("db")

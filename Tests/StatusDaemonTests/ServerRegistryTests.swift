@@ -93,15 +93,18 @@ import Testing
         #expect(fixture.state("a")?.message == "there is no user “alice”; reload when there is one")
     }
 
-    @Test("a reload opens notify sockets again whose paths somebody has removed")
+    @Test("a reload opens notify sockets again whose paths, or whose directory, somebody has removed")
     func removedPath() throws {
         let text = "accept: any\nservers: { a: { notify: true } }"
         try fixture.apply(text)
         try fixture.post("here", to: "guest")
-        for server in ["a", "guest"] { unlink("\(fixture.directories.notify)/\(server)") }
-        #expect(try fixture.apply(text) == [])
-        #expect(fixture.hasNotifySocket("a"))
-        #expect(fixture.hasNotifySocket("guest"))
+        for isDirectoryRemoved in [false, true] {
+            for server in ["a", "guest"] { unlink("\(fixture.directories.notify)/\(server)") }
+            if isDirectoryRemoved { rmdir(fixture.directories.notify) }
+            #expect(try fixture.apply(text) == [])
+            #expect(fixture.hasNotifySocket("a"))
+            #expect(fixture.hasNotifySocket("guest"))
+        }
     }
 
     @Test(

@@ -123,6 +123,18 @@ import Testing
         #expect(shown.last == "failed (exit-code) [critical]")
     }
 
+    @Test("while a failure stands, a run that nobody saw end is told as that")
+    func unseenEndOfFailed() {
+        var judge = judge()
+        _ = judge.judge(job("failed", "failed", result: "exit-code", startedAt: 1000), at: .milliseconds(1500))
+        let running = job("activating", "start", startedAt: 2000)
+        _ = judge.judge(running, at: .milliseconds(2000))
+        #expect(judge.remark(on: running).text == "activating (start)")
+        let forgotten = job("inactive", "dead", startedAt: nil)
+        #expect(judge.judge(forgotten, at: .milliseconds(3000)).verdict == .wait)
+        #expect(judge.remark(on: forgotten).text == "ended, and it is not known how")
+    }
+
     @Test("a failure that has to be found twice is, though the unit is forgotten")
     func forgottenAndCounted() {
         let states = [

@@ -18,7 +18,7 @@ enum RefreshCommand {
         "refresh", abstract: "Load a server's status now and show it; without a name the selected one.",
         discussion:
             "A request made while a load is running shares it. Ctrl-C leaves; the last one to leave cancels the load.",
-        parameters: [Options.anyServer, all],
+        parameters: [Options.anyServer, all], takesItsTime: true,
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[Options.anyServer] != nil {
                 throw InvalidUsage("name a server, or give --all, not both")

@@ -7,7 +7,10 @@ import Varlink
 /// The command `statusctl reload`.
 enum ReloadCommand {
     private static let quiet = Flag(
-        "quiet", help: "Do not show what is wrong with the configuration; the daemon's journal has that in any case.")
+        "quiet",
+        help:
+            "Do not show what is wrong with the configuration; the daemon's journal has that, unless there were ten reloads in the last 30 s."
+    )
 
     static let command = ClientCommand.make(
         "reload", abstract: "Have the daemon read its configuration again; returns when it has.", parameters: [quiet],

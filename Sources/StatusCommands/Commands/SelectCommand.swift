@@ -12,7 +12,7 @@ enum SelectCommand {
         parameters: [Options.anyServer, none], mayBeRepeated: true, isChange: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {
-                throw InvalidUsage("name a server, or give --none, not both")
+                throw InvalidUsage("name a server, or give --none\(arguments[none] ? ", not both" : "")")
             }
         }
     ) { context in

@@ -20,7 +20,7 @@ enum VerifyCommand {
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
         let terminal = Terminal(arguments)
         let files = arguments[files]
-        let locations = files.isEmpty ? [standardLocation] : files.map { ConfigurationLocation(path: $0) }
+        let locations = files.isEmpty ? [standardLocation(terminal)] : files.map { ConfigurationLocation(path: $0) }
         var problems: [Problem] = []
         for location in locations {
             let verification = Verification(of: location)
@@ -36,11 +36,15 @@ enum VerifyCommand {
         return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .notAllowed : .configurationWrong
     }
 
-    /// The user's own configuration where there is one, else that of the system's daemon.
-    private static var standardLocation: ConfigurationLocation {
+    /// The user's own configuration where there is one, which is said; else that of the system's daemon.
+    private static func standardLocation(_ terminal: Terminal) -> ConfigurationLocation {
         let environment = ProcessEnvironment.current
+        let system = ConfigurationLocation.standard(environment: environment, isRoot: true)
         let own = ConfigurationLocation.standard(environment: environment, isRoot: geteuid() == 0)
-        let isThere = !ConfigurationLoader(location: own).loadAll().isEmbedded
-        return isThere ? own : .standard(environment: environment, isRoot: true)
+        if ConfigurationLoader(location: own).loadAll().isEmbedded { return system }
+        if own != system {
+            terminal.remark("checking your own configuration, \(own), and not that of the system, \(system)")
+        }
+        return own
     }
 }

@@ -14,7 +14,7 @@ enum WaitCommand {
         default: Level?.none
     ) { $0 }
     private static let text = Option<String?>(
-        "text", value: "TEXT", help: "The text to wait for; with a level, whichever comes first.", default: nil
+        "text", value: "TEXT", help: "The whole text to wait for; with a level, whichever comes first.", default: nil
     ) { text throws(InvalidValue) in
         do throws(InvalidStatus) { _ = try StatusText(text) } catch { throw InvalidValue("\(error)") }
         return text
@@ -30,7 +30,7 @@ enum WaitCommand {
         "wait", abstract: "Wait until a server is ok, or has another level or a text.",
         discussion:
             "The server need not exist yet. What is stale, or loaded before a load failed, does not count. A daemon that restarts is waited for.",
-        parameters: [name, level, text, timeout]
+        parameters: [name, level, text, timeout], takesItsTime: true
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)

@@ -17,7 +17,7 @@ enum WatchCommand {
         "watch",
         abstract: "Follow the selected server from server to server; with a name that one, with --all every one.",
         discussion: "The current state comes first. Ends with status 0 when interrupted.",
-        parameters: [Options.anyServer, Options.all, updates, reconnect],
+        parameters: [Options.anyServer, Options.all, updates, reconnect], takesItsTime: true,
         validate: { arguments throws(InvalidUsage) in
             if arguments[Options.all], arguments[Options.anyServer] != nil {
                 throw InvalidUsage("name a server, or give --all, not both")

@@ -17,7 +17,7 @@ enum ServerText {
         let header = ["", "SERVER", "STATUS", "LEVEL", "SINCE", "SOURCE"]
         let rows = servers.map { server in
             [
-                server.isSelected ? "*" : "", server.name.rawValue, headline(server), levelWord(server),
+                server.isSelected ? "*" : "", server.name.rawValue, tableText(server), levelWord(server),
                 server.status.map { TimeText.full($0.levelChangedAt) } ?? "-", server.source,
             ]
         }
@@ -55,6 +55,7 @@ enum ServerText {
         add("Changed", server.status.map { TimeText.full($0.changedAt) })
         add("Updated", server.status.map { TimeText.full($0.updatedAt) })
         add("Source", server.source)
+        if server.isStale, server.phase != .loaded { add("Stale", "yes") }
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? "yes" : "no")
         return lines
@@ -90,9 +91,16 @@ enum ServerText {
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
     }
 
-    /// Why the status that is shown is not all there is to say: a failed load, or one that does not count yet.
+    /// Why the status that is shown is not all there is to say: a failed load, or one that does not count yet; and that it is stale, if ``levelWord(_:)``
+    /// says something else.
     static func reason(for server: ServerState) -> String {
-        server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
+        let reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
+        return server.isStale && server.phase != .loaded ? "\(reason) (stale)" : reason
+    }
+
+    /// The status as `list` has it: with the reason, where it is of the past for that.
+    private static func tableText(_ server: ServerState) -> String {
+        server.phase == .failed ? headline(server) + reason(for: server) : headline(server)
     }
 
     /// The status's text, or in brackets why there is none.

@@ -126,13 +126,18 @@ final class ControlInterface: VarlinkInterface {
         if call.isOneway { return call.reply() }
         let watcher = watcher
         call.perform { call in
-            await watcher.reported(change.selection)
-            await ServiceManager.settle()
+            await Self.isShown(change.selection, by: watcher)
             let reply = SelectReply(
                 server: change.state, previous: change.previous?.rawValue, changed: change.isChange,
                 cursor: change.cursor)
             call.reply { reply.writeMembers(to: &$0) }
         }
+    }
+
+    /// Returns when the service manager shows the newest state of what is selected.
+    private static func isShown(_ selection: Selection, by watcher: SelectionWatcher) async {
+        await watcher.reported(selection)
+        await ServiceManager.settle()
     }
 
     private func forget(_ call: VarlinkCall) throws {
@@ -147,13 +152,15 @@ final class ControlInterface: VarlinkInterface {
     private func reload(_ call: VarlinkCall) throws {
         _ = try call.parameters(NoParameters.self)
         try checkAccess(of: call)
-        let reloader = reloader
+        let (reloader, watcher, monitor) = (reloader, watcher, monitor)
         if call.isOneway {
             reloader.request()
             return call.reply()
         }
         call.perform { call in
-            switch await reloader.reload() {
+            let outcome = await reloader.reload()
+            if outcome != nil { await Self.isShown(monitor.selection, by: watcher) }
+            switch outcome {
             case .success(let reply): call.reply { reply.writeMembers(to: &$0) }
             case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
             case nil: call.hangUp()

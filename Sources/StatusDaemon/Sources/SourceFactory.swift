@@ -66,7 +66,7 @@ final class SourceFactory {
     }
 
     private func permitSenders() {
-        guard accounts.senders != permitted else { return }
+        guard directories.restoreNotify() || accounts.senders != permitted else { return }
         do throws(SystemdError) {
             try directories.permit(accounts.senders)
             permitted = accounts.senders

@@ -78,8 +78,7 @@ struct UnitJudge {
     /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
         guard var unit = recall(unit) else {
-            return hysteresis.shown == .critical
-                ? (.wait, nil) : count(UnitStatus(.unknown, "ended, and it is not known how"), at: now)
+            return hysteresis.shown == .critical ? (.wait, nil) : count(Self.unknownEnd, at: now)
         }
         let missed = enter(unit, at: now)
         if let missed {
@@ -112,6 +111,13 @@ struct UnitJudge {
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
+
+    /// What there is to say of the unit while what is shown of it holds.
+    mutating func remark(on unit: UnitProperties) -> UnitStatus {
+        recall(unit).map { UnitStatus($0, of: name) } ?? Self.unknownEnd
+    }
+
+    private static let unknownEnd = UnitStatus(.unknown, "ended, and it is not known how")
 
     /// What the unit is like, or was when the service manager forgot it; nil where nobody knows how it has ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {

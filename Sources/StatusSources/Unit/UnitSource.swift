@@ -117,7 +117,7 @@ public final class UnitSource {
         case .wait:
             // What was shown before holds, and is followed again.
             guard hasReason else { break }
-            try? monitor.remark(UnitStatus(properties, of: settings.unit).visibleText.rawValue, about: server)
+            try? monitor.remark(judge.remark(on: properties).visibleText.rawValue, about: server)
         }
         if settlesAt == nil { hasReason = false }
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }

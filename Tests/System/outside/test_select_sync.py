@@ -58,6 +58,11 @@ def complaints():
         daemon.file.write_text("select: db\nservers: { db: { push: true } }\n")
         daemon.done("reload")
         equal(daemon.manager.status(), "db: no status yet")
+        for number in range(40):
+            daemon.file.write_text(f"select: db\nservers: {{ db: {{ push: {('no', 'yes')[number % 2]} }} }}\n")
+            daemon.ctl("reload")
+            told = daemon.manager.status()
+            equal(["push" in told, "1 error in the configuration" in told], [number % 2 == 0] * 2, told)
 
 
 @test("with none selected the service manager is told No server selected, and status ends with 4")

@@ -6,7 +6,8 @@ import os
 import pathlib
 import re
 
-from harness.daemon import STATUSCTL, STATUSD, Daemon, run
+from harness.attacker import need_root
+from harness.daemon import NOBODY, STATUSCTL, STATUSD, Daemon, run
 from harness.expect import contains, equal, eventually, one_sentence
 from harness.preload import preloaded
 from harness.runner import test
@@ -229,3 +230,15 @@ def failing_disk():
         equal(daemon.ctl("verify", drop_ins.parent).status, 0)
         result = run(STATUSCTL, "verify", drop_ins.parent, env={**daemon.environment, **preloaded("failing_disk")})
         contains(one_sentence(result, 78), f"{drop_ins}: cannot be read: Input/output error")
+
+
+@test("verify says that it checks the user's own configuration, where there is one")
+def own_configuration():
+    need_root()
+    with Daemon() as daemon:
+        own = daemon.folder / "home" / ".config" / "statusd"
+        own.mkdir(parents=True)
+        variables = {key: value for key, value in daemon.environment.items() if key != "CONFIGURATION_DIRECTORY"}
+        (own / "statusd.yaml").write_text("servers: { db: { push: true } }\n")
+        result = run(STATUSCTL, "verify", env={**variables, "HOME": str(own.parent.parent)}, user=NOBODY, group=NOBODY)
+        contains(one_sentence(result, 0), f"checking your own configuration, {own}")

@@ -234,6 +234,7 @@ def deaf_daemon_by_default():
         for command, process in zip(commands, running):
             _, error = process.communicate(timeout=90)
             equal((process.returncode, "no answer within 45 s" in error), (69, True), f"{command}: {error}")
+            equal("no answer for 5 s, and still waiting; see" in error, command[0] not in ("wait", "refresh"), f"{command}: {error}")
             equal("it may still do what it was told" in error, command[0] in ("select", "post"), f"{command}: {error}")
         contains(watching.stderr.readline(), "the daemon does not answer; waiting for it; see “systemctl status statusd”")
         watching.terminate()
