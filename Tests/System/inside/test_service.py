@@ -472,8 +472,11 @@ def full_backlog():
         # So long a client waits for room in the backlog.
         time.sleep(6)
         systemctl("kill", "--kill-whom=main", "--signal=CONT", "statusd.service")
-        equal([(command.communicate(timeout=20)[1][:20], command.returncode) for command in commands],
-              [("", 0), ("", 0), ("statusctl: the daemo", 69)])
+        ended = [(command.communicate(timeout=20)[1].splitlines(), command.returncode) for command in commands]
+        hint = "statusctl: no answer for 5 s, and still waiting; see “systemctl status statusd”"
+        equal(ended[:2], [([hint], 0)] * 2)
+        equal((ended[2][0][0], ended[2][1]), (hint, 69))
+        contains(ended[2][0][1], "statusctl: the daemon at ")
 
 
 @test("calls and waits that come while the daemon hangs are answered by its successor", limit=60)
