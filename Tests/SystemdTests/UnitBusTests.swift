@@ -14,13 +14,19 @@ import Testing
 
     init() throws {
         bus = try FakeBus()
-        units = UnitBus(on: bus.address, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        units = Self.units(on: bus, answer: .seconds(10))
         (observations, told) = AsyncStream.makeStream()
         bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
     }
 
-    private func follow(_ unit: String) -> UnitSubscription {
-        units.follow(unit) { [told] observation in
+    private static func units(on bus: FakeBus, answer: Duration) -> UnitBus {
+        let times = ManagerConnection.Times(
+            betweenPings: .milliseconds(20), answer: answer, afterRefusal: .milliseconds(10))
+        return UnitBus(on: bus.address, times: times, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    private func follow(_ unit: String, over other: UnitBus? = nil) -> UnitSubscription {
+        (other ?? units).follow(unit) { [told] observation in
             switch observation {
             case .properties(let properties): told.yield("\(properties.activeState) (\(properties.subState))")
             case .unreachable(let reason): told.yield(reason)
@@ -94,6 +100,31 @@ import Testing
         bus.change("db.service", ["SubState": "former"], from: FakeBus.manager)
         bus.change("db.service", ["SubState": "present"], from: ":1.9")
         #expect(await next() == "active (present)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test(
+        "if the bus refuses calls to the manager for a moment, that says nothing of a unit; it is read when there is room"
+    )
+    func refused() async {
+        bus.isRefusing = true
+        let subscription = follow("db.service")
+        while bus.calls.count(where: { $0 == "Subscribe" }) < 3 { await Task.yield() }
+        bus.isRefusing = false
+        #expect(await next() == "active (running)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("if the bus refuses calls to the manager for too long, units are not known; they are read when there is room")
+    func refusedForLong() async {
+        let subscription = follow("db.service", over: Self.units(on: bus, answer: .seconds(1)))
+        #expect(await next() == "active (running)")
+        bus.isRefusing = true
+        bus.units["db.service"]?["SubState"] = "dying"
+        #expect(
+            await next() == "the system bus takes no more calls to the service manager, since too many wait there")
+        bus.isRefusing = false
+        #expect(await next() == "active (dying)")
         withExtendedLifetime(subscription) {}
     }
 

@@ -43,25 +43,34 @@ final class ManagerConnection {
         static let unitPath = "/org/freedesktop/systemd1/unit"
     }
 
-    /// The errors that are the bus's or sd-bus's, and not the manager's.
-    private static let failuresToReach: Set<String> = [
+    /// How long the manager, or the bus, may take for what.
+    struct Times {
+        /// How long a manager may be off the bus before that counts: longer than it takes to execute itself again.
+        var absence = Duration.seconds(5)
+        /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving, or be kept busy by others.
+        var betweenPings = Duration.seconds(5)
+        /// How long it may take to answer a call: what it is about to say may be as old.
+        ///
+        /// So long may the bus take no calls for it, too.
+        var answer = Duration.seconds(10)
+        /// The pause before what the bus has refused is tried again.
+        var afterRefusal = Duration.milliseconds(500)
+    }
+
+    /// The errors of the bus, or of sd-bus, that say that the manager is not there, or does not answer.
+    ///
+    /// With others the bus refuses the call.
+    private static let absences: Set<String> = [
         "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.ServiceUnknown",
         "org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.Timeout",
         "org.freedesktop.DBus.Error.TimedOut", "org.freedesktop.DBus.Error.Disconnected",
     ]
 
-    /// How long a manager may be off the bus before that counts: longer than it takes to execute itself again.
-    private static let patience = Duration.seconds(5)
-
-    /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving, or be kept busy by others.
-    private static let pingInterval = Duration.seconds(5)
     /// An answer as late as this means that the manager, or the bus, may be kept busy.
     ///
     /// While more than 1024 messages wait to be sent, the manager goes on answering and sends no signals (MANAGER_BUS_BUSY_THRESHOLD in
     /// systemd's src/core/manager.c). They do not wait before 8 MiB fill its socket: an answer behind that much is later.
     private static let lateAnswer = Duration.milliseconds(20)
-    /// How long it may take to answer a call: what it is about to say may be as old.
-    private static let answerLimit = Duration.seconds(10)
 
     /// Whether the manager has ever answered on this connection.
     private(set) var hasWorked = false
@@ -72,18 +81,24 @@ final class ManagerConnection {
     /// How often the name has changed hands.
     private var ownerCount = 0
     private var awayReason: String?
+    /// Whether it is away because the bus has refused a call, and not because it has gone.
+    private var isRefused = false
+    /// When the manager has answered last; before that, when there was a connection.
+    private var answeredAt = ContinuousClock.now
+    private let times: Times
     private var timer: TimerSource?
     private var pingTimer: TimerSource?
     private let handler: @EventLoop (Signal) -> Void
 
     /// Begins to connect to be told of the units that `filter` lets pass; the matches come before the subscription and that before any call, so that no change is missed.
     init(
-        on address: String, filter: BusFilter, handler: @escaping @EventLoop (Signal) -> Void
+        on address: String, filter: BusFilter, times: Times = Times(), handler: @escaping @EventLoop (Signal) -> Void
     ) throws(SystemdError) {
         self.handler = handler
+        self.times = times
         timer = try TimerSource { [weak self] in self?.patienceEnds() }
         pingTimer = try TimerSource(accuracy: .seconds(1)) { [weak self] in self?.ping() }
-        pingTimer?.schedule(after: Self.pingInterval)
+        pingTimer?.schedule(after: times.betweenPings)
         let settings = BusSettings(
             address: address, service: Names.manager, wanted: UnitProperties.names, filter: filter)
         let connection = try BusConnection(settings) { [weak self] event in self?.take(event) }
@@ -129,7 +144,7 @@ final class ManagerConnection {
     }
 
     private func ping() {
-        pingTimer?.schedule(after: Self.pingInterval)
+        pingTimer?.schedule(after: times.betweenPings)
         guard !isAway else { return }
         let begin = ContinuousClock.now
         call(Names.managerPath, Names.peer, "Ping", []) { [weak self] reply in
@@ -144,22 +159,18 @@ final class ManagerConnection {
         reply: @escaping @EventLoop (Reply) -> Void
     ) {
         let calledOwner = ownerCount
-        let end = ContinuousClock.now + Self.answerLimit
-        connection?.call(path, interface, member, arguments, within: Self.answerLimit) { [weak self] message in
+        let end = ContinuousClock.now + times.answer
+        connection?.call(path, interface, member, arguments, within: times.answer) { [weak self] message in
             guard let self else { return }
-            let failure = message.failure
-            if let failure, Self.failuresToReach.contains(failure.name) {
+            // The bus lets nobody reply but who was called, or itself: it has no unique name.
+            if let failure = message.failure, message.sender?.first != ":" {
                 reply(.nobody)
                 // A manager that executed itself takes the name before the bus notices that the old one is gone, with its calls.
-                if calledOwner == ownerCount { noteNoAnswer(isTimeUp: end <= .now, failure.message) }
+                if calledOwner == ownerCount { noteNoAnswer(isTimeUp: end <= .now, failure) }
                 return
             }
-            // The bus lets nobody reply but who was called, or itself: it has no unique name.
-            if !hasWorked, calledOwner == ownerCount, message.sender?.first == ":" {
-                hasWorked = true
-                handler(.works)
-            }
-            reply(failure.map { .refusal($0.message) } ?? .answer(message))
+            if calledOwner == ownerCount { noteAnswer() }
+            reply(message.failure.map { .refusal($0.message) } ?? .answer(message))
         }
     }
 
@@ -189,29 +200,57 @@ final class ManagerConnection {
         guard names.count == 3, names[0] == Names.manager else { return }
         guard !names[2].isEmpty else { return leave("the service manager has left the system bus") }
         ownerCount += 1
-        awayReason = nil
+        comeBack()
+    }
+
+    private func comeBack() {
+        (awayReason, isRefused) = (nil, false)
         timer?.stop()
         subscribe()
         handler(.reloaded)
     }
 
-    /// What is silent for so long is not waited for once more.
-    private func noteNoAnswer(isTimeUp: Bool, _ reason: String) {
+    private func noteAnswer() {
+        answeredAt = .now
+        if hasWorked { return }
+        hasWorked = true
+        handler(.works)
+    }
+
+    private func noteNoAnswer(isTimeUp: Bool, _ failure: BusMessage.Failure) {
         if isTimeUp {
-            let limit = Self.answerLimit.components.seconds
-            giveUp("the service manager does not answer within \(limit) s")
+            // What is silent for so long is not waited for once more.
+            giveUp("the service manager does not answer within \(times.answer.components.seconds) s")
+        } else if Self.absences.contains(failure.name) {
+            leave("the service manager does not answer: \(failure.message)")
         } else {
-            leave("the service manager does not answer: \(reason)")
+            refuse(failure)
         }
     }
 
     private func leave(_ reason: String) {
         guard awayReason == nil else { return }
         awayReason = reason
-        timer?.schedule(after: Self.patience)
+        timer?.schedule(after: times.absence)
+    }
+
+    /// Tries again soon: who fills the bus's queue for the manager, as any user can, has the bus refuse what others send.
+    ///
+    /// That is no answer.
+    private func refuse(_ failure: BusMessage.Failure) {
+        guard awayReason == nil else { return }
+        let isFull = failure.name == "org.freedesktop.DBus.Error.LimitsExceeded"
+        let reason =
+            isFull
+            ? "the system bus takes no more calls to the service manager, since too many wait there"
+            : "the system bus refuses calls to the service manager: \(failure.message)"
+        if answeredAt + times.answer <= .now { return giveUp(reason) }
+        (awayReason, isRefused) = (reason, true)
+        timer?.schedule(after: times.afterRefusal)
     }
 
     private func patienceEnds() {
+        if isRefused { return comeBack() }
         if let awayReason { giveUp(awayReason) }
     }
 

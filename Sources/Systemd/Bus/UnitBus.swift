@@ -14,6 +14,7 @@ public final class UnitBus {
     private static let readInterval = Duration.seconds(300)
 
     private let address: String
+    private let times: ManagerConnection.Times
     private let logger: Logger
     private var units: [String: FollowedUnit] = [:]
     let index = UnitIndex()
@@ -34,8 +35,9 @@ public final class UnitBus {
     /// - Parameter logger: is told when the connection is lost.
     public convenience init(logger: Logger) { self.init(on: BusSettings.systemBus, logger: logger) }
 
-    init(on address: String, logger: Logger) {
+    init(on address: String, times: ManagerConnection.Times = ManagerConnection.Times(), logger: Logger) {
         self.address = address
+        self.times = times
         self.logger = logger
     }
 
@@ -138,7 +140,7 @@ public final class UnitBus {
     private func connect() {
         failure = nil
         do throws(SystemdError) {
-            let manager = try ManagerConnection(on: address, filter: index.filter) { [weak self] signal in
+            let manager = try ManagerConnection(on: address, filter: index.filter, times: times) { [weak self] signal in
                 self?.handle(signal)
             }
             self.manager = manager

@@ -81,6 +81,28 @@ def fill_queue(destination, megabytes):
     _send_all(_message(SIGNAL, 2, fields, struct.pack("<I", SIZE) + bytes(SIZE)), megabytes * 1024 * 1024 // SIZE)
 
 
+def fill_manager_queue(megabytes, seconds):
+    """Sends calls of so many megabytes together to the service manager, on connections that stay: while it is busy, the bus refuses what others send to it."""
+    fields = {PATH: "/org/freedesktop/systemd1", DESTINATION: "org.freedesktop.systemd1", INTERFACE: "org.freedesktop.systemd1.Manager",
+              MEMBER: "GetUnit", SIGNATURE: "s"}
+    message = _message(CALL, 2, fields, struct.pack("<I", SIZE) + b"a" * SIZE + b"\0", flags=1)
+    with contextlib.ExitStack() as stack:
+        for _ in range(megabytes * 1024 * 1024 // SIZE):
+            bus = stack.enter_context(_client())
+            bus.settimeout(60)
+            bus.sendall(message)
+        time.sleep(seconds)
+
+
+def flood_manager(seconds):
+    """Sends the service manager notifications, which any user may, and which it handles before all else."""
+    until = time.monotonic() + seconds
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.connect("/run/systemd/notify")
+        while time.monotonic() < until:
+            manager.send(b"X=1")
+
+
 def send_long_paths(destination, count):
     """Sends signals of objects whose paths are as long as may be: a receiver has to look at each of their bytes."""
     fields = {PATH: "/a" * (SIZE // 2), INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination}

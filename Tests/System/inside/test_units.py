@@ -444,6 +444,20 @@ def death_beside_calls():
     dies_beside(load_on_bus("keep_asking(60, 100, 60)"))
 
 
+@contextlib.contextmanager
+def starved_manager():
+    """Ordinary users keep the service manager from everything else, and the bus from taking calls to it."""
+    with load_on_bus("flood_manager(120)", processes=8):
+        time.sleep(0.5)
+        with load_on_bus("fill_manager_queue(150, 120)"):
+            yield
+
+
+@test("a unit that fails while the bus refuses calls to the service manager is not well for longer either", limit=180)
+def death_beside_refusals():
+    dies_beside(starved_manager())
+
+
 @test("a service manager, or a bus, that stops without leaving is noticed, and its units are failed", limit=120)
 def frozen_bus():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):

@@ -18,6 +18,8 @@ final class FakeBus {
     var units: [String: [String: String]] = [:]
     /// Whether the manager answers.
     var isAnswering = true
+    /// Whether the bus refuses calls to the manager, as it does if too much waits there.
+    var isRefusing = false
     /// The calls that came, such as `GetUnit db.service`.
     private(set) var calls: [String] = []
 
@@ -80,11 +82,16 @@ final class FakeBus {
         let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
         guard isForBus || isAnswering else { return }
         let sender = isForBus ? Self.bus : owner
+        if !isForBus, isRefusing {
+            return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
+        }
         switch member {
         case "Hello": reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("s"), ":1.2") }
         case "GetUnit":
             let name = message.strings.first ?? ""
-            guard units[name] != nil else { return refuse(call, from: sender, "Unit \(name) not loaded.") }
+            guard units[name] != nil else {
+                return refuse(call, from: sender, "\(Self.systemd).NoSuchUnit", "Unit \(name) not loaded.")
+            }
             reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("o"), Self.path(of: name)) }
         case "GetAll":
             let unit = units.first { Self.path(of: $0.key) == message.path }
@@ -100,10 +107,10 @@ final class FakeBus {
         send(reply, from: sender, fill)
     }
 
-    private func refuse(_ call: OpaquePointer, from sender: String, _ text: String) {
+    private func refuse(_ call: OpaquePointer, from sender: String, _ name: String, _ text: String) {
         var reply: OpaquePointer?
         var error = sd_bus_error()
-        sd_bus_error_set(&error, "\(Self.systemd).NoSuchUnit", text)
+        sd_bus_error_set(&error, name, text)
         sd_bus_message_new_method_error(call, &reply, &error)
         sd_bus_error_free(&error)
         send(reply, from: sender) { _ in }
