@@ -125,8 +125,8 @@ final class HTTPTransfer {
     /// Takes a line of the header; returns its length, or less if it is not to be taken, which ends the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         headerBytes += line.count
-        // An answer may follow others, which are informational.
-        if line.starts(with: "HTTP/".utf8) { isHeaderComplete = false }
+        // An answer may follow others, which are informational. Behind a body there are fields only.
+        if body.isEmpty, Self.text(line.prefix(5)) == "http/" { isHeaderComplete = false }
         if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { isHeaderComplete = true }
         if Self.isCoding(line) { hasCoding = true }
         return isHeaderTooLarge || hasCoding ? 0 : line.count
@@ -136,16 +136,21 @@ final class HTTPTransfer {
     /// stand for any number of them.
     private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
         let name = "transfer-encoding"
-        guard String(decoding: line.prefix(name.utf8.count), as: UTF8.self).lowercased() == name else { return false }
+        guard text(line.prefix(name.utf8.count)) == name else { return false }
         let rest = line.dropFirst(name.utf8.count).filter { !" \t\r\n".utf8.contains($0) }
         return rest.first == UInt8(ascii: ":")
-            && String(decoding: rest.prefix(64), as: UTF8.self).lowercased() != ":chunked"
+            && text(rest.prefix(64)) != ":chunked"
+    }
+
+    /// Bytes of a header, in which capitals mean nothing.
+    private static func text(_ bytes: some Collection<UInt8>) -> String {
+        String(decoding: bytes, as: UTF8.self).lowercased()
     }
 
     /// What became of the request, where it was not the certificate that ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
+            let isLocal = isOutOfResources(code) || code == CURLE_SSL_CACERT_BADFILE
             return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
         }
         // To libcurl, a connection that is closed there ends a header as well as an empty line.

@@ -51,7 +51,7 @@ public struct SystemdError: Error, Sendable, CustomStringConvertible {
             case ECONNREFUSED: .connectionRefused
             case EACCES, EPERM, EROFS: .permissionDenied
             case ETIMEDOUT, EAGAIN: .timedOut
-            case EMFILE, ENFILE, ENOMEM, ENOBUFS: .exhausted
+            case EMFILE, ENFILE, ENOMEM, ENOBUFS, EADDRNOTAVAIL: .exhausted
             case ENAMETOOLONG: .pathTooLong
             default: .systemCall
             }

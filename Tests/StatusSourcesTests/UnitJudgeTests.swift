@@ -155,6 +155,31 @@ import Testing
         #expect(running.verdict == .show(UnitStatus(.ok, "active (running)")))
     }
 
+    @Test("a unit in a crash loop is not well for a moment, however long it takes to start")
+    func slowCrashLoop() {
+        var judge = judge()
+        _ = judge.judge(unit("active", "running"), at: .seconds(1))
+        for (number, round) in stride(from: 10, to: 60, by: 10).enumerated() {
+            let states = [
+                (unit("activating", "auto-restart", result: "exit-code", restarts: number), 0),
+                (unit("activating", "start", restarts: number + 1), 1),
+                (unit("activating", "start", restarts: number + 1), 6),
+                (unit("active", "running", restarts: number + 1), 7),
+                (unit("deactivating", "stop-post", result: "exit-code", restarts: number + 1), 8),
+            ]
+            for (state, second) in states {
+                guard case .show(let status) = judge.judge(state, at: .seconds(round + second)).verdict else {
+                    continue
+                }
+                #expect(status.level == .warning)
+            }
+        }
+        _ = judge.judge(unit("active", "running", restarts: 5), at: .seconds(60))
+        #expect(
+            judge.judge(unit("active", "running", restarts: 5), at: .seconds(65)).verdict
+                == .show(UnitStatus(.ok, "active (running)")))
+    }
+
     @Test("a service that reloads again and again after a restart has held all the same")
     func reloads() {
         var judge = judge()

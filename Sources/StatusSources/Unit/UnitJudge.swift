@@ -95,7 +95,8 @@ struct UnitJudge {
                 if unit.activeState == "failed", unit.result != "success" { unsaid = UnitStatus(unit, of: name) }
                 return (.wait, settled)
             }
-            restartsBefore = nil
+            // What is on its way, however long, has not come to anything yet.
+            if unit.isActive || unit.isDown { restartsBefore = nil }
             unsaid = nil
         }
         let limit = runtime.flatMap { unit.runsToItsEnd(within: $0) }

@@ -63,18 +63,35 @@ def tcp_silent():
             expect(daemon, "full", "critical", "no answer within 300ms")
 
 
-@test("tcp: a port that nobody listens at is refused, also where the kernel gives that very port to the one who asks")
-def self_connect():
+def in_small_network(taken=0):
+    """What runs a command in a network in which the kernel has four ports to give, of which so many are taken."""
     if os.getuid() != 0:
         raise Skip("needs root, for a network of its own")
-    # A network in which the kernel has few ports to give.
     program = ("import fcntl, os, socket, struct, sys\n"
                "s = socket.socket()\n"
                "fcntl.ioctl(s, 0x8914, struct.pack('16sh14s', b'lo', 0x41, b''))\n"  # SIOCSIFFLAGS: up and running
                "open('/proc/sys/net/ipv4/ip_local_port_range', 'w').write('40000 40003')\n"
                "s.close()\n"
+               f"for port in range(40000, 40000 + {taken}):\n"
+               "    s = socket.socket()\n"
+               "    s.bind(('0.0.0.0', port))\n"
+               "    os.set_inheritable(s.detach(), True)\n"
                "os.execv(sys.argv[1], sys.argv[1:])\n")
-    with Daemon(once("gone: { tcp: '127.0.0.1:40002' }"), prefix=("unshare", "-n", "--", sys.executable, "-c", program)) as daemon:
+    return "unshare", "-n", "--", sys.executable, "-c", program
+
+
+@test("tcp and http: where no port is free to connect from, nothing is known of the server")
+def no_ports():
+    with Daemon(once("cache: { tcp: '127.0.0.1:9' }", "web: { http: 'http://127.0.0.1:9/' }"), prefix=in_small_network(taken=4)) as daemon:
+        for name in ("cache", "web"):
+            eventually(lambda: daemon.describe(name)["phase"] == "failed")
+            equal(daemon.describe(name).get("status"), None)
+            contains(daemon.describe(name)["message"].lower(), "cannot assign requested address")
+
+
+@test("tcp: a port that nobody listens at is refused, also where the kernel gives that very port to the one who asks")
+def self_connect():
+    with Daemon(once("gone: { tcp: '127.0.0.1:40002' }"), prefix=in_small_network()) as daemon:
         expect(daemon, "gone", "critical", "connection refused")
         with daemon.connect() as connection:
             for _ in range(100):
@@ -189,7 +206,9 @@ def key_exchange():
 @test("http: a connection closed without an answer, or within it, is reported in the same words over TLS, which it does not end")
 def closed_connection():
     answers = {"nothing": b"", "short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "status": b"HTTP/1.1 200 OK\r\n",
-               "header": b"HTTP/1.1 200 OK\r\nContent-Le", "second": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"}
+               "header": b"HTTP/1.1 200 OK\r\nContent-Le", "second": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
+               "small": b"HTTP/1.1 100 Continue\r\n\r\nhttp/1.1 200 OK\r\nX: y\r\n"}
+    trailed = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nHTTP/x: y\r\n\r\n"
     with Certificates() as authority, contextlib.ExitStack() as stack:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(authority.make("good"))
@@ -204,7 +223,9 @@ def closed_connection():
 
         lines = [f"{name}: {{ http: {{ url: 'https://localhost:{closing(answer)}/', ca: {authority.ca} }} }}"
                  for name, answer in answers.items()]
+        lines.append(f"trailed: {{ http: {{ url: 'https://localhost:{closing(trailed)}/', ca: {authority.ca} }} }}")
         with Daemon(once(*lines)) as daemon:
+            expect(daemon, "trailed", "ok", "200")
             expect(daemon, "nothing", "critical", "connection closed without an answer")
             for name in list(answers)[1:]:
                 expect(daemon, name, "critical", "connection closed within the answer")
