@@ -32,8 +32,8 @@ public final class NotifySource {
     private var timer: TimerSource?
     /// Who may not send any more, and is heard until all has been handled that was sent before.
     private var revoked: Set<UInt32> = []
-    /// Who has said how long the status holds.
-    private var timeSender: UInt32?
+    /// How long programs have said that the status holds; zero: as long as the configuration says.
+    private var times = LastWords<Duration>()
 
     /// How long a socket is read after another one has taken its place.
     private static let grace = Duration.seconds(1)
@@ -59,7 +59,7 @@ public final class NotifySource {
         socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access), unheard)
         Self.count += 1
         if let predecessor {
-            (state, timeSender) = (predecessor.state, predecessor.timeSender)
+            (state, times) = (predecessor.state, predecessor.times)
             forget(predecessor.access.users(missingIn: access))
         } else {
             forgetTimeToLive()
@@ -110,10 +110,13 @@ public final class NotifySource {
     /// Forgets what these users' programs have said beside their statuses.
     private func forget(_ users: Set<UInt32>) {
         state.forget(users)
-        if let sender = timeSender, users.contains(sender) {
-            timeSender = nil
-            forgetTimeToLive()
-        }
+        guard times.forget(users) else { return }
+        forgetTimeToLive()
+        if let time = times.newest { try? setTimeToLive(time) }
+    }
+
+    private func setTimeToLive(_ time: Duration) throws(MonitorError) {
+        try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
     }
 
     private func forgetTimeToLive() {
@@ -149,8 +152,8 @@ public final class NotifySource {
         do throws(MonitorError) {
             let message = NotifyMessage(datagram.bytes)
             if let time = message.watchdogTime {
-                try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
-                timeSender = datagram.sender
+                try setTimeToLive(time)
+                times.note(time, from: datagram.sender)
             }
             switch state.take(message, from: datagram.sender) {
             case .post(let text, let level): try monitor.post(text, level: level, to: server)

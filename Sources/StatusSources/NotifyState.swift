@@ -14,17 +14,14 @@ struct NotifyState {
         case nothing
     }
 
-    private var condition: NotifyMessage.Condition?
-    /// The last text the program gave itself.
-    private var status: StatusText?
-    /// Which users said so.
-    private var conditionSender: UInt32?
-    private var statusSender: UInt32?
+    private var conditions = LastWords<NotifyMessage.Condition>()
+    /// The texts that programs gave themselves; nil for one that is none.
+    private var statuses = LastWords<StatusText?>()
 
     /// Takes a message of a user's program.
     mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
-        if let text = message.status { (status, statusSender) = (StatusText(fitting: text), sender) }
-        if let condition = message.condition { (self.condition, conditionSender) = (condition, sender) }
+        if let text = message.status { statuses.note(StatusText(fitting: text), from: sender) }
+        if let condition = message.condition { conditions.note(condition, from: sender) }
         guard message.status != nil || message.condition != nil else { return message.isAlive ? .touch : .nothing }
         guard let text = text(for: message) else { return .nothing }
         return .post(text, level)
@@ -32,13 +29,15 @@ struct NotifyState {
 
     /// Forgets what these users' programs have said.
     mutating func forget(_ users: Set<UInt32>) {
-        if let sender = conditionSender, users.contains(sender) { (condition, conditionSender) = (nil, nil) }
-        if let sender = statusSender, users.contains(sender) { (status, statusSender) = (nil, nil) }
+        conditions.forget(users)
+        statuses.forget(users)
     }
+
+    private var condition: NotifyMessage.Condition? { conditions.newest }
 
     /// The program's own text where it gave one with the message, or where it is ready again; else what its condition says.
     private func text(for message: NotifyMessage) -> StatusText? {
-        if let status, message.status != nil || condition == .ready { return status }
+        if let status = statuses.newest.flatMap({ $0 }), message.status != nil || condition == .ready { return status }
         return StatusText(fitting: word)
     }
 

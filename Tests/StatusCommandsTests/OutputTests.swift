@@ -65,6 +65,14 @@ import Varlink
         #expect(ServerText.details(db, style: plain).contains("  Stale:        yes"))
     }
 
+    @Test("what never said anything is stale, and that is said once")
+    func emptyAndStale() throws {
+        var backup = try server("backup")
+        backup.isStale = true
+        #expect(ServerText.line(backup, plain) == "--:--:-- backup: (no status yet) [stale]")
+        #expect(!ServerText.details(backup, style: plain).contains { $0.contains("Stale:") })
+    }
+
     @Test("SINCE is when the level last changed, not the text")
     func since() throws {
         var db = try server("db")

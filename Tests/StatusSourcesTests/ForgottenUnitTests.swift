@@ -121,6 +121,8 @@ import Testing
         let shown = shown(by: judge(), of: states, until: 9000)
         #expect(shown.count == 3)
         #expect(shown.last == "failed (exit-code) [critical]")
+        let again = states.dropLast() + [(job("activating", "start", startedAt: 3000), 3000)]
+        #expect(self.shown(by: judge(), of: Array(again), until: 9000) == shown)
     }
 
     @Test("while a failure stands, a run that nobody saw end is told as that")

@@ -42,6 +42,10 @@ import Testing
         _ = take("ERRNO=2", from: 2)
         state.forget([1])
         #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
+        // What another one had said before counts again.
+        _ = take("READY=1", from: 4)
+        state.forget([4])
+        #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
         state.forget([2])
         #expect(take("WATCHDOG=1\nREADY=1", from: 3) == .post(try StatusText("Still trying"), .ok))
         state.forget([3])

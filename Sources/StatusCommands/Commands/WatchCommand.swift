@@ -108,8 +108,10 @@ private struct Follower {
             let newer = servers.filter { $0.revision > event.cursor.revision }
             snapshotRevisions = Dictionary(newer.map { ($0.name, $0.revision) }) { $1 }
         }
-        guard event.kind != .selected, let server = event.server else { return false }
-        return server.revision <= snapshotRevisions[server.name] ?? -1
+        guard let server = event.server, let shown = snapshotRevisions[server.name] else { return false }
+        // A selection is news, with whatever state: then what follows is, too, so that the newest comes last.
+        if event.kind == .selected { snapshotRevisions[server.name] = nil }
+        return event.kind != .selected && server.revision <= shown
     }
 
     private mutating func show(_ event: Event) {

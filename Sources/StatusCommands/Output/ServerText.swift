@@ -55,7 +55,7 @@ enum ServerText {
         add("Changed", server.status.map { TimeText.full($0.changedAt) })
         add("Updated", server.status.map { TimeText.full($0.updatedAt) })
         add("Source", server.source)
-        if server.isStale, server.phase != .loaded { add("Stale", "yes") }
+        if isStaleUnsaid(server) { add("Stale", "yes") }
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? "yes" : "no")
         return lines
@@ -95,8 +95,10 @@ enum ServerText {
     /// says something else.
     static func reason(for server: ServerState) -> String {
         let reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
-        return server.isStale && server.phase != .loaded ? "\(reason) (stale)" : reason
+        return isStaleUnsaid(server) ? "\(reason) (stale)" : reason
     }
+
+    private static func isStaleUnsaid(_ server: ServerState) -> Bool { server.isStale && levelWord(server) != "stale" }
 
     /// The status as `list` has it: with the reason, where it is of the past for that.
     private static func tableText(_ server: ServerState) -> String {

@@ -66,7 +66,8 @@ final class SourceFactory {
     }
 
     private func permitSenders() {
-        guard directories.restoreNotify() || accounts.senders != permitted else { return }
+        if directories.restoreNotify() { permitted = nil }
+        guard accounts.senders != permitted else { return }
         do throws(SystemdError) {
             try directories.permit(accounts.senders)
             permitted = accounts.senders

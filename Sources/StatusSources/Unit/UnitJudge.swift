@@ -39,8 +39,11 @@ struct UnitJudge {
     private var counted: Counted?
     /// A failure of which nothing has been said yet, since it may be passing.
     private var unsaid: UnitStatus?
-    /// Whether it had failed when it ended last.
-    private(set) var hasFailed = false
+    /// How it had failed when it ended last; nil if it had not.
+    private var lastFailure: UnitStatus?
+    var hasFailed: Bool { lastFailure != nil }
+    /// Whether what was judged last was that its file cannot be used.
+    private var wasUnusable = false
 
     /// What was counted last, and when it is counted again if it is no other by then.
     private struct Counted {
@@ -82,7 +85,7 @@ struct UnitJudge {
         }
         let missed = enter(unit, at: now)
         if let missed {
-            hasFailed = true
+            lastFailure = missed
             let (verdict, counts) = count(missed, at: now)
             return (verdict, min(since + timeToSettle(unit), counts ?? .seconds(Int64.max)))
         }
@@ -103,12 +106,19 @@ struct UnitJudge {
         let next = limit.flatMap { $0 > now ? $0 : nil }
         let isOverdue = limit != nil && next == nil
         // What has failed is not well again because it runs once more, but when it has come to a good end.
-        if hasFailed, unit.isRunningToItsEnd, !isOverdue { return (.wait, next) }
-        if !isOverdue {
-            hasFailed =
-                unit.activeState == "failed" || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
+        if let lastFailure, unit.isRunningToItsEnd, !isOverdue {
+            guard wasUnusable else { return (.wait, next) }
+            wasUnusable = false
+            let (verdict, counts) = count(lastFailure, at: now)
+            return (verdict, [next, counts].compactMap { $0 }.min())
         }
         let status = isOverdue ? overdue(unit) : UnitStatus(unit, of: name)
+        wasUnusable = unit.isUnusable
+        if !isOverdue, !wasUnusable {
+            let isFailure =
+                unit.activeState == "failed" || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
+            lastFailure = isFailure ? status : nil
+        }
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
     }

@@ -185,6 +185,19 @@ def condition_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
+@test("what a user has said who may not send any more does not undo what others had said before")
+def undone_words():
+    need_root()
+    with Daemon("servers: { web: { notify: { users: [nobody] } } }\n") as daemon:
+        send(daemon.notify_path("web"), "STATUS=bad\nERRNO=5\nWATCHDOG_USEC=500000")
+        eventually(lambda: daemon.text("web") == "bad")
+        as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=fine\nREADY=1\nWATCHDOG_USEC=86400000000")
+        eventually(lambda: daemon.text("web") == "fine")
+        daemon.file.write_text("servers: { web: { notify: true } }\n")
+        daemon.done("reload")
+        is_still_bad(daemon, 0)
+
+
 @test("what a user who may not send any more says within a moment counts no more, also if the configuration is wrong by then")
 def last_words_of_the_revoked():
     need_root()
@@ -242,6 +255,8 @@ def source_made_anew():
         eventually(lambda: daemon.text("web") == "bad")
         is_wrong_for_a_while(daemon, "users: [nobody]")
         is_still_bad(daemon, 0)
+        send(daemon.notify_path("web"), "STATUS=well again\nREADY=1")
+        eventually(lambda: daemon.text("web") == "well again")
         as_user(NOBODY, send, daemon.notify_path("web"), "STATUS=bad again\nERRNO=5\nWATCHDOG_USEC=86400000000")
         eventually(lambda: daemon.text("web") == "bad again")
         is_wrong_for_a_while(daemon, "users: [root]")

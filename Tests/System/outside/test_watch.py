@@ -290,10 +290,12 @@ def resumed_behind_snapshot():
 
     snapshot = event("snapshot", 5, servers=[{**state, "revision": 7, "status": {**state["status"], "text": "third"}}])
     events = [event("changed", number, text) for number, text in ((6, "second"), (7, "third"), (8, "fourth"))]
-    with serving([snapshot], [b"".join(events)]) as address:
-        with Follower(STATUSCTL, "watch", "--all", "--address", address) as lines:
-            lines.until("fourth")
-            equal([line.split("db: ")[1].removesuffix(" [ok]") for line in lines.seen], ["third", "fourth"])
+    selected = event("selected", 6, "second")
+    for sent, shown in ((events, ["third", "fourth"]), ([selected] + events[1:], ["third", "second", "third", "fourth"])):
+        with serving([snapshot], [b"".join(sent)]) as address:
+            with Follower(STATUSCTL, "watch", "--all", "--address", address) as lines:
+                lines.until("fourth")
+                equal([line.split("db: ")[1].removesuffix(" [ok]") for line in lines.seen], shown)
 
 
 @test("watch and wait go on over a restart also if others of their user have taken its last connections by then")
