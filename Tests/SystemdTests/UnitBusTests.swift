@@ -107,10 +107,8 @@ import Testing
         "if the bus refuses calls to the manager for a moment, that says nothing of a unit; it is read when there is room"
     )
     func refused() async {
-        bus.isRefusing = true
+        bus.refusals = 10
         let subscription = follow("db.service")
-        while bus.calls.count(where: { $0 == "Subscribe" }) < 3 { await Task.yield() }
-        bus.isRefusing = false
         #expect(await next() == "active (running)")
         withExtendedLifetime(subscription) {}
     }
@@ -119,11 +117,11 @@ import Testing
     func refusedForLong() async {
         let subscription = follow("db.service", over: Self.units(on: bus, answer: .seconds(1)))
         #expect(await next() == "active (running)")
-        bus.isRefusing = true
+        bus.refusals = .max
         bus.units["db.service"]?["SubState"] = "dying"
         #expect(
             await next() == "the system bus takes no more calls to the service manager, since too many wait there")
-        bus.isRefusing = false
+        bus.refusals = 0
         #expect(await next() == "active (dying)")
         withExtendedLifetime(subscription) {}
     }

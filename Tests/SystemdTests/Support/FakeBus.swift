@@ -18,8 +18,8 @@ final class FakeBus {
     var units: [String: [String: String]] = [:]
     /// Whether the manager answers.
     var isAnswering = true
-    /// Whether the bus refuses calls to the manager, as it does if too much waits there.
-    var isRefusing = false
+    /// How many more calls to the manager the bus refuses, as it does if too much waits there.
+    var refusals = 0
     /// The calls that came, such as `GetUnit db.service`.
     private(set) var calls: [String] = []
 
@@ -82,7 +82,8 @@ final class FakeBus {
         let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
         guard isForBus || isAnswering else { return }
         let sender = isForBus ? Self.bus : owner
-        if !isForBus, isRefusing {
+        if !isForBus, refusals > 0 {
+            refusals -= 1
             return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
         }
         switch member {
