@@ -53,20 +53,12 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without an answer"
     static let closedWithin = "connection closed within the answer"
 
-    /// Whether there were no descriptors, or no memory, for a socket, or no port of this host was free.
-    func isOutOfResources(_ code: CURLcode) -> Bool {
-        [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError)
-            || code == CURLE_COULDNT_CONNECT && connectionError == EADDRNOTAVAIL
-    }
-
-    /// The error number of the last attempt to connect; 0 if there is none.
-    private var connectionError: Int32 {
-        socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
-    }
+    /// Whether there were no descriptors, or no memory, for a socket.
+    var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
 
     /// What the system says about the last attempt to connect, where it says anything.
     private var connectionReason: String {
-        let number = connectionError
+        let number = socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
         return (number > 0 ? String(cString: strerror(number)) : handle.text(of: CURLE_COULDNT_CONNECT)).asPhrase
     }
 

@@ -150,7 +150,7 @@ final class HTTPTransfer {
     /// What became of the request, where it was not the certificate that ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            let isLocal = isOutOfResources(code) || code == CURLE_SSL_CACERT_BADFILE
+            let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
             return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
         }
         // To libcurl, a connection that is closed there ends a header as well as an empty line.

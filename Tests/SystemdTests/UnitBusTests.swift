@@ -126,6 +126,27 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    @Test("what the manager says of a unit is told also while the bus has no room for reading it again")
+    func toldWhileRefused() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.refused = ["GetAll"]
+        bus.changeOwner(to: ":1.9")
+        bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"], from: ":1.9")
+        #expect(await next() == "failed (failed)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test(
+        "what the bus's policy forbids is told; a unit is read without it where that can be",
+        arguments: ["GetUnit", "GetAll", "Subscribe"])
+    func forbidden(method: String) async {
+        bus.forbidden = [method]
+        let subscription = follow("db.service")
+        #expect(await next() == (method == "GetAll" ? "forbidden" : "active (running)"))
+        withExtendedLifetime(subscription) {}
+    }
+
     @Test("if the connection is lost, followers are told why; it is made again, and they are told how the unit is")
     func lost() async {
         let subscription = follow("db.service")

@@ -38,7 +38,8 @@ enum TCPConnection {
                 switch step {
                 case .connected(let duration): return duration
                 case .failed(let error):
-                    failure = failure ?? error
+                    // What is the matter here says less than what is the matter there.
+                    if failure.map({ $0.code == .exhausted }) ?? true { failure = error }
                     attempts.oneFailed()
                 case .nextIsDue: attempts.timeIsUp()
                 }

@@ -108,8 +108,8 @@ struct UnitJudge {
         // What has failed is not well again because it runs once more, but when it has come to a good end.
         if let lastFailure, unit.isRunningToItsEnd, !isOverdue {
             guard wasUnusable else { return (.wait, next) }
-            wasUnusable = false
             let (verdict, counts) = count(lastFailure, at: now)
+            if case .show = verdict { wasUnusable = false }
             return (verdict, [next, counts].compactMap { $0 }.min())
         }
         let status = isOverdue ? overdue(unit) : UnitStatus(unit, of: name)

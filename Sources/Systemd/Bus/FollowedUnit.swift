@@ -155,7 +155,8 @@ final class FollowedUnit {
     ///
     /// How a unit has ended that the manager forgets is told at once: when it has been read, nobody knows.
     private func settle() {
-        guard let properties, !isReading && need == .nothing || properties.isForgottenWhenFailed else { return }
+        guard let properties, wasLoaded || !isReading && need == .nothing || properties.isForgottenWhenFailed
+        else { return }
         observation = .properties(properties)
         tell()
     }

@@ -58,8 +58,6 @@ final class ManagerConnection {
     }
 
     /// The errors of the bus, or of sd-bus, that say that the manager is not there, or does not answer.
-    ///
-    /// With others the bus refuses the call.
     private static let absences: Set<String> = [
         "org.freedesktop.DBus.Error.NoReply", "org.freedesktop.DBus.Error.ServiceUnknown",
         "org.freedesktop.DBus.Error.NameHasNoOwner", "org.freedesktop.DBus.Error.Timeout",
@@ -71,6 +69,11 @@ final class ManagerConnection {
     /// While more than 1024 messages wait to be sent, the manager goes on answering and sends no signals (MANAGER_BUS_BUSY_THRESHOLD in
     /// systemd's src/core/manager.c). They do not wait before 8 MiB fill its socket: an answer behind that much is later.
     private static let lateAnswer = Duration.milliseconds(20)
+
+    /// The errors of the bus that say that there is no room for a call.
+    private static let shortages: Set<String> = [
+        "org.freedesktop.DBus.Error.LimitsExceeded", "org.freedesktop.DBus.Error.NoMemory",
+    ]
 
     /// Whether the manager has ever answered on this connection.
     private(set) var hasWorked = false
@@ -164,6 +167,9 @@ final class ManagerConnection {
             guard let self else { return }
             // The bus lets nobody reply but who was called, or itself: it has no unique name.
             if let failure = message.failure, message.sender?.first != ":" {
+                let isShort = Self.shortages.contains(failure.name)
+                // What its policy forbids, it will go on to forbid.
+                guard isShort || Self.absences.contains(failure.name) else { return reply(.refusal(failure.message)) }
                 reply(.nobody)
                 // A manager that executed itself takes the name before the bus notices that the old one is gone, with its calls.
                 if calledOwner == ownerCount { noteNoAnswer(isTimeUp: end <= .now, failure) }
@@ -224,7 +230,7 @@ final class ManagerConnection {
         } else if Self.absences.contains(failure.name) {
             leave("the service manager does not answer: \(failure.message)")
         } else {
-            refuse(failure)
+            refuse()
         }
     }
 
@@ -237,13 +243,9 @@ final class ManagerConnection {
     /// Tries again soon: who fills the bus's queue for the manager, as any user can, has the bus refuse what others send.
     ///
     /// That is no answer.
-    private func refuse(_ failure: BusMessage.Failure) {
+    private func refuse() {
         guard awayReason == nil else { return }
-        let isFull = failure.name == "org.freedesktop.DBus.Error.LimitsExceeded"
-        let reason =
-            isFull
-            ? "the system bus takes no more calls to the service manager, since too many wait there"
-            : "the system bus refuses calls to the service manager: \(failure.message)"
+        let reason = "the system bus takes no more calls to the service manager, since too many wait there"
         if answeredAt + times.answer <= .now { return giveUp(reason) }
         (awayReason, isRefused) = (reason, true)
         timer?.schedule(after: times.afterRefusal)

@@ -20,6 +20,9 @@ final class FakeBus {
     var isAnswering = true
     /// How many more calls to the manager the bus refuses, as it does if too much waits there.
     var refusals = 0
+    /// What the bus's policy forbids, and what it has no room for, of the manager's methods.
+    var forbidden: Set<String> = []
+    var refused: Set<String> = []
     /// The calls that came, such as `GetUnit db.service`.
     private(set) var calls: [String] = []
 
@@ -82,6 +85,12 @@ final class FakeBus {
         let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
         guard isForBus || isAnswering else { return }
         let sender = isForBus ? Self.bus : owner
+        if !isForBus, forbidden.contains(member) {
+            return refuse(call, from: Self.bus, "\(Self.bus).Error.AccessDenied", "forbidden")
+        }
+        if !isForBus, refused.contains(member) {
+            return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
+        }
         if !isForBus, refusals > 0 {
             refusals -= 1
             return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
