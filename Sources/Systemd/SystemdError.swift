@@ -22,7 +22,7 @@ public struct SystemdError: Error, Sendable, CustomStringConvertible {
         case permissionDenied
         /// It took too long.
         case timedOut
-        /// Descriptors or memory have run out, for now.
+        /// Descriptors, memory or ports to connect from have run out, for now.
         case exhausted
         /// Any other failure of a system call; `errno` tells which.
         case systemCall

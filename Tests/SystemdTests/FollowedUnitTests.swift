@@ -40,6 +40,20 @@ import Testing
         _ = unit.end(again: .nothing)
     }
 
+    /// Has a call of the follower ask for a reading, does something while it waits, and returns when it does.
+    private func duringCall(of follower: UnitFollower, _ body: () -> Void) async {
+        let unit = unit
+        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
+        async let reading: Void = follower.wait(atMost: .seconds(60)) {
+            EventLoop.assumeIsolated { _ = unit.ask(.read) }
+            continuation.yield()
+        }
+        var iterator = asked.makeAsyncIterator()
+        _ = await iterator.next()
+        body()
+        await reading
+    }
+
     @Test("is told when it is known, when it changes, and not when it is what it was")
     func tells() {
         let told = follow()
@@ -132,16 +146,7 @@ import Testing
     func calls() async {
         let told = follow()
         know("active", "running")
-        let (follower, unit) = (told.follower, unit)
-        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
-        async let reading: Void = follower.wait(atMost: .seconds(60)) {
-            EventLoop.assumeIsolated { _ = unit.ask(.read) }
-            continuation.yield()
-        }
-        var iterator = asked.makeAsyncIterator()
-        _ = await iterator.next()
-        know("active", "running")
-        await reading
+        await duringCall(of: told.follower) { know("active", "running") }
         #expect(told.states == ["active (running)", "active (running)"])
     }
 
@@ -150,35 +155,22 @@ import Testing
         for isInTime in [true, false] {
             let told = follow()
             know("active", "running")
-            let (follower, unit) = (told.follower, unit)
-            let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
-            async let reading: Void = follower.wait(atMost: .seconds(60)) {
-                EventLoop.assumeIsolated { _ = unit.ask(.read) }
-                continuation.yield()
+            await duringCall(of: told.follower) {
+                if isInTime { know("active", "running") }
+                told.follower.expire(1)
             }
-            var iterator = asked.makeAsyncIterator()
-            _ = await iterator.next()
-            if isInTime { know("active", "running") }
-            follower.expire(1)
-            await reading
             know("active", "running")
             know("active", "running")
             #expect(
                 told.states == ["active (running)"] + (isInTime ? [] : ["no answer"]) + ["active (running)"])
-            unit.remove(follower)
+            unit.remove(told.follower)
         }
     }
 
     @Test("a follower that is cancelled is told nothing more, and its calls return")
     func cancelled() async {
         let told = follow()
-        let follower = told.follower
-        let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
-        async let reading: Void = follower.wait(atMost: .seconds(60)) { continuation.yield() }
-        var iterator = asked.makeAsyncIterator()
-        _ = await iterator.next()
-        follower.cancel()
-        await reading
+        await duringCall(of: told.follower) { told.follower.cancel() }
         know("active", "running")
         #expect(told.states.isEmpty)
     }

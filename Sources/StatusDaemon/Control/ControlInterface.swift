@@ -126,7 +126,7 @@ final class ControlInterface: VarlinkInterface {
         if call.isOneway { return call.reply() }
         let watcher = watcher
         call.perform { call in
-            await Self.isShown(change.selection, by: watcher)
+            await Self.waitUntilShown(change.selection, by: watcher)
             let reply = SelectReply(
                 server: change.state, previous: change.previous?.rawValue, changed: change.isChange,
                 cursor: change.cursor)
@@ -135,7 +135,7 @@ final class ControlInterface: VarlinkInterface {
     }
 
     /// Returns when the service manager shows the newest state of what is selected.
-    private static func isShown(_ selection: Selection, by watcher: SelectionWatcher) async {
+    private static func waitUntilShown(_ selection: Selection, by watcher: SelectionWatcher) async {
         await watcher.reported(selection)
         await ServiceManager.settle()
     }
@@ -159,7 +159,7 @@ final class ControlInterface: VarlinkInterface {
         }
         call.perform { call in
             let outcome = await reloader.reload()
-            if outcome != nil { await Self.isShown(monitor.selection, by: watcher) }
+            if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }
             switch outcome {
             case .success(let reply): call.reply { reply.writeMembers(to: &$0) }
             case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
