@@ -59,7 +59,7 @@ final class ServerRegistry {
         let new = read.configuration
         access = read.accounts.access
         factory.prepare(new.limits, read.accounts)
-        let old = configuration.servers
+        let (old, failures) = (configuration.servers, startFailures)
         // A selection that somebody else made since gives way to what the administrator has just written.
         if new.select != configuration.select { hasSelected = false }
         configuration = new
@@ -91,6 +91,9 @@ final class ServerRegistry {
             }
         }
         for name in guests where sources[name] == nil || needsNewSocket(name) { openNotifySocket(ofGuest: name) }
+        for (name, reason) in failures where startFailures[name] != reason {
+            startWarnings.forget(Self.subject(name, reason))
+        }
         reply.warnings = startFailures.sorted { $0.key < $1.key }.compactMap { name, reason in
             new.servers[name].map { server in
                 Failure(
@@ -170,10 +173,14 @@ final class ServerRegistry {
             startFailures[name] = error.description
             closedSources[name] = predecessor
             startWarnings.log(
-                "\(name) cannot be followed: \(error)", about: "\(name): \(error)", metadata: ["server": "\(name)"])
+                "\(name) cannot be followed: \(error)", about: Self.subject(name, error.description),
+                metadata: ["server": "\(name)"])
             return error.description
         }
     }
+
+    /// What a warning is about: each reason counts by itself.
+    private static func subject(_ name: ServerName, _ reason: String) -> String { "\(name): \(reason)" }
 
     /// Why a server cannot be followed; nil where it can.
     func failure(of name: ServerName) -> String? { configuration.servers[name]?.failure ?? startFailures[name] }

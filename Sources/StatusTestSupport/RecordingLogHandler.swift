@@ -7,6 +7,8 @@ import Synchronization
 package final class LogRecorder: Sendable {
     /// One message with its metadata.
     package struct Entry: Sendable {
+        /// How serious it is.
+        package let level: Logger.Level
         /// The message.
         package let message: String
         /// Its metadata, as text.
@@ -36,7 +38,8 @@ package final class LogRecorder: Sendable {
 
         func log(event: LogEvent) {
             let metadata = metadata.merging(event.metadata ?? [:]) { $1 }.mapValues(\.description)
-            recorder.kept.withLock { $0.append(Entry(message: event.message.description, metadata: metadata)) }
+            let entry = Entry(level: event.level, message: event.message.description, metadata: metadata)
+            recorder.kept.withLock { $0.append(entry) }
         }
     }
 }

@@ -59,6 +59,14 @@ import Testing
         #expect(fixture.hasNotifySocket("a"))
     }
 
+    @Test("that it cannot be started is not logged once more when it has been")
+    func repeatedUntilStarted() throws {
+        for _ in 0..<2 { try fixture.apply("servers: { a: { notify: { users: [nobody-here] } } }") }
+        try fixture.apply("servers: { a: { notify: { users: [alice] } } }")
+        LogLimiter.logAllRepetitions()
+        #expect(fixture.recorder.entries.count == 1)
+    }
+
     @Test("that it cannot be started is logged once, however often somebody reloads")
     func repeatedStartFailure() throws {
         let text = "servers: { a: { notify: { users: [nobody-here] } } }"

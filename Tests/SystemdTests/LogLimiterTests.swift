@@ -55,6 +55,28 @@ import Testing
         #expect(messages(recorder).last == "failed: d (in the last 30 s)")
     }
 
+    @Test("are as serious as the newest is, of those left out")
+    func newestLevel() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .warning, burst: 2)
+        for _ in 0..<2 {
+            limiter.log("lost", about: "units")
+            limiter.log("found", about: "units", level: .notice)
+        }
+        limiter.logRepetitions()
+        #expect(recorder.entries.map(\.level) == [.warning, .notice, .notice])
+    }
+
+    @Test("are not repeated when what they say is not the case any more")
+    func forgotten() {
+        let recorder = LogRecorder()
+        let limiter = LogLimiter(recorder.logger, .notice)
+        for _ in 0..<3 { limiter.log("no user alice", about: "alice") }
+        limiter.forget("alice")
+        limiter.logRepetitions()
+        #expect(messages(recorder) == ["no user alice"])
+    }
+
     @Test("are counted also if the process ends")
     func end() {
         let recorder = LogRecorder()

@@ -12,6 +12,9 @@ import Systemd
 /// Makes what runs for a server out of what its configuration says.
 @EventLoop
 final class SourceFactory {
+    /// What the log is about.
+    private static let notifySockets = "notify sockets"
+
     private let monitor: StatusMonitor
     private let directories: DaemonDirectories
     private let logger: Logger
@@ -71,9 +74,10 @@ final class SourceFactory {
         do throws(SystemdError) {
             try directories.permit(accounts.senders)
             permitted = accounts.senders
+            permitFailures.forget(Self.notifySockets)
         } catch {
             permitFailures.log(
-                "\(error.message); programs of other users cannot send to notify sockets", about: "notify sockets")
+                "\(error.message); programs of other users cannot send to notify sockets", about: Self.notifySockets)
         }
     }
 

@@ -10,6 +10,7 @@ public final class LogLimiter {
         var logged = 0
         /// How many messages were not logged since; the newest one is kept.
         var count = 0
+        var level: Logger.Level
         var message: Logger.Message
         var metadata: Logger.Metadata
     }
@@ -32,7 +33,7 @@ public final class LogLimiter {
     ///
     /// - Parameters:
     ///   - logger: where they are logged.
-    ///   - level: how serious they are.
+    ///   - level: how serious they are, where a message does not say otherwise.
     ///   - burst: how many messages about one subject are logged in an interval.
     ///   - interval: how long that is.
     public init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
@@ -46,7 +47,10 @@ public final class LogLimiter {
     ///
     /// Returns whether it was logged now.
     @discardableResult
-    public func log(_ message: Logger.Message, about subject: String, metadata: Logger.Metadata = [:]) -> Bool {
+    public func log(
+        _ message: Logger.Message, about subject: String, level: Logger.Level? = nil, metadata: Logger.Metadata = [:]
+    ) -> Bool {
+        let level = level ?? self.level
         if subjects.isEmpty { schedule() }
         // Without a timer nothing would ever say how many were left out.
         guard timer != nil else {
@@ -54,9 +58,8 @@ public final class LogLimiter {
             return true
         }
         let key = subjects[subject] != nil || subjects.count < Self.maximumSubjects ? subject : Self.others
-        var known = subjects[key] ?? Subject(message: message, metadata: metadata)
-        known.message = message
-        known.metadata = metadata
+        var known = subjects[key] ?? Subject(level: level, message: message, metadata: metadata)
+        (known.level, known.message, known.metadata) = (level, message, metadata)
         defer { subjects[key] = known }
         guard known.logged < burst else {
             known.count += 1
@@ -66,6 +69,9 @@ public final class LogLimiter {
         logger.log(level: level, message, metadata: metadata)
         return true
     }
+
+    /// Forgets what was counted of a subject, since it is not the case any more.
+    public func forget(_ subject: String) { subjects[subject]?.count = 0 }
 
     private func schedule() {
         Self.active[ObjectIdentifier(self)] = self
@@ -95,7 +101,7 @@ public final class LogLimiter {
         let time = interval.components.seconds
         let more = others == 0 ? "" : "and \(others) more such \(messages) "
         let rest = " (\(more)in the last \(time) s)"
-        logger.log(level: level, "\(subject.message)\(rest)", metadata: metadata)
+        logger.log(level: subject.level, "\(subject.message)\(rest)", metadata: metadata)
     }
 
     /// Says what all limiters have counted, because the process ends.
