@@ -53,7 +53,8 @@ let package = Package(
         .target(name: "StatusModel", swiftSettings: settings),
         .target(name: "StatusWorkers", dependencies: ["CSystemd", "Systemd", "Varlink"], swiftSettings: settings),
         .target(
-            name: "CurlRequests", dependencies: ["CCurl", "CSystemd", "Varlink", "StatusModel", "StatusWorkers"],
+            name: "CurlRequests",
+            dependencies: ["CCurl", "CSystemd", "Systemd", "Varlink", "StatusModel", "StatusWorkers"],
             swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(

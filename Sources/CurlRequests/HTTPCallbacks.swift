@@ -3,6 +3,7 @@
 
 import CCurl
 import Glibc
+import Systemd
 
 /// Takes bytes of a body; anything but their number ends the transfer.
 func writeCallback(
@@ -18,13 +19,17 @@ func headerCallback(
     transfer(context)?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
 }
 
-/// Opens a socket, as libcurl itself would, but keeps the reason if there can be none.
+/// Opens a socket, as libcurl itself would, but keeps where it is to go, and the reason if there can be none.
 func openCallback(
     _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
-    guard let transfer = transfer(context), let address = address?.pointee else { return CURL_SOCKET_BAD }
-    let descriptor = socket(address.family, address.socktype | Int32(SOCK_CLOEXEC.rawValue), address.protocol)
-    if descriptor < 0 { transfer.socketError = errno }
+    guard let transfer = transfer(context), let address else { return CURL_SOCKET_BAD }
+    let descriptor = socket(
+        address.pointee.family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+    // libcurl hands over an address of any family, of which the struct shows the beginning.
+    let offset = MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0
+    let target = UnsafeRawBufferPointer(start: UnsafeRawPointer(address) + offset, count: Int(address.pointee.addrlen))
+    transfer.noteSocket(to: InternetAddress(copying: target), error: descriptor < 0 ? errno : 0)
     return descriptor
 }
 

@@ -4,6 +4,7 @@ import CCurl
 import Glibc
 import StatusModel
 import StatusWorkers
+import Systemd
 
 extension HTTPTransfer {
     /// What was wrong with the server's certificate, where it was that which ended the transfer.
@@ -53,13 +54,30 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without an answer"
     static let closedWithin = "connection closed within the answer"
 
-    /// Whether there were no descriptors, or no memory, for a socket.
-    var isOutOfResources: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(socketError) }
+    /// What had run out at this host for one of the addresses, which may be the only one that answers, as a phrase.
+    ///
+    /// That are descriptors, memory, or ports.
+    func shortage(_ code: CURLcode) -> String? {
+        if let socketShortage { return Self.phrase(socketShortage) }
+        guard code == CURLE_COULDNT_CONNECT else { return nil }
+        // Of several attempts libcurl keeps the reason of the last one.
+        let isOutOfPorts = addresses.enumerated().contains { index, address in
+            let isLast = index == addresses.count - 1 && connectionError == EADDRNOTAVAIL
+            return address.hasSource && (isLast || !address.hasFreePort)
+        }
+        return isOutOfPorts ? Self.phrase(EADDRNOTAVAIL) : nil
+    }
+
+    private static func phrase(_ number: Int32) -> String { String(cString: strerror(number)).asPhrase }
 
     /// What the system says about the last attempt to connect, where it says anything.
     private var connectionReason: String {
-        let number = socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
-        return (number > 0 ? String(cString: strerror(number)) : handle.text(of: CURLE_COULDNT_CONNECT)).asPhrase
+        let number = connectionError
+        return number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
+    }
+
+    private var connectionError: Int32 {
+        socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
     }
 
     /// Why TLS did not come about, for which there are words only.

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import Glibc
 import StatusWorkers
+import Systemd
 
 /// One request on its way: how libcurl is to make it, and what comes in for it.
 final class HTTPTransfer {
     let request: HTTPRequest
     let handle: CurlHandle
-    /// Why no socket could be opened, which libcurl does not keep; 0 where one could.
-    var socketError: Int32 = 0
+    /// Why the last socket could not be opened, which libcurl does not keep; 0 where it could.
+    private(set) var socketError: Int32 = 0
+    /// To where sockets were to be opened.
+    private(set) var addresses: [InternetAddress] = []
+    /// Why there was none for one of them, if descriptors or memory had run out.
+    private(set) var socketShortage: Int32?
     private var body: [UInt8] = []
     private var isBodyCut = false
     private var headerBytes = 0
@@ -112,6 +118,13 @@ final class HTTPTransfer {
         handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
     }
 
+    /// Takes down to where a socket was to be opened, and why it could not be, if that is not 0.
+    func noteSocket(to address: InternetAddress, error: Int32) {
+        addresses.append(address)
+        socketError = error
+        if [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(error) { socketShortage = error }
+    }
+
     // MARK: Coming in
 
     /// Takes bytes of the body; returns how many, and fewer than there are where the limit is passed, which ends the transfer.
@@ -150,8 +163,8 @@ final class HTTPTransfer {
     /// What became of the request, where it was not the certificate that ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
-            let isLocal = isOutOfResources || code == CURLE_SSL_CACERT_BADFILE
-            return HTTPFailure(reason: reason(code), isLocal: isLocal).outcome
+            if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
+            return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
         }
         // To libcurl, a connection that is closed there ends a header as well as an empty line.
         guard isHeaderComplete else { return HTTPFailure(reason: Self.closedWithin).outcome }

@@ -31,7 +31,7 @@ public struct TCPCheck: Check {
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
         } catch let error as SystemdError {
-            // Without descriptors, or an own address or port, nothing is known of the server.
+            // Without descriptors, or a port of its own, nothing is known of the server.
             if error.code == .exhausted { throw CheckFailure(error.message) }
             return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)
         }

@@ -18,7 +18,8 @@ enum TCPConnection {
 
     /// Connects, and returns how long that took at the address that answered.
     ///
-    /// - Throws: the ``SystemdError`` of the address that was tried first; `CancellationError`.
+    /// - Throws: the ``SystemdError`` of the address that was tried first, or of one that could not be tried because something has run out here;
+    ///   `CancellationError`.
     static func probe(_ addresses: [InternetAddress]) async throws -> Duration {
         try await withThrowingTaskGroup(of: Step.self) { group in
             defer { group.cancelAll() }
@@ -38,8 +39,8 @@ enum TCPConnection {
                 switch step {
                 case .connected(let duration): return duration
                 case .failed(let error):
-                    // What is the matter here says less than what is the matter there.
-                    if failure.map({ $0.code == .exhausted }) ?? true { failure = error }
+                    // It may be the only address that answers, and it was not asked.
+                    if failure == nil || error.code == .exhausted { failure = error }
                     attempts.oneFailed()
                 case .nextIsDue: attempts.timeIsUp()
                 }

@@ -10,9 +10,10 @@ public struct InternetAddress: Sendable {
     /// `AF_INET` or `AF_INET6`.
     let family: Int32
 
-    private init(_ information: addrinfo) {
-        family = information.ai_family
-        bytes = Array(UnsafeRawBufferPointer(start: information.ai_addr, count: Int(information.ai_addrlen)))
+    /// Copies an address as the kernel takes it, a `sockaddr` of any family.
+    public init(copying address: UnsafeRawBufferPointer) {
+        family = Int32(address.load(as: sa_family_t.self))
+        bytes = Array(address)
     }
 
     /// Calls `body` with the address as the kernel takes it.
@@ -21,6 +22,33 @@ public struct InternetAddress: Sendable {
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }
         return withUnsafePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(bytes.count)) }
+        }
+    }
+
+    /// Whether this host has an address from which to go there; also where that is not known, because it has no free port for datagrams.
+    ///
+    /// Without one, connect(2) has the same errno as without a free port (tcp(7), `EADDRNOTAVAIL`). A connected datagram socket sends nothing.
+    public var hasSource: Bool {
+        let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return errno != EAFNOSUPPORT }
+        defer { close(descriptor) }
+        return withSocketAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
+    }
+
+    /// Whether a stream socket of this host gets a port of its own.
+    public var hasFreePort: Bool {
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return any.withSocketAddress { bind(descriptor, $0, $1) } == 0 || errno != EADDRINUSE
+    }
+
+    /// Any address of the same family, and any port.
+    private var any: InternetAddress {
+        var storage = sockaddr_storage()
+        storage.ss_family = sa_family_t(family)
+        return withUnsafeBytes(of: &storage) {
+            InternetAddress(copying: UnsafeRawBufferPointer(rebasing: $0.prefix(bytes.count)))
         }
     }
 
@@ -47,7 +75,10 @@ public struct InternetAddress: Sendable {
         defer { freeaddrinfo(list) }
         guard failure == 0 else { throw FailedLookUp(host: host, failure) }
         return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap {
-            $0.map { InternetAddress($0.pointee) }
+            $0.map {
+                InternetAddress(
+                    copying: UnsafeRawBufferPointer(start: $0.pointee.ai_addr, count: Int($0.pointee.ai_addrlen)))
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ public enum InternetSocket {
         let socket = OwnedDescriptor(adopting: descriptor)
         let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
         if failure == 0 { return socket }
-        guard failure == EINPROGRESS else { throw SystemdError(errno: failure, "cannot connect") }
+        guard failure == EINPROGRESS else { throw error(failure, of: address) }
         guard try await Readiness(of: descriptor, for: .writable).waitUnlessCancelled() else { return nil }
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
@@ -23,6 +23,12 @@ public enum InternetSocket {
         // Where nobody listens at a port that the kernel gives out itself, a socket may get that port and reach itself.
         if isOneWithPeer(descriptor) { throw SystemdError(errno: ECONNREFUSED, "cannot connect") }
         return socket
+    }
+
+    private static func error(_ number: Int32, of address: InternetAddress) -> SystemdError {
+        let error = SystemdError(errno: number, "cannot connect")
+        guard number == EADDRNOTAVAIL, !address.hasSource else { return error }
+        return SystemdError(.systemCall, error.message, errno: number)
     }
 
     private static func isOneWithPeer(_ descriptor: Int32) -> Bool {

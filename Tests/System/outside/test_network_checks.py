@@ -63,29 +63,53 @@ def tcp_silent():
             expect(daemon, "full", "critical", "no answer within 300ms")
 
 
-def in_small_network(taken=0):
-    """What runs a command in a network in which the kernel has four ports to give, of which so many are taken."""
+def in_small_network(taken=(), has_ipv6=True):
+    """What runs a command in a network in which the kernel has four ports to give, which are taken for these kinds of sockets.
+
+    There, the host both.test has two addresses, of which one leads nowhere.
+    """
     if os.getuid() != 0:
         raise Skip("needs root, for a network of its own")
-    program = ("import fcntl, os, socket, struct, sys\n"
+    program = ("import fcntl, os, socket, struct, subprocess, sys, tempfile\n"
                "s = socket.socket()\n"
                "fcntl.ioctl(s, 0x8914, struct.pack('16sh14s', b'lo', 0x41, b''))\n"  # SIOCSIFFLAGS: up and running
                "open('/proc/sys/net/ipv4/ip_local_port_range', 'w').write('40000 40003')\n"
+               f"open('/proc/sys/net/ipv6/conf/all/disable_ipv6', 'w').write('{int(not has_ipv6)}')\n"
                "s.close()\n"
-               f"for port in range(40000, 40000 + {taken}):\n"
-               "    s = socket.socket()\n"
-               "    s.bind(('0.0.0.0', port))\n"
-               "    os.set_inheritable(s.detach(), True)\n"
+               "with tempfile.NamedTemporaryFile('w') as hosts:\n"
+               "    hosts.write('127.0.0.1 both.test\\n2001:db8::1 both.test\\n')\n"
+               "    hosts.flush()\n"
+               "    subprocess.run(['mount', '--bind', hosts.name, '/etc/hosts'], check=True)\n"
+               "for port in range(40000, 40004):\n"
+               f"    for kind in {[int(kind) for kind in taken]}:\n"
+               "        s = socket.socket(type=kind)\n"
+               "        s.bind(('0.0.0.0', port))\n"
+               "        os.set_inheritable(s.detach(), True)\n"
                "os.execv(sys.argv[1], sys.argv[1:])\n")
-    return "unshare", "-n", "--", sys.executable, "-c", program
+    return "unshare", "-nm", "--", sys.executable, "-c", program
 
 
-@test("tcp: where no port is free to connect from, nothing is known of the server")
+def of_host(host):
+    """A tcp: and an http: server at a port of this host at which nobody listens."""
+    return once(f"cache: {{ tcp: '{host}:9' }}", f"web: {{ http: 'http://{host}:9/' }}")
+
+
+@test("tcp and http: where no port is free to connect from, nothing is known of the server, though one of its addresses leads nowhere")
 def no_ports():
-    with Daemon(once("cache: { tcp: '127.0.0.1:9' }"), prefix=in_small_network(taken=4)) as daemon:
-        eventually(lambda: daemon.describe("cache")["phase"] == "failed")
-        equal(daemon.describe("cache").get("status"), None)
-        contains(daemon.describe("cache")["message"].lower(), "cannot assign requested address")
+    for host, taken in (("127.0.0.1", (socket.SOCK_STREAM, socket.SOCK_DGRAM)), ("both.test", (socket.SOCK_STREAM,))):
+        with Daemon(of_host(host), prefix=in_small_network(taken, has_ipv6=False)) as daemon:
+            for server in "cache", "web":
+                state = eventually(lambda: (state := daemon.describe(server))["phase"] == "failed" and state, f"{server} of {host} is failed")
+                equal(state.get("status"), None)
+                contains(state["message"].lower(), "cannot assign requested address")
+
+
+@test("tcp and http: a server to which this host has no way is critical, though that has the number of a want of ports")
+def no_address():
+    for host in "[::1]", "both.test":
+        with Daemon(of_host(host), prefix=in_small_network(has_ipv6=False)) as daemon:
+            for server in "cache", "web":
+                expect(daemon, server, "critical", "cannot assign requested address" if host == "[::1]" else "")
 
 
 @test("tcp: a port that nobody listens at is refused, also where the kernel gives that very port to the one who asks")
