@@ -48,6 +48,11 @@ public struct Daemon: Sendable {
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.
     public func runAndExit() -> Never { EventLoop.runProcess { await run() } }
 
+    /// Tells clients that the service manager has kept for this process, if there are any, why it does not become a daemon.
+    public static func tellClients(ofFailedStart reason: String) async {
+        _ = try? await endingAtSignals { await FailedStart.answerClients(reason) }
+    }
+
     /// Runs until SIGTERM or SIGINT; returns the exit status.
     ///
     /// What went wrong has been logged.

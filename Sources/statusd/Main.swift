@@ -58,7 +58,11 @@ enum Main {
         } catch {
             let message = Array("statusd: \(VisibleText.escape(error.reason))\n\(error.usage)\n".utf8)
             _ = write(STDERR_FILENO, message, message.count)
-            exit(64)
+            let reason = "its command line is wrong: \(error.reason); see “systemctl cat statusd”"
+            EventLoop.runProcess {
+                await Daemon.tellClients(ofFailedStart: reason)
+                return 64
+            }
         }
     }
 }

@@ -76,7 +76,8 @@ struct FailedStart {
             if await becomesMended() { return true }
             answerPrivileged()
         }
-        return false
+        // As late as can be: until this process has ended, a start that is requested joins this one.
+        return await isMended?() ?? false
     }
 
     /// Checks after a pause whether a start would succeed.

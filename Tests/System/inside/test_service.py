@@ -13,13 +13,14 @@ import subprocess
 import threading
 import time
 
+from harness.bystander import Bystander
 from harness.daemon import NOBODY, Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 from harness.servers import listener, web
 from harness.varlink import VarlinkError
 
-from .unit import (CONFIGURATION, DROP_INS, SOCKET, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
+from .unit import (CONFIGURATION, DROP_INS, SOCKET, Service, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
 
 TWO = "servers: { db: { push: true }, web: { push: true } }\n"
@@ -131,6 +132,24 @@ def clean_journal():
         entries = journal(f"_PID={main_process()}")
         assert entries
         equal([entry["MESSAGE"] for entry in entries if entry["_TRANSPORT"] != "journal"], [])
+
+
+@test("a journal that does not read holds up nobody; when it does again, it is told how many messages were lost")
+def unread_journal():
+    with service(configuration="accept: any\nlimits: { servers: 5000 }\n"), connect() as connection:
+        journald = int(show("MainPID", "systemd-journald.service"))
+        os.kill(journald, signal.SIGSTOP)
+        try:
+            with Bystander(Service()) as bystander:
+                for number in range(900):
+                    connection.call("Post", {"server": f"server{number}", "text": f"{number} {1000 * 'x'}"})
+                bystander.finish("a journal that does not read")
+            statusctl("post", "server0", "the last line")
+        finally:
+            os.kill(journald, signal.SIGCONT)
+        # The order of the two is the journal's matter: it may begin to read between them.
+        for text in ("older messages were lost", "server0: the last line"):
+            eventually(lambda: any(text in entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")), text)
 
 
 @test("statusctl, run by any user, leaves nothing in the journal")
@@ -372,8 +391,29 @@ def broken_with_clients():
             lines.until("mended")
 
 
+@test("a start that fails, and tells clients why, ends at once when it is stopped meanwhile")
+def stopped_failed_start():
+    with service(start=("statusd.socket",), configuration="servers: wrong\n"):
+        contains(run("/usr/bin/statusctl", "list").err, "does not start")
+        equal(show("ActiveState"), "activating")
+        systemctl("stop", "statusd.socket", "statusd.service")
+        # If it had gone on to its own end, that would be 78.
+        equal((show("ExecMainCode"), show("ExecMainStatus"), show("Result")), ("1", "0", "success"))
+
+
+@test("with a wrong command line clients are told so, and the service manager does not try it again and again")
+def wrong_command_line():
+    with service(start=("statusd.socket",), drop_in="[Service]\nExecStart=\nExecStart=/usr/bin/statusd --confg /etc/x.yaml\n"):
+        for _ in range(20):
+            told = run("/usr/bin/statusctl", "list")
+            equal(told.status, 69)
+            contains(told.err, "does not start", "--confg", "systemctl cat statusd")
+        eventually(lambda: show("ActiveState") == "failed")
+        equal((show("ExecMainStatus"), show("NRestarts"), show("ActiveState", "statusd.socket")), ("64", "0", "active"))
+
+
 @test("systemctl status tells of errors in the configuration, whose servers may be missing, until they are mended")
-def wrong_configuration():
+def errors_in_status():
     with service(start=(), configuration=TWO):
         drop_in = CONFIGURATION.parent / "conf.d" / "more.yaml"
         drop_in.parent.mkdir(exist_ok=True)

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import shutil
 
 from harness.daemon import environment, run
@@ -105,6 +106,22 @@ def clean():
         elif os.path.exists(path):
             os.unlink(path)
     run("systemctl", "daemon-reload")
+
+
+class Service:
+    """The running service, as a bystander sees a daemon."""
+
+    socket = SOCKET
+
+    def __init__(self):
+        self.process = main_process()
+
+    def resident(self):
+        status = pathlib.Path(f"/proc/{self.process}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process}/fd"))
 
 
 def connect():
