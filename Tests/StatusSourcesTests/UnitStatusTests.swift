@@ -9,7 +9,7 @@ import Testing
 @Suite("What a unit's properties mean") struct UnitStatusTests {
     private func unit(
         _ active: String, _ sub: String, load: String = "loaded", result: String? = nil, status: String? = nil,
-        type: String? = nil, remains: Bool = false
+        type: String? = nil, remains: Bool = false, frozen: Bool = false
     ) -> UnitStatus {
         var properties = UnitProperties()
         properties.loadState = load
@@ -19,6 +19,7 @@ import Testing
         properties.statusText = status
         properties.serviceType = type
         properties.remainsAfterExit = remains
+        properties.isFrozen = frozen
         return UnitStatus(properties, of: "x.service")
     }
 
@@ -46,6 +47,19 @@ import Testing
         #expect(
             unit("deactivating", "stop", type: "oneshot", remains: true) == UnitStatus(.warning, "deactivating (stop)"))
         #expect(unit("maintenance", "x") == UnitStatus(.warning, "maintenance (x)"))
+    }
+
+    @Test("what is kept from running is a warning, whatever it last said of itself")
+    func frozen() {
+        #expect(
+            unit("active", "running", status: "Serving", frozen: true)
+                == UnitStatus(.warning, "active (running), frozen"))
+        #expect(
+            unit("activating", "start", type: "oneshot", frozen: true)
+                == UnitStatus(.warning, "activating (start), frozen"))
+        #expect(
+            unit("activating", "auto-restart", result: "signal", frozen: true)
+                == UnitStatus(.warning, "activating (auto-restart) after signal"))
     }
 
     @Test("what failed is critical, with how it ended")

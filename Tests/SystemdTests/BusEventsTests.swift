@@ -58,6 +58,14 @@ import Testing
         for _ in 0..<1025 { _ = events.add(signal("PropertiesChanged", ["x"], path: "/a")) }
         _ = events.add(.reply(2, BusMessage()))
         #expect(takeAll(&events) == ["reply 1", "disturbed", "reply 2"])
+        for _ in 0..<1024 { _ = events.add(signal("PropertiesChanged", ["x"], path: "/a")) }
+        // Nobody but the service manager has this sent, and all that follows depends on it.
+        for _ in 0..<2 { _ = events.add(signal("NameOwnerChanged")) }
+        _ = events.add(signal("Reloading"))
+        #expect(takeAll(&events) == ["NameOwnerChanged", "NameOwnerChanged", "disturbed"])
+        _ = events.add(signal("NameOwnerChanged"))
+        for _ in 0..<1024 { _ = events.add(signal("PropertiesChanged", ["x"], path: "/a")) }
+        #expect(takeAll(&events).count == 1025)
         _ = events.add(signal("Reloading"))
         #expect(takeAll(&events) == ["Reloading"])
     }

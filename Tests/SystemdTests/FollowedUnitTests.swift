@@ -66,7 +66,7 @@ import Testing
                 == false)
         #expect(told.states == ["active (running)", "inactive (dead)"])
         let late = follow()
-        unit.tell()
+        unit.tell(late.follower)
         #expect(late.states == ["inactive (dead)"])
         #expect(told.states.count == 2)
     }
@@ -165,6 +165,60 @@ import Testing
                 told.states == ["active (running)"] + (isInTime ? [] : ["no answer"]) + ["active (running)"])
             unit.remove(told.follower)
         }
+    }
+
+    @Test("nothing is known of it if it is asked about in vain for too long, until there is an answer")
+    func expired() {
+        let told = follow()
+        know("active", "running")
+        let begin = SuspendingClock.now
+        _ = unit.begin()
+        _ = unit.end(again: .read)
+        unit.expire(askedBefore: begin, "busy")
+        #expect(told.states == ["active (running)"])
+        // What counts is the first question.
+        let asked = SuspendingClock.now
+        for _ in 0..<3 {
+            _ = unit.begin()
+            _ = unit.end(again: .read)
+        }
+        unit.expire(askedBefore: asked, "busy")
+        #expect(told.states == ["active (running)", "busy"])
+        #expect(!unit.isKnownAsUnloaded)
+        know("active", "running")
+        unit.expire(askedBefore: .now, "busy")
+        #expect(told.states == ["active (running)", "busy", "active (running)"])
+    }
+
+    @Test("what is answered late, but is, stays known, however often it is asked about")
+    func slow() {
+        let told = follow()
+        know("active", "running")
+        for _ in 0..<3 {
+            _ = unit.ask(.read)
+            _ = unit.begin()
+            _ = unit.ask(.read)
+            unit.expire(askedBefore: .now + .seconds(100), "busy")
+            know("active", "running")
+        }
+        #expect(told.states == ["active (running)"])
+    }
+
+    @Test(
+        "a reading that is not answered in time leaves nothing of before to be told, if it has to be put again, or others follow"
+    )
+    func unansweredAndRefused() async {
+        let told = follow()
+        know("active", "running")
+        await duringCall(of: told.follower) {
+            _ = unit.begin()
+            told.follower.expire(1)
+        }
+        _ = unit.end(again: .read)
+        let other = follow()
+        unit.tell(other.follower)
+        #expect(told.states == ["active (running)", "no answer"])
+        #expect(other.states == ["active (running)"])
     }
 
     @Test("a follower that is cancelled is told nothing more, and its calls return")

@@ -57,6 +57,47 @@ import Testing
         #expect(UnitBus.disturbedPause(forUnits: 100_000) == .seconds(20))
     }
 
+    @Test("while others disturb, a unit that has changed unseen is read at once, and no other")
+    func listed() async {
+        let names = (0..<100).map { "other-\($0).service" }
+        for name in names { bus.units[name] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"] }
+        let subscriptions = (names + ["db.service"]).map { follow($0) }
+        for _ in subscriptions { #expect(await next() == "active (running)") }
+        let count = bus.calls.count { $0 == "GetAll" }
+        bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "failed", "SubState": "failed"]
+        bus.change("other-1.service", [:], from: FakeBus.stranger)
+        #expect(await next() == "failed (failed)")
+        #expect(bus.calls.count { $0 == "GetAll" } == count + 1)
+        bus.units["db.service"] = nil
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test("a unit that the manager says has changed is read before those that others have it load")
+    func first() async {
+        let names = (0..<200).map { "other-\($0).service" }
+        let subscriptions = names.map { follow($0) }
+        for _ in names { #expect(await next() == "inactive (dead)") }
+        let before = bus.calls.count
+        for name in names { bus.load(name) }
+        bus.units["other-199.service"] = ["LoadState": "loaded"]
+        bus.change("other-199.service", ["ActiveState": "failed", "SubState": "failed"])
+        #expect(await next() == "failed (failed)")
+        let looks = bus.calls.dropFirst(before).prefix { $0 != "GetAll" }.count
+        #expect(looks < 100)
+        withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test("who calls a method of this process is not answered: answers that nobody reads would pile up")
+    func called() async {
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.callClient(from: FakeBus.stranger)
+        bus.change("db.service", ["SubState": "exited"])
+        #expect(await next() == "active (exited)")
+        await subscription.read(within: .seconds(60))
+        #expect(bus.answers == 0)
+    }
+
     @Test("a unit that does not exist is inactive, and is read again on request")
     func missing() async {
         let subscription = follow("web.service")
@@ -113,16 +154,46 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("if the bus refuses calls to the manager for too long, units are not known; they are read when there is room")
-    func refusedForLong() async {
+    @Test(
+        "if the bus refuses calls to the manager for too long, units are not known; they are read when there is room",
+        arguments: [["GetUnit", "GetAll", "ListUnits", "Subscribe", "Ping"], ["GetAll"]])
+    func refusedForLong(methods: Set<String>) async {
         let subscription = follow("db.service", over: Self.units(on: bus, answer: .seconds(1)))
         #expect(await next() == "active (running)")
-        bus.refusals = .max
+        bus.refused = methods
         bus.units["db.service"]?["SubState"] = "dying"
-        #expect(
-            await next() == "the system bus takes no more calls to the service manager, since too many wait there")
-        bus.refusals = 0
+        bus.changeOwner(to: ":1.9")
+        #expect(await next() == "nothing is known of it, since the service manager, or the system bus, is kept busy")
+        bus.refused = []
         #expect(await next() == "active (dying)")
+        // A connection that is lost is made again only after a pause.
+        #expect(bus.calls.count { $0 == "Hello" } == 1)
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("a unit that was read before the manager was asked for signals is read again")
+    func subscribedLate() async {
+        bus.refused = ["Subscribe"]
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.units["db.service"]?["SubState"] = "exited"
+        bus.refused = []
+        #expect(await next() == "active (exited)")
+        bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
+        #expect(await next() == "failed (failed)")
+        withExtendedLifetime(subscription) {}
+    }
+
+    @Test("a manager that fails to send signals is asked for them again, and the units are read again")
+    func failingSubscription() async {
+        bus.failing = ["Subscribe"]
+        let subscription = follow("db.service")
+        #expect(await next() == "active (running)")
+        bus.units["db.service"]?["SubState"] = "exited"
+        bus.failing = []
+        #expect(await next() == "active (exited)")
+        bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
+        #expect(await next() == "failed (failed)")
         withExtendedLifetime(subscription) {}
     }
 
@@ -131,7 +202,9 @@ import Testing
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
         bus.refused = ["GetAll"]
+        await bus.subscribed()
         bus.changeOwner(to: ":1.9")
+        await bus.subscribed()
         bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"], from: ":1.9")
         #expect(await next() == "failed (failed)")
         withExtendedLifetime(subscription) {}
@@ -183,11 +256,11 @@ import Testing
 
     @Test("nobody is told anything after the subscription was cancelled, and readings return")
     func cancelled() async {
-        let subscription = follow("db.service")
-        #expect(await next() == "active (running)")
-        subscription.cancel()
-        await subscription.read(within: .seconds(60))
         let other = follow("db.service")
+        #expect(await next() == "active (running)")
+        let cancelled = units.follow("db.service") { [told] _ in told.yield("told though cancelled") }
+        cancelled.cancel()
+        await cancelled.read(within: .seconds(60))
         bus.change("db.service", ["SubState": "exited"])
         #expect(await next() == "active (exited)")
         withExtendedLifetime(other) {}

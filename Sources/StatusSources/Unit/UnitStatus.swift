@@ -21,8 +21,9 @@ struct UnitStatus: Equatable {
         case ("inactive", "loaded"), ("inactive", "merged"): self = Self.inactive(unit)
         case ("inactive", let problem): self.init(.critical, "cannot be loaded (\(problem))")
         case ("failed", _): self.init(.critical, Self.text(unit, unit.result ?? unit.subState))
-        case _ where unit.isActive: self.init(.ok, Self.running(unit))
         case ("activating", _) where unit.isRestarted: self.init(.warning, Self.restarting(unit))
+        case _ where unit.isFrozen: self.init(.warning, Self.text(unit, unit.subState) + ", frozen")
+        case _ where unit.isActive: self.init(.ok, Self.running(unit))
         case ("activating", _): self.init(unit.isRunningToItsEnd ? .ok : .warning, Self.running(unit))
         default:
             let isWell = unit.isRunningToItsEnd && unit.result ?? "success" == "success"

@@ -18,7 +18,7 @@ struct BusEvents {
 
     /// Adds an event; returns whether the loop has to be told that there is something.
     mutating func add(_ event: BusThread.Event) -> Bool {
-        if case .signal(let message) = event {
+        if case .signal(let message) = event, message.mayBeDropped {
             if let unit = message.loadedUnit, !units.insert(unit).inserted { return false }
             if signals == Self.maximumSignals {
                 dropSignals()
@@ -37,7 +37,7 @@ struct BusEvents {
             isAnnounced = false
             return nil
         }
-        if case .signal(let message) = event {
+        if case .signal(let message) = event, message.mayBeDropped {
             signals -= 1
             if let unit = message.loadedUnit { units.remove(unit) }
         }
@@ -50,12 +50,15 @@ struct BusEvents {
     }
 
     private mutating func dropSignals() {
-        events.removeAll { if case .signal = $0 { true } else { false } }
+        events.removeAll { if case .signal(let message) = $0 { message.mayBeDropped } else { false } }
         (signals, units) = (0, [])
     }
 }
 
 extension BusMessage {
+    /// Whether a signal may be dropped where there are too many: not that there is another manager, which has to be asked for signals.
+    fileprivate var mayBeDropped: Bool { member != "NameOwnerChanged" }
+
     /// The unit that a signal says was loaded or unloaded; nil if it says something else.
     fileprivate var loadedUnit: String? { member == "UnitNew" || member == "UnitRemoved" ? strings.first : nil }
 }

@@ -24,7 +24,8 @@ final class BusFilter: Sendable {
         }
     }
 
-    private func contains(_ subject: String?) -> Bool {
+    /// Whether a unit, or an object, is of interest.
+    func contains(_ subject: String?) -> Bool {
         guard let subject else { return false }
         return subjects.withLock { $0.contains(subject) }
     }

@@ -28,6 +28,8 @@ struct BusMessage: Sendable {
     var properties: [String: String] = [:]
     /// Its array of strings.
     var list: [String] = []
+    /// The states of units that it lists, by their own names; those that are of interest.
+    var units: [String: [String: String]] = [:]
 
     /// How a truth value that is true stands among properties.
     static let truth = "yes"
@@ -36,8 +38,10 @@ struct BusMessage: Sendable {
 extension BusMessage {
     /// Reads one of sd-bus's messages.
     ///
-    /// - Parameter wanted: the names of the properties to be read.
-    init(_ message: OpaquePointer, wanted: Set<String>) {
+    /// - Parameters:
+    ///   - wanted: the names of the properties to be read.
+    ///   - filter: says which units are of interest.
+    init(_ message: OpaquePointer, wanted: Set<String> = [], filter: BusFilter? = nil) {
         sender = sd_bus_message_get_sender(message).map { String(cString: $0) }
         path = sd_bus_message_get_path(message).map { String(cString: $0) }
         member = sd_bus_message_get_member(message).map { String(cString: $0) }
@@ -49,6 +53,8 @@ extension BusMessage {
             case "b": truth = reader.boolean()
             case "as": list = reader.strings()
             case "a{sv}": properties = reader.properties(wanted)
+            case "a(\(UnitProperties.listing))":
+                units = UnitProperties.listed(reader) { filter?.contains($0) ?? false }
             default: if !reader.skip(type) { return }
             }
         }

@@ -12,6 +12,7 @@ struct BusReader {
         static let number = CChar(bitPattern: UInt8(ascii: "u"))
         static let longNumber = CChar(bitPattern: UInt8(ascii: "t"))
         static let string = CChar(bitPattern: UInt8(ascii: "s"))
+        static let structure = CChar(bitPattern: UInt8(ascii: "r"))
         static let variant = CChar(bitPattern: UInt8(ascii: "v"))
     }
 
@@ -70,6 +71,22 @@ struct BusReader {
             sd_bus_message_exit_container(message)
         }
         return properties
+    }
+
+    /// Reads the next array of structures that each begin with strings, as many as `count`, and returns those whose first string is wanted.
+    func structures(_ type: String, strings count: Int, isWanted: (String) -> Bool) -> [[String]] {
+        guard sd_bus_message_enter_container(message, Code.array, "(\(type))") > 0 else { return [] }
+        defer { sd_bus_message_exit_container(message) }
+        var structures: [[String]] = []
+        while sd_bus_message_enter_container(message, Code.structure, type) > 0 {
+            if let first = string(), isWanted(first) {
+                structures.append([first] + (1..<count).compactMap { _ in string() })
+            }
+            // What is left of one can be passed over only value by value.
+            while let type = nextType, skip(type) {}
+            sd_bus_message_exit_container(message)
+        }
+        return structures
     }
 
     /// Reads the next variant as text; nil where it is of another type, or is not wanted.

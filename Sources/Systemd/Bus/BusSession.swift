@@ -97,7 +97,7 @@ final class BusSession {
         guard sd_bus_message_get_reply_cookie(message, &cookie) >= 0,
             let call = calls.removeValue(forKey: cookie)
         else { return }
-        let reply = BusMessage(message, wanted: settings.wanted)
+        let reply = BusMessage(message, wanted: settings.wanted, filter: settings.filter)
         trust.noteReply(from: reply.sender, toCallOf: call.ownerCount)
         receive(.reply(call.number, reply))
     }
@@ -140,8 +140,10 @@ private func busFilter(
     guard let context, let message else { return 0 }
     var type: UInt8 = 0
     sd_bus_message_get_type(message, &type)
-    // What is called here, sd-bus refuses; replies that nobody waits for any more are nothing.
-    guard type == UInt8(SD_BUS_MESSAGE_SIGNAL) || type == UInt8(SD_BUS_MESSAGE_METHOD_CALL) else { return 0 }
+    // Replies that nobody waits for any more are nothing.
+    let isCall = type == UInt8(SD_BUS_MESSAGE_METHOD_CALL)
+    guard isCall || type == UInt8(SD_BUS_MESSAGE_SIGNAL) else { return 0 }
     Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeOther(message)
-    return 0
+    // A call is not answered: sd-bus's refusal repeats the object's path, and whoever does not read lets them pile up here, without a bound.
+    return isCall ? 1 : 0
 }

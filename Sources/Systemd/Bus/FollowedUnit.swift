@@ -22,12 +22,14 @@ final class FollowedUnit {
     let path: String
     /// What has to be asked as soon as nothing is being read.
     private var need = Need.nothing
-    /// Whether a question is under way; there is never more than one.
-    private var isReading = false
+    /// Since when a question is under way, of which there is never more than one.
+    private var askedAt: SuspendingClock.Instant?
+    /// When that was asked which had to be asked again since, and has not been answered yet.
+    private var refusedSince: SuspendingClock.Instant?
     /// Called when ``subjects`` have changed.
     var onRename: @EventLoop () -> Void = {}
     /// Whether the unit was loaded when it was read last.
-    private(set) var wasLoaded = false
+    private var wasLoaded = false
 
     /// The unit's own name, where it is followed by another one, and its object: signals have these.
     private var ownName: String
@@ -35,6 +37,8 @@ final class FollowedUnit {
     private var properties: UnitProperties?
     private var observation: UnitObservation?
     private var followers: [UnitFollower] = []
+    /// Whether a question is under way.
+    var isReading: Bool { askedAt != nil }
     private var isService: Bool { ownName.hasSuffix(".service") }
 
     init(_ name: String) {
@@ -59,10 +63,9 @@ final class FollowedUnit {
 
     func remove(_ follower: UnitFollower) { followers.removeAll { $0 === follower } }
 
-    /// Tells what is known to those who do not know it yet.
-    func tell() {
-        guard let observation else { return }
-        for follower in followers { follower.tell(observation) }
+    /// Tells a follower what is known, if it does not know it yet.
+    func tell(_ follower: UnitFollower) {
+        if let observation { follower.tell(observation) }
     }
 
     // MARK: What is asked
@@ -76,20 +79,44 @@ final class FollowedUnit {
     /// Begins with what has to be asked, and returns it.
     func begin() -> Need {
         defer { need = .nothing }
-        isReading = true
+        askedAt = .now
         if need == .read { for follower in followers { follower.beginCalls() } }
         return need
     }
 
     /// Ends a question, which may have to be put again; returns whether the unit has to get in line.
     func end(again: Need) -> Bool {
-        isReading = false
         need = max(need, again)
-        settle()
+        refusedSince = again == .nothing ? nil : refusedSince ?? askedAt
+        askedAt = nil
+        // What was known before is told again only if it was right.
+        if again == .nothing { settle() }
         return need > .nothing
     }
 
+    /// Takes over why nothing is known of it, if what was asked before this time has not been answered however often it was asked again.
+    ///
+    /// It goes on to be asked.
+    func expire(askedBefore time: SuspendingClock.Instant, _ reason: String) {
+        if let refusedSince, refusedSince < time { refuse(reason) }
+    }
+
     // MARK: What is known
+
+    /// Whether it is in a list of all units that are loaded.
+    func isListed(in units: [String: [String: String]]) -> Bool { units[ownName] != nil }
+
+    /// Whether it is another than is known, by such a list.
+    func differs(from units: [String: [String: String]]) -> Bool {
+        guard let properties else { return false }
+        guard let listed = units[ownName] else { return wasLoaded }
+        var other = properties
+        other.apply(listed, isService: isService)
+        return other != properties
+    }
+
+    /// Whether it was not loaded when it was read last, and what was read holds.
+    var isKnownAsUnloaded: Bool { properties != nil && !wasLoaded }
 
     /// Takes over everything that there is to know.
     func know(_ values: [String: String], wasLoaded: Bool) {
@@ -113,8 +140,7 @@ final class FollowedUnit {
 
     /// Takes over why nothing can be asked; whatever is under way or in line has come to its end.
     func lose(_ reason: String) {
-        isReading = false
-        need = .nothing
+        (need, askedAt, refusedSince) = (.nothing, nil, nil)
         properties = nil
         observation = .unreachable(reason)
         answer()
@@ -137,7 +163,7 @@ final class FollowedUnit {
     /// What signals may call it: names and objects.
     var subjects: Set<String> { [name, path, ownName, ownPath] }
 
-    /// Takes over changes; returns whether the unit has to be read instead.
+    /// Takes over changes; returns whether the unit has to be read instead, before others.
     ///
     /// The type's own properties come first and the general ones at once after them, so that a follower can wait for these and see
     /// both change together (systemd's src/core/dbus-unit.c).
@@ -147,17 +173,21 @@ final class FollowedUnit {
         guard UnitProperties.names.isDisjoint(with: invalidated) else { return true }
         properties.apply(values, isService: isService)
         self.properties = properties
-        if interface == "org.freedesktop.systemd1.Unit" { settle() }
-        return false
+        return interface == "org.freedesktop.systemd1.Unit" && !settle() && !isReading
     }
 
     /// Tells what has changed, unless more is about to be known: a unit that was not there before has states before it is read.
     ///
     /// How a unit has ended that the manager forgets is told at once: when it has been read, nobody knows.
-    private func settle() {
+    ///
+    /// - Returns: whether that was told.
+    @discardableResult
+    private func settle() -> Bool {
         guard let properties, wasLoaded || !isReading && need == .nothing || properties.isForgottenWhenFailed
-        else { return }
-        observation = .properties(properties)
-        tell()
+        else { return false }
+        let observation = UnitObservation.properties(properties)
+        self.observation = observation
+        for follower in followers { follower.tell(observation) }
+        return true
     }
 }

@@ -19,6 +19,8 @@ final class ManagerConnection {
         /// An answer to a question of this moment was late: the manager, or the bus, is busy, and may send no signals. That is the case while
         /// many units are read.
         case late(ContinuousClock.Instant)
+        /// The bus has had no room for a call; others may be made again.
+        case resumed
         /// The manager has answered for the first time.
         case works
         /// There will be no other signal and no reply: why, one phrase.
@@ -28,10 +30,19 @@ final class ManagerConnection {
     /// What a call came to.
     enum Reply {
         case answer(BusMessage)
-        /// The manager would not, for this reason.
-        case refusal(String)
-        /// There is no manager for now; ``Signal/reloaded`` tells when there is one, or ``Signal/lost(_:)`` that there is not.
+        /// The manager, or the bus, would not, and has said why.
+        case refusal(BusMessage.Failure)
+        /// There is no manager for now, or no room for the call; ``Signal/reloaded`` or ``Signal/resumed`` tells when to try again, or
+        /// ``Signal/lost(_:)`` that there is nobody to ask.
         case nobody
+    }
+
+    /// Why calls have to wait.
+    private enum Pause {
+        /// Who fills the bus's queue for the manager, as any user can, has the bus refuse what others send. That is no answer.
+        case refused
+        /// The manager is not there, for this reason.
+        case absent(String)
     }
 
     private enum Names {
@@ -51,7 +62,7 @@ final class ManagerConnection {
         var betweenPings = Duration.seconds(5)
         /// How long it may take to answer a call: what it is about to say may be as old.
         ///
-        /// So long may the bus take no calls for it, too.
+        /// So long may the bus have no room for reading a unit, too.
         var answer = Duration.seconds(10)
         /// The pause before what the bus has refused is tried again.
         var afterRefusal = Duration.milliseconds(500)
@@ -75,25 +86,30 @@ final class ManagerConnection {
         "org.freedesktop.DBus.Error.LimitsExceeded", "org.freedesktop.DBus.Error.NoMemory",
     ]
 
+    /// The errors that are an answer to a subscription: there is one already, as after `daemon-reexec`; or the policy forbids it, and will go on to.
+    private static let subscriptionAnswers: Set<String> = [
+        "org.freedesktop.systemd1.AlreadySubscribed", "org.freedesktop.DBus.Error.AccessDenied",
+    ]
+
     /// Whether the manager has ever answered on this connection.
     private(set) var hasWorked = false
-    /// Whether calls have to wait until the manager is back.
-    var isAway: Bool { awayReason != nil }
+    /// Whether calls have to wait.
+    var isPaused: Bool { pause != nil }
 
     private var connection: BusConnection?
     /// How often the name has changed hands.
     private var ownerCount = 0
-    private var awayReason: String?
-    /// Whether it is away because the bus has refused a call, and not because it has gone.
-    private var isRefused = false
-    /// When the manager has answered last; before that, when there was a connection.
-    private var answeredAt = ContinuousClock.now
+    private var pause: Pause?
+    /// Whether the manager, as it is now, could not be asked for signals, or has failed to take that down.
+    private var isSubscriptionDue = false
     private let times: Times
     private var timer: TimerSource?
     private var pingTimer: TimerSource?
     private let handler: @EventLoop (Signal) -> Void
 
     /// Begins to connect to be told of the units that `filter` lets pass; the matches come before the subscription and that before any call, so that no change is missed.
+    ///
+    /// Where the subscription fails, it is tried again, and then everything is read again.
     init(
         on address: String, filter: BusFilter, times: Times = Times(), handler: @escaping @EventLoop (Signal) -> Void
     ) throws(SystemdError) {
@@ -132,6 +148,11 @@ final class ManagerConnection {
         call(path, Names.properties, "GetAll", [""], reply: reply)
     }
 
+    /// Asks for the states of all units that are loaded, at once.
+    func listUnits(reply: @escaping @EventLoop (Reply) -> Void) {
+        call(Names.managerPath, Names.managerInterface, "ListUnits", [], reply: reply)
+    }
+
     /// Ends the connection; nothing is signalled or replied any more.
     func close() {
         timer?.cancel()
@@ -141,14 +162,27 @@ final class ManagerConnection {
     }
 
     private func subscribe() {
-        call(Names.managerPath, Names.managerInterface, "Subscribe", []) { _ in
-            // That it is subscribed already, as after daemon-reexec, is an answer, too.
+        isSubscriptionDue = false
+        let owner = ownerCount
+        call(Names.managerPath, Names.managerInterface, "Subscribe", []) { [weak self] reply in
+            guard let self, owner == ownerCount else { return }
+            isSubscriptionDue = Self.isDue(after: reply)
+        }
+    }
+
+    /// Whether a subscription has to be tried again: a manager that is kept busy may fail, and have nobody subscribed.
+    private static func isDue(after reply: Reply) -> Bool {
+        switch reply {
+        case .answer: false
+        case .refusal(let failure): !subscriptionAnswers.contains(failure.name)
+        case .nobody: true
         }
     }
 
     private func ping() {
         pingTimer?.schedule(after: times.betweenPings)
-        guard !isAway else { return }
+        guard !isPaused else { return }
+        if isSubscriptionDue { start() }
         let begin = ContinuousClock.now
         call(Names.managerPath, Names.peer, "Ping", []) { [weak self] reply in
             // What there is to do if it does not answer, is done for every call.
@@ -162,21 +196,21 @@ final class ManagerConnection {
         reply: @escaping @EventLoop (Reply) -> Void
     ) {
         let calledOwner = ownerCount
-        let end = ContinuousClock.now + times.answer
+        let end = SuspendingClock.now + times.answer
         connection?.call(path, interface, member, arguments, within: times.answer) { [weak self] message in
             guard let self else { return }
             // The bus lets nobody reply but who was called, or itself: it has no unique name.
             if let failure = message.failure, message.sender?.first != ":" {
                 let isShort = Self.shortages.contains(failure.name)
                 // What its policy forbids, it will go on to forbid.
-                guard isShort || Self.absences.contains(failure.name) else { return reply(.refusal(failure.message)) }
+                guard isShort || Self.absences.contains(failure.name) else { return reply(.refusal(failure)) }
                 reply(.nobody)
                 // A manager that executed itself takes the name before the bus notices that the old one is gone, with its calls.
                 if calledOwner == ownerCount { noteNoAnswer(isTimeUp: end <= .now, failure) }
                 return
             }
             if calledOwner == ownerCount { noteAnswer() }
-            reply(message.failure.map { .refusal($0.message) } ?? .answer(message))
+            reply(message.failure.map { .refusal($0) } ?? .answer(message))
         }
     }
 
@@ -206,18 +240,17 @@ final class ManagerConnection {
         guard names.count == 3, names[0] == Names.manager else { return }
         guard !names[2].isEmpty else { return leave("the service manager has left the system bus") }
         ownerCount += 1
-        comeBack()
+        endPause()
+        start()
     }
 
-    private func comeBack() {
-        (awayReason, isRefused) = (nil, false)
-        timer?.stop()
+    /// Asks for signals, and after that for what may have been missed.
+    private func start() {
         subscribe()
         handler(.reloaded)
     }
 
     private func noteAnswer() {
-        answeredAt = .now
         if hasWorked { return }
         hasWorked = true
         handler(.works)
@@ -229,31 +262,34 @@ final class ManagerConnection {
             giveUp("the service manager does not answer within \(times.answer.components.seconds) s")
         } else if Self.absences.contains(failure.name) {
             leave("the service manager does not answer: \(failure.message)")
-        } else {
-            refuse()
+        } else if pause == nil {
+            pause = .refused
+            timer?.schedule(after: times.afterRefusal)
         }
     }
 
     private func leave(_ reason: String) {
-        guard awayReason == nil else { return }
-        awayReason = reason
+        if case .absent = pause { return }
+        pause = .absent(reason)
         timer?.schedule(after: times.absence)
     }
 
-    /// Tries again soon: who fills the bus's queue for the manager, as any user can, has the bus refuse what others send.
-    ///
-    /// That is no answer.
-    private func refuse() {
-        guard awayReason == nil else { return }
-        let reason = "the system bus takes no more calls to the service manager, since too many wait there"
-        if answeredAt + times.answer <= .now { return giveUp(reason) }
-        (awayReason, isRefused) = (reason, true)
-        timer?.schedule(after: times.afterRefusal)
+    private func patienceEnds() {
+        switch pause {
+        case .absent(let reason): giveUp(reason)
+        case .refused: resume()
+        case nil: break
+        }
     }
 
-    private func patienceEnds() {
-        if isRefused { return comeBack() }
-        if let awayReason { giveUp(awayReason) }
+    private func resume() {
+        endPause()
+        if isSubscriptionDue { start() } else { handler(.resumed) }
+    }
+
+    private func endPause() {
+        pause = nil
+        timer?.stop()
     }
 
     private func giveUp(_ reason: String) {

@@ -9,17 +9,24 @@ public import Logging
 public final class UnitBus {
     /// The pause before a lost connection is made again; it doubles from the first to the longest one.
     private static let firstPause = Duration.milliseconds(100)
-    private static let longestPause = Duration.seconds(30)
+    private static let longestPause = Duration.seconds(5)
     /// How often all units are read again: the bus drops signals if its queue for this process is full.
     private static let readInterval = Duration.seconds(300)
+
+    /// What the log is about.
+    private static let subject = "units"
 
     private let address: String
     private let times: ManagerConnection.Times
     private let logger: Logger
+    /// Tells when the connection is lost, and when it works again.
+    private let news: LogLimiter
     private var units: [String: FollowedUnit] = [:]
     let index = UnitIndex()
     private var manager: ManagerConnection?
     private var reader: UnitReader?
+    /// Whether the manager is being asked how all units are.
+    private var isListing = false
     /// Why there is no connection, during a pause.
     private var failure: String?
     private var isFailureLogged = false
@@ -39,6 +46,7 @@ public final class UnitBus {
         self.address = address
         self.times = times
         self.logger = logger
+        news = LogLimiter(logger, .warning, burst: 2)
     }
 
     /// Follows a unit until the subscription is cancelled or let go.
@@ -54,7 +62,7 @@ public final class UnitBus {
         let followed = units[unit] ?? add(unit)
         followed.add(follower)
         EventLoop.atEndOfTurn { [weak self] in
-            followed.tell()
+            followed.tell(follower)
             self?.connectFirst()
         }
         return UnitSubscription(self, followed, follower)
@@ -96,17 +104,42 @@ public final class UnitBus {
         case .changed(let path, let interface, let message):
             for unit in index[path]
             where unit.change(message.properties, interface: interface, invalidated: message.list) {
-                reader?.ask(.read, about: unit)
+                reader?.askFirst(about: unit, isLoaded: true)
             }
         case .loaded(let name):
             for unit in index[name] { reader?.ask(.look, about: unit) }
         case .reloaded: readAll()
-        case .disturbed: readSoon()
-        case .late(let time): if time > readAt + .milliseconds(10) * units.count { readSoon() }
+        case .disturbed:
+            list()
+            readSoon()
+        case .late(let time):
+            list()
+            if time > readAt + UnitReader.readingTime(ofUnits: units.count) { readSoon() }
+        case .resumed:
+            reader?.schedule()
+            list()
+            readSoon()
         case .works:
-            if isFailureLogged { logger.notice("units are followed again") }
+            if isFailureLogged { news.log("units are followed again", about: Self.subject, level: .notice) }
             isFailureLogged = false
         case .lost(let reason): lose(reason)
+        }
+    }
+
+    /// Asks how all units are, by one call, and reads those first that are not as they are known.
+    ///
+    /// To read them all takes as many answers, one after another, as there are dozens of them; and each may be late.
+    private func list() {
+        guard !isListing, let manager, !manager.isPaused else { return }
+        isListing = true
+        manager.listUnits { [weak self, weak manager] reply in
+            guard let self, self.manager === manager else { return }
+            isListing = false
+            guard case .answer(let message) = reply else { return }
+            // What is being read comes after the list.
+            for unit in units.values where !unit.isReading && unit.differs(from: message.units) {
+                reader?.askFirst(about: unit, isLoaded: unit.isListed(in: message.units))
+            }
         }
     }
 
@@ -121,7 +154,7 @@ public final class UnitBus {
     ///
     /// So long may a unit that has failed be shown as it was; but to read many costs the service manager some time.
     static func disturbedPause(forUnits count: Int) -> Duration {
-        min(.seconds(2) + .milliseconds(10) * count, .seconds(20))
+        .seconds(2) + UnitReader.readingTime(ofUnits: count)
     }
 
     private var disturbedPause: Duration { Self.disturbedPause(forUnits: units.count) }
@@ -144,7 +177,7 @@ public final class UnitBus {
                 self?.handle(signal)
             }
             self.manager = manager
-            reader = UnitReader(manager)
+            reader = try UnitReader(manager, patience: times.answer)
             readAll()
             schedule(after: Self.readInterval)
         } catch {
@@ -159,7 +192,10 @@ public final class UnitBus {
         disconnect()
         failure = reason
         isFailureLogged = true
-        if isNew { logger.warning("units cannot be followed for now: \(reason)", metadata: ["reason": "\(reason)"]) }
+        if isNew {
+            news.log(
+                "units cannot be followed for now: \(reason)", about: Self.subject, metadata: ["reason": "\(reason)"])
+        }
         reconnect(after: next)
         for unit in units.values { unit.lose(reason) }
     }
@@ -182,6 +218,7 @@ public final class UnitBus {
         let wasDisturbed = isReadDue
         isReadDue = false
         guard manager != nil else { return connect() }
+        if wasDisturbed { list() }
         readAll()
         // What comes within a second of the last report is not reported (``BusTrust``), so it may have come after this reading.
         schedule(after: wasDisturbed ? disturbedPause : Self.readInterval)
@@ -189,7 +226,8 @@ public final class UnitBus {
 
     private func disconnect() {
         timer?.stop()
-        isReadDue = false
+        (isReadDue, isListing) = (false, false)
+        reader?.close()
         manager?.close()
         manager = nil
         reader = nil

@@ -20,6 +20,8 @@ public struct UnitProperties: Sendable, Equatable {
     public var restarts = 0
     /// The process id of a service's main process; nil if there is none.
     public var mainProcess: Int32?
+    /// Whether its processes are kept from running (`systemctl freeze`), by itself or by the slice that it is in.
+    public var isFrozen = false
     /// Whether the service manager forgets the unit when it has failed (`CollectMode=inactive-or-failed`).
     public var isForgottenWhenFailed = false
     /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did, as far as the service manager knows.
@@ -51,8 +53,20 @@ extension UnitProperties {
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
         "NRestarts", "MainPID", "InactiveExitTimestampMonotonic", "CollectMode",
-        "ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic",
+        "FreezerState", "ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic",
     ]
+
+    /// The type of a unit in the manager's list of all that are loaded: its name, its description, its states, and more.
+    static let listing = "ssssssouso"
+
+    /// Reads that list: of each unit that is wanted its states, as properties.
+    static func listed(_ reader: BusReader, isWanted: (String) -> Bool) -> [String: [String: String]] {
+        var units: [String: [String: String]] = [:]
+        for values in reader.structures(listing, strings: 5, isWanted: isWanted) where values.count == 5 {
+            units[values[0]] = ["LoadState": values[2], "ActiveState": values[3], "SubState": values[4]]
+        }
+        return units
+    }
 
     /// Takes over what came with a reply or a signal.
     mutating func apply(_ values: [String: String], isService: Bool) {
@@ -60,6 +74,7 @@ extension UnitProperties {
         if let value = values["ActiveState"] { activeState = value }
         if let value = values["SubState"] { subState = value }
         if let value = values["Result"] { result = value.isEmpty ? nil : value }
+        if let value = values["FreezerState"] { isFrozen = value.hasPrefix("frozen") }
         if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
         if let value = values["InactiveExitTimestampMonotonic"] { startedAt = Self.time(value) }
         if let value = values["ActiveEnterTimestampMonotonic"] { activeAt = Self.time(value) }

@@ -19,7 +19,7 @@ from harness.runner import test
 from harness.servers import Certificates, listener, web
 from harness.tracing import stopped_thread
 
-from .unit import CONFIGURATION, PROJECT, SOCKET, connect, done, journal, log, main_process, service, show, statusctl, systemctl
+from .unit import CONFIGURATION, PROJECT, Service, connect, done, journal, log, main_process, service, show, statusctl, systemctl
 
 UNITS = pathlib.Path("/etc/systemd/system")
 SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
@@ -94,6 +94,20 @@ def status_text():
         becomes("talker", "ok", "Serving 12 clients")
         systemctl("stop", "talker")
         becomes("talker", "warning", "inactive (dead)")
+
+
+@test("a unit that is frozen is a warning, until it runs again")
+def frozen():
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+        systemctl("start", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
+        # Before 257, systemd says nothing when it freezes a unit.
+        systemctl("freeze", "sleeper")
+        statusctl("refresh", "sleeper")
+        becomes("sleeper", "warning", "active (running), frozen")
+        systemctl("thaw", "sleeper")
+        statusctl("refresh", "sleeper")
+        becomes("sleeper", "ok", "active (running)")
 
 
 @test("a unit in a restart loop writes one journal entry for each restart, and is well when it has run for a while")
@@ -257,7 +271,8 @@ def bus_restart():
         systemctl("kill", "--signal=KILL", "sleeper")
         becomes("sleeper", "critical", "failed (signal)")
         messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}") if entry["MESSAGE"].startswith("units ")]
-        equal([message.split(":")[0] for message in messages], 3 * ["units cannot be followed for now", "units are followed again"])
+        # Those that follow soon are told together with the next ones.
+        equal([message.split(":")[0] for message in messages[:2]], ["units cannot be followed for now", "units are followed again"])
 
 
 @test("a unit that has died while the bus was lost is not well for a moment when the bus is back")
@@ -325,22 +340,6 @@ def dropped_signals():
         becomes("sleeper", "warning", "inactive (dead)")
 
 
-class Service:
-    """The running service, as a bystander sees a daemon."""
-
-    socket = SOCKET
-
-    def __init__(self):
-        self.process = main_process()
-
-    def resident(self):
-        status = pathlib.Path(f"/proc/{self.process}/status").read_text(encoding="ascii")
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
-
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.process}/fd"))
-
-
 @test("signals of 30 MB that any user may send hold up nobody, and their memory is given back", limit=60)
 def large_signals():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
@@ -386,17 +385,27 @@ def load_on_bus(call, processes=1):
             process.wait()
 
 
-def dies_beside(load, seconds=20):
-    """A unit is killed while there is this load: it is not well soon, and failed when the load has ended."""
-    with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
+def manager_answers_at_once():
+    begin = time.monotonic()
+    done("busctl", "--timeout=90", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.DBus.Peer", "Ping")
+    return time.monotonic() - begin < 0.5
+
+
+def dies_beside(load, others=(), seconds=20):
+    """A unit is killed while there is this load: it is not well soon, however many others are followed, and failed when the load has ended."""
+    with units(sleeper=SLEEPER), service(configuration=following("sleeper", *others)):
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
         process = int(show("MainPID", "sleeper.service"))
-        with load:
-            time.sleep(5)
-            os.kill(process, signal.SIGKILL)
-            eventually(lambda: run("/usr/bin/statusctl", "status", "sleeper").status == 3, "the unit is not well", patience=seconds)
-        becomes("sleeper", "critical", "failed (signal)", seconds=90)
+        try:
+            with load:
+                time.sleep(5)
+                os.kill(process, signal.SIGKILL)
+                eventually(lambda: run("/usr/bin/statusctl", "status", "sleeper").status == 3, "the unit is not well", patience=seconds)
+            becomes("sleeper", "critical", "failed (signal)", seconds=90)
+        finally:
+            # It works off first what it has been sent, which the next test would wait for.
+            eventually(manager_answers_at_once, patience=90)
 
 
 def bus_thread():
@@ -441,7 +450,21 @@ def death_beside_load():
 
 @test("a unit that fails while the service manager holds back its signals for what users ask is not well for longer either", limit=180)
 def death_beside_calls():
-    dies_beside(load_on_bus("keep_asking(60, 100, 60)"))
+    # Each of the others is read anew meanwhile, a few at a time, and each answer is late.
+    dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)], seconds=40)
+
+
+@test("a oneshot that fails is not well for long, though others have the service manager load and unload thousands that are followed", limit=120)
+def failure_beside_others():
+    others = [f"nosuch-{number}" for number in range(2000)]
+    with units(job="[Service]\nType=oneshot\nExecStart=/bin/false\n"), service(configuration=following("job", *others)):
+        becomes(others[-1], "unknown", f"there is no unit {others[-1]}.service")
+        with load_on_bus(f"load_units({[f'{other}.service' for other in others]}, 60)", processes=2):
+            time.sleep(5)
+            run("systemctl", "start", "job")
+            eventually(lambda: run("/usr/bin/statusctl", "status", "job").status == 3, "the oneshot is not well")
+        becomes("job", "critical", "failed (exit-code)", seconds=90)
+        eventually(manager_answers_at_once, patience=90)
 
 
 @contextlib.contextmanager

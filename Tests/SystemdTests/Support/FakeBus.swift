@@ -2,6 +2,7 @@
 
 import CSystemd
 import Glibc
+import Testing
 
 @testable import Systemd
 
@@ -23,8 +24,18 @@ final class FakeBus {
     /// What the bus's policy forbids, and what it has no room for, of the manager's methods.
     var forbidden: Set<String> = []
     var refused: Set<String> = []
+    /// What the manager itself fails to do.
+    var failing: Set<String> = []
+    /// Whether the client has asked the manager, as it is now, for signals.
+    private var isSubscribed = false {
+        didSet { if isSubscribed { subscriber.yield() } }
+    }
+    private let subscriptions: AsyncStream<Void>
+    private let subscriber: AsyncStream<Void>.Continuation
     /// The calls that came, such as `GetUnit db.service`.
     private(set) var calls: [String] = []
+    /// How often the client has answered a call.
+    fileprivate(set) var answers = 0
 
     let address: String
     private let path: String
@@ -35,6 +46,7 @@ final class FakeBus {
     private var owner = FakeBus.manager
 
     init() throws {
+        (subscriptions, subscriber) = AsyncStream.makeStream()
         path = "/tmp/statusd-bus-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         address = "unix:path=\(path)"
         listener = try UnixSocket.listen(at: path, mode: 0o600)
@@ -49,10 +61,14 @@ final class FakeBus {
 
     /// Ends the client's connection.
     func drop() {
+        isSubscribed = false
         source?.cancel()
         source = nil
         connection = sd_bus_close_unref(connection)
     }
+
+    /// Returns when the client has asked for signals once more.
+    func subscribed() async { for await _ in subscriptions { return } }
 
     private func accept() {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -79,7 +95,7 @@ final class FakeBus {
     // MARK: Answers
 
     fileprivate func take(_ call: OpaquePointer) {
-        let message = BusMessage(call, wanted: [])
+        let message = BusMessage(call)
         let member = message.member ?? ""
         calls.append(([member] + message.strings.filter { !$0.isEmpty }).joined(separator: " "))
         let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
@@ -95,6 +111,10 @@ final class FakeBus {
             refusals -= 1
             return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
         }
+        if !isForBus, failing.contains(member) {
+            return refuse(call, from: sender, "System.Error.ENOBUFS", "no buffer space available")
+        }
+        if member == "Subscribe" { isSubscribed = true }
         switch member {
         case "Hello": reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("s"), ":1.2") }
         case "GetUnit":
@@ -107,6 +127,7 @@ final class FakeBus {
             let unit = units.first { Self.path(of: $0.key) == message.path }
             let properties = unit.map { $0.value.merging(["Id": $0.key]) { own, _ in own } } ?? Self.missing
             reply(to: call, from: sender) { Self.append(properties, to: $0) }
+        case "ListUnits": reply(to: call, from: sender) { append(units, to: $0) }
         default: reply(to: call, from: sender) { _ in }
         }
     }
@@ -130,16 +151,34 @@ final class FakeBus {
         guard let message else { return }
         fill(message)
         sd_bus_message_set_sender(message, sender)
-        sd_bus_send(connection, message, nil)
+        // Without a place for it, a call would say that it wants no answer.
+        var cookie: UInt64 = 0
+        sd_bus_send(connection, message, &cookie)
         sd_bus_message_unref(message)
         sd_bus_flush(connection)
     }
 
+    /// Calls a method of the client's, which has none.
+    func callClient(from sender: String) {
+        var call: OpaquePointer?
+        sd_bus_message_new_method_call(connection, &call, nil, "/nowhere", "org.example", "Nothing")
+        send(call, from: sender) { _ in }
+    }
+
     // MARK: Signals
+
+    /// Says that a unit was loaded.
+    func load(_ unit: String) {
+        signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "UnitNew", from: owner) { message in
+            sd_bus_message_append_basic(message, Self.code("s"), unit)
+            sd_bus_message_append_basic(message, Self.code("o"), Self.path(of: unit))
+        }
+    }
 
     /// Says that properties of a unit have changed.
     func change(_ unit: String, _ properties: [String: String], from sender: String = manager) {
         units[unit]?.merge(properties) { $1 }
+        #expect(isSubscribed, "the service manager sends signals to those only who have asked for them")
         signal(Self.path(of: unit), "\(Self.bus).Properties", "PropertiesChanged", from: sender) { message in
             sd_bus_message_append_basic(message, Self.code("s"), "\(Self.systemd).Unit")
             Self.append(properties, to: message)
@@ -152,6 +191,7 @@ final class FakeBus {
     func changeOwner(to newOwner: String?) {
         let former = owner
         owner = newOwner ?? ""
+        isSubscribed = false
         isAnswering = newOwner != nil
         signal("/org/freedesktop/DBus", Self.bus, "NameOwnerChanged", from: Self.bus) { message in
             for name in [Self.systemd, former, owner] { sd_bus_message_append_basic(message, Self.code("s"), name) }
@@ -167,6 +207,24 @@ final class FakeBus {
     }
 
     // MARK: -
+
+    private func append(_ units: [String: [String: String]], to message: OpaquePointer) {
+        sd_bus_message_open_container(message, Self.code("a"), "(\(UnitProperties.listing))")
+        for (name, properties) in units {
+            sd_bus_message_open_container(message, Self.code("r"), UnitProperties.listing)
+            let states = ["LoadState", "ActiveState", "SubState"].map { properties[$0] ?? "" }
+            for text in [name, "described"] + states + [""] {
+                sd_bus_message_append_basic(message, Self.code("s"), text)
+            }
+            sd_bus_message_append_basic(message, Self.code("o"), Self.path(of: name))
+            var job: UInt32 = 0
+            sd_bus_message_append_basic(message, Self.code("u"), &job)
+            sd_bus_message_append_basic(message, Self.code("s"), "")
+            sd_bus_message_append_basic(message, Self.code("o"), "/")
+            sd_bus_message_close_container(message)
+        }
+        sd_bus_message_close_container(message)
+    }
 
     private static func append(_ properties: [String: String], to message: OpaquePointer) {
         sd_bus_message_open_container(message, code("a"), "{sv}")
@@ -189,9 +247,11 @@ final class FakeBus {
 private func takeMessage(
     _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
 ) -> Int32 {
-    guard let message, let context, sd_bus_message_get_expect_reply(message) > 0 else { return 0 }
+    guard let message, let context else { return 0 }
     let bus = Unmanaged<FakeBus>.fromOpaque(context).takeUnretainedValue()
     nonisolated(unsafe) let call = message
-    EventLoop.assumeIsolated { bus.take(call) }
+    EventLoop.assumeIsolated {
+        if sd_bus_message_get_expect_reply(call) > 0 { bus.take(call) } else { bus.answers += 1 }
+    }
     return 1
 }
