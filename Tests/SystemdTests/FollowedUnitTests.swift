@@ -190,6 +190,38 @@ import Testing
         #expect(told.states == ["active (running)", "busy", "active (running)"])
     }
 
+    private static let gone: [String: UnitStates] = [:]
+
+    private func listed(_ active: String, _ sub: String) -> [String: UnitStates] {
+        ["nginx.service": UnitStates(loadState: "loaded", activeState: active, subState: sub)]
+    }
+
+    @Test("a list tells at once what has failed, and of other changes that it has to be read")
+    func listed() {
+        let told = follow()
+        know("active", "running")
+        #expect(!unit.take(listed("active", "running")))
+        #expect(unit.take(listed("activating", "auto-restart")))
+        #expect(told.states == ["active (running)"])
+        #expect(unit.take(listed("failed", "failed")))
+        #expect(told.states == ["active (running)", "failed (failed)"])
+        #expect(!unit.take(listed("failed", "failed")))
+        #expect(unit.take(Self.gone))
+    }
+
+    @Test("a unit that ran, as far as signals have told, and is in no list any more, has to be read")
+    func ranUnseen() {
+        _ = unit.begin()
+        unit.know(["LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"], wasLoaded: false)
+        _ = unit.end(again: .nothing)
+        #expect(!unit.take(Self.gone))
+        #expect(unit.isKnownAsUnloaded)
+        _ = unit.change(
+            ["ActiveState": "active", "SubState": "running"], interface: Self.unitInterface, invalidated: [])
+        #expect(unit.take(Self.gone))
+        #expect(!unit.isKnownAsUnloaded)
+    }
+
     @Test("what is answered late, but is, stays known, however often it is asked about")
     func slow() {
         let told = follow()

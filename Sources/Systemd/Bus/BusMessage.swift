@@ -29,7 +29,7 @@ struct BusMessage: Sendable {
     /// Its array of strings.
     var list: [String] = []
     /// The states of units that it lists, by their own names; those that are of interest.
-    var units: [String: [String: String]] = [:]
+    var units: [String: UnitStates] = [:]
 
     /// How a truth value that is true stands among properties.
     static let truth = "yes"
@@ -53,8 +53,7 @@ extension BusMessage {
             case "b": truth = reader.boolean()
             case "as": list = reader.strings()
             case "a{sv}": properties = reader.properties(wanted)
-            case "a(\(UnitProperties.listing))":
-                units = UnitProperties.listed(reader) { filter?.contains($0) ?? false }
+            case "a(\(UnitStates.listing))": units = UnitStates.listed(reader) { filter?.contains($0) ?? false }
             default: if !reader.skip(type) { return }
             }
         }

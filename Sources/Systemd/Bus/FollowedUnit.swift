@@ -70,6 +70,9 @@ final class FollowedUnit {
 
     // MARK: What is asked
 
+    /// Whether something has to be asked now: not for a unit that nobody follows any more, nor before what is under way has been answered.
+    var isToBeAsked: Bool { isFollowed && !isReading && need > .nothing }
+
     /// Asks for more; returns whether the unit has to get in line for it.
     func ask(_ more: Need) -> Bool {
         defer { need = max(need, more) }
@@ -104,19 +107,28 @@ final class FollowedUnit {
     // MARK: What is known
 
     /// Whether it is in a list of all units that are loaded.
-    func isListed(in units: [String: [String: String]]) -> Bool { units[ownName] != nil }
+    func isListed(in units: [String: UnitStates]) -> Bool { units[ownName] != nil }
 
-    /// Whether it is another than is known, by such a list.
-    func differs(from units: [String: [String: String]]) -> Bool {
-        guard let properties else { return false }
-        guard let listed = units[ownName] else { return wasLoaded }
-        var other = properties
-        other.apply(listed, isService: isService)
-        return other != properties
+    /// Takes such a list over; returns whether the unit is another than was known, so that it has to be read.
+    ///
+    /// That it has failed is told at once: of hundreds that fail together, many wait to be read.
+    func take(_ units: [String: UnitStates]) -> Bool {
+        guard var properties else { return false }
+        guard let states = units[ownName] else { return !isKnownAsUnloaded }
+        if states == properties.states { return false }
+        if states.activeState == "failed" {
+            properties.fail(states)
+            self.properties = properties
+            settle()
+        }
+        return true
     }
 
-    /// Whether it was not loaded when it was read last, and what was read holds.
-    var isKnownAsUnloaded: Bool { properties != nil && !wasLoaded }
+    /// Whether it was not loaded when it was read last, and did not run since as far as is known.
+    var isKnownAsUnloaded: Bool {
+        guard let properties, !wasLoaded else { return false }
+        return properties.activeState == "inactive" || properties.activeState == "failed"
+    }
 
     /// Takes over everything that there is to know.
     func know(_ values: [String: String], wasLoaded: Bool) {

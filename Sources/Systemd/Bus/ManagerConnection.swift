@@ -61,9 +61,11 @@ final class ManagerConnection {
         /// How often it is asked whether it is there: the bus, or the manager, may stop without leaving, or be kept busy by others.
         var betweenPings = Duration.seconds(5)
         /// How long it may take to answer a call: what it is about to say may be as old.
-        ///
-        /// So long may the bus have no room for reading a unit, too.
         var answer = Duration.seconds(10)
+        /// How long the bus may have no room for reading a unit.
+        var patience = Duration.seconds(10)
+        /// For how long nothing is reported after a disturbance has been (``BusTrust``).
+        var afterDisturbance = Duration.seconds(1)
         /// The pause before what the bus has refused is tried again.
         var afterRefusal = Duration.milliseconds(500)
     }

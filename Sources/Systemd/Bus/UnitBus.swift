@@ -25,8 +25,10 @@ public final class UnitBus {
     let index = UnitIndex()
     private var manager: ManagerConnection?
     private var reader: UnitReader?
-    /// Whether the manager is being asked how all units are.
+    /// Whether the manager is being asked how all units are, and whether that has to be asked once more.
     private var isListing = false
+    private var isListDue = false
+    private var listTimer: TimerSource?
     /// Why there is no connection, during a pause.
     private var failure: String?
     private var isFailureLogged = false
@@ -111,6 +113,7 @@ public final class UnitBus {
         case .reloaded: readAll()
         case .disturbed:
             list()
+            listTimer?.schedule(after: times.afterDisturbance)
             readSoon()
         case .late(let time):
             list()
@@ -130,16 +133,23 @@ public final class UnitBus {
     ///
     /// To read them all takes as many answers, one after another, as there are dozens of them; and each may be late.
     private func list() {
-        guard !isListing, let manager, !manager.isPaused else { return }
+        guard let manager, !manager.isPaused else { return }
+        // What is under way may have been answered before the moment that this is about.
+        isListDue = isListing
+        if isListing { return }
         isListing = true
         manager.listUnits { [weak self, weak manager] reply in
             guard let self, self.manager === manager else { return }
             isListing = false
-            guard case .answer(let message) = reply else { return }
-            // What is being read comes after the list.
-            for unit in units.values where !unit.isReading && unit.differs(from: message.units) {
-                reader?.askFirst(about: unit, isLoaded: unit.isListed(in: message.units))
-            }
+            if case .answer(let message) = reply { take(message.units) }
+            if isListDue { list() }
+        }
+    }
+
+    private func take(_ listed: [String: UnitStates]) {
+        // What is being read comes after the list.
+        for unit in units.values where !unit.isReading && unit.take(listed) {
+            reader?.askFirst(about: unit, isLoaded: unit.isListed(in: listed))
         }
     }
 
@@ -177,7 +187,8 @@ public final class UnitBus {
                 self?.handle(signal)
             }
             self.manager = manager
-            reader = try UnitReader(manager, patience: times.answer)
+            reader = try UnitReader(manager, patience: times.patience)
+            if listTimer == nil { listTimer = try TimerSource { [weak self] in self?.list() } }
             readAll()
             schedule(after: Self.readInterval)
         } catch {
@@ -226,7 +237,8 @@ public final class UnitBus {
 
     private func disconnect() {
         timer?.stop()
-        (isReadDue, isListing) = (false, false)
+        listTimer?.stop()
+        (isReadDue, isListing, isListDue) = (false, false, false)
         reader?.close()
         manager?.close()
         manager = nil

@@ -56,18 +56,6 @@ extension UnitProperties {
         "FreezerState", "ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic",
     ]
 
-    /// The type of a unit in the manager's list of all that are loaded: its name, its description, its states, and more.
-    static let listing = "ssssssouso"
-
-    /// Reads that list: of each unit that is wanted its states, as properties.
-    static func listed(_ reader: BusReader, isWanted: (String) -> Bool) -> [String: [String: String]] {
-        var units: [String: [String: String]] = [:]
-        for values in reader.structures(listing, strings: 5, isWanted: isWanted) where values.count == 5 {
-            units[values[0]] = ["LoadState": values[2], "ActiveState": values[3], "SubState": values[4]]
-        }
-        return units
-    }
-
     /// Takes over what came with a reply or a signal.
     mutating func apply(_ values: [String: String], isService: Bool) {
         if let value = values["LoadState"] { loadState = value }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import DequeModule
-
 /// Reads units over one connection: each one once however often that was asked for meanwhile, and few at a time.
 ///
 /// To read a unit that is not loaded makes the manager load it, and say so, and unload it, and say so. To read it again for that
@@ -15,8 +13,8 @@ final class UnitReader {
     private let manager: ManagerConnection
     private let patience: Duration
     /// The units that wait to be read, those that wait before all others, and those that are being read.
-    private var line: Deque<FollowedUnit> = []
-    private var first: Deque<(unit: FollowedUnit, isLoaded: Bool)> = []
+    private var line = UnitLine()
+    private var first = UnitLine()
     private var reading: [FollowedUnit] = []
     private var isScheduled = false
     private var timer: TimerSource?
@@ -49,9 +47,8 @@ final class UnitReader {
     ///
     /// - Parameter isLoaded: whether it is known to be loaded.
     func askFirst(about unit: FollowedUnit, isLoaded: Bool) {
-        let place = line.firstIndex { $0 === unit }
-        if let place { line.remove(at: place) }
-        if unit.ask(.read) || place != nil { first.append((unit, isLoaded)) }
+        _ = unit.ask(.read)
+        if !unit.isReading { first.append(unit, isLoaded: isLoaded) }
         schedule()
         watch()
     }
@@ -69,14 +66,14 @@ final class UnitReader {
     private func run() {
         isScheduled = false
         while !manager.isPaused, let (unit, isLoaded) = next() {
-            if unit.isFollowed { look(at: unit, isLoaded: isLoaded) }
+            look(at: unit, isLoaded: isLoaded)
         }
     }
 
     /// Takes the unit whose turn it is, and whether it is known to be loaded; nil if there is none, or as many are being read as may be.
     private func next() -> (FollowedUnit, Bool)? {
         if reading.count < Self.firstLimit, let next = first.popFirst() { return next }
-        return reading.count < Self.limit ? line.popFirst().map { ($0, false) } : nil
+        return reading.count < Self.limit ? line.popFirst() : nil
     }
 
     private func look(at unit: FollowedUnit, isLoaded: Bool) {
@@ -128,7 +125,7 @@ final class UnitReader {
         isTimed = false
         let wait = patience + Self.readingTime(ofUnits: longest)
         let reason = "nothing is known of it, since the service manager, or the system bus, is kept busy"
-        for unit in reading + line + first.map(\.unit) { unit.expire(askedBefore: .now - wait, reason) }
+        for unit in reading + line.units + first.units { unit.expire(askedBefore: .now - wait, reason) }
         if line.isEmpty { longest = 0 }
         if !reading.isEmpty || !line.isEmpty || !first.isEmpty { watch() }
     }

@@ -387,11 +387,12 @@ def load_on_bus(call, processes=1):
 
 def manager_answers_at_once():
     begin = time.monotonic()
-    done("busctl", "--timeout=90", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.DBus.Peer", "Ping")
+    done("busctl", "--timeout=90", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.DBus.Peer", "Ping",
+         timeout=100)
     return time.monotonic() - begin < 0.5
 
 
-def dies_beside(load, others=(), seconds=20):
+def dies_beside(load, others=(), seconds=40):
     """A unit is killed while there is this load: it is not well soon, however many others are followed, and failed when the load has ended."""
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", *others)):
         systemctl("start", "sleeper")
@@ -440,29 +441,30 @@ def quiet_bus():
             monitor.terminate()
             lines = monitor.stdout.read()
         assert lines.count('"Ping"') >= 2, "the service manager is asked for a sign of life"
-        assert lines.count('"GetAll"') <= 2 * len(names), f"{lines.count('GetAll')} readings"
+        # Each late answer has them read once more; read again and again, they would be six times.
+        assert lines.count('"GetAll"') < 4 * len(names), f"{lines.count('GetAll')} readings"
 
 
-@test("a unit that fails while users keep the service manager busy is not well for longer than it takes to notice that", limit=180)
+@test("a unit that fails while users keep the service manager busy is not well for longer than it takes to notice that", limit=300)
 def death_beside_load():
     dies_beside(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
 
 
-@test("a unit that fails while the service manager holds back its signals for what users ask is not well for longer either", limit=180)
+@test("a unit that fails while the service manager holds back its signals for what users ask is not well for longer either", limit=300)
 def death_beside_calls():
     # Each of the others is read anew meanwhile, a few at a time, and each answer is late.
-    dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)], seconds=40)
+    dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)])
 
 
-@test("a oneshot that fails is not well for long, though others have the service manager load and unload thousands that are followed", limit=120)
+@test("a oneshot that fails is not well for long, though others have the service manager load and unload thousands that are followed", limit=300)
 def failure_beside_others():
     others = [f"nosuch-{number}" for number in range(2000)]
     with units(job="[Service]\nType=oneshot\nExecStart=/bin/false\n"), service(configuration=following("job", *others)):
-        becomes(others[-1], "unknown", f"there is no unit {others[-1]}.service")
+        becomes(others[-1], "unknown", f"there is no unit {others[-1]}.service", seconds=60)
         with load_on_bus(f"load_units({[f'{other}.service' for other in others]}, 60)", processes=2):
             time.sleep(5)
             run("systemctl", "start", "job")
-            eventually(lambda: run("/usr/bin/statusctl", "status", "job").status == 3, "the oneshot is not well")
+            eventually(lambda: run("/usr/bin/statusctl", "status", "job").status == 3, "the oneshot is not well", patience=40)
         becomes("job", "critical", "failed (exit-code)", seconds=90)
         eventually(manager_answers_at_once, patience=90)
 
@@ -476,7 +478,7 @@ def starved_manager():
             yield
 
 
-@test("a unit that fails while the bus refuses calls to the service manager is not well for longer either", limit=180)
+@test("a unit that fails while the bus refuses calls to the service manager is not well for longer either", limit=300)
 def death_beside_refusals():
     dies_beside(starved_manager())
 

@@ -27,12 +27,13 @@ final class FakeBus {
     /// What the manager itself fails to do.
     var failing: Set<String> = []
     /// Whether the client has asked the manager, as it is now, for signals.
-    private var isSubscribed = false {
-        didSet { if isSubscribed { subscriber.yield() } }
-    }
-    private let subscriptions: AsyncStream<Void>
-    private let subscriber: AsyncStream<Void>.Continuation
-    /// The calls that came, such as `GetUnit db.service`.
+    private var isSubscribed = false
+    /// The methods of the calls that were answered.
+    private let answered: AsyncStream<String>
+    private let answering: AsyncStream<String>.Continuation
+    /// Called when a list of all units has been answered.
+    var onListing: () -> Void = {}
+    /// The calls that came, such as `GetUnit db.service`, or `GetAll db.service` by the name of its object.
     private(set) var calls: [String] = []
     /// How often the client has answered a call.
     fileprivate(set) var answers = 0
@@ -46,7 +47,7 @@ final class FakeBus {
     private var owner = FakeBus.manager
 
     init() throws {
-        (subscriptions, subscriber) = AsyncStream.makeStream()
+        (answered, answering) = AsyncStream.makeStream()
         path = "/tmp/statusd-bus-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         address = "unix:path=\(path)"
         listener = try UnixSocket.listen(at: path, mode: 0o600)
@@ -67,8 +68,8 @@ final class FakeBus {
         connection = sd_bus_close_unref(connection)
     }
 
-    /// Returns when the client has asked for signals once more.
-    func subscribed() async { for await _ in subscriptions { return } }
+    /// Returns when a call of this method has been answered once more, and not been refused.
+    func answered(_ method: String) async { for await answered in answered where answered == method { return } }
 
     private func accept() {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -97,7 +98,9 @@ final class FakeBus {
     fileprivate func take(_ call: OpaquePointer) {
         let message = BusMessage(call)
         let member = message.member ?? ""
-        calls.append(([member] + message.strings.filter { !$0.isEmpty }).joined(separator: " "))
+        let unit = units.keys.first { Self.path(of: $0) == message.path }
+        calls.append(
+            ([member] + message.strings.filter { !$0.isEmpty } + [unit].compactMap(\.self)).joined(separator: " "))
         let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
         guard isForBus || isAnswering else { return }
         let sender = isForBus ? Self.bus : owner
@@ -115,6 +118,7 @@ final class FakeBus {
             return refuse(call, from: sender, "System.Error.ENOBUFS", "no buffer space available")
         }
         if member == "Subscribe" { isSubscribed = true }
+        defer { answering.yield(member) }
         switch member {
         case "Hello": reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("s"), ":1.2") }
         case "GetUnit":
@@ -124,10 +128,11 @@ final class FakeBus {
             }
             reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("o"), Self.path(of: name)) }
         case "GetAll":
-            let unit = units.first { Self.path(of: $0.key) == message.path }
-            let properties = unit.map { $0.value.merging(["Id": $0.key]) { own, _ in own } } ?? Self.missing
+            let properties = unit.map { (units[$0] ?? [:]).merging(["Id": $0]) { own, _ in own } } ?? Self.missing
             reply(to: call, from: sender) { Self.append(properties, to: $0) }
-        case "ListUnits": reply(to: call, from: sender) { append(units, to: $0) }
+        case "ListUnits":
+            reply(to: call, from: sender) { append(units, to: $0) }
+            onListing()
         default: reply(to: call, from: sender) { _ in }
         }
     }
@@ -209,9 +214,9 @@ final class FakeBus {
     // MARK: -
 
     private func append(_ units: [String: [String: String]], to message: OpaquePointer) {
-        sd_bus_message_open_container(message, Self.code("a"), "(\(UnitProperties.listing))")
+        sd_bus_message_open_container(message, Self.code("a"), "(\(UnitStates.listing))")
         for (name, properties) in units {
-            sd_bus_message_open_container(message, Self.code("r"), UnitProperties.listing)
+            sd_bus_message_open_container(message, Self.code("r"), UnitStates.listing)
             let states = ["LoadState", "ActiveState", "SubState"].map { properties[$0] ?? "" }
             for text in [name, "described"] + states + [""] {
                 sd_bus_message_append_basic(message, Self.code("s"), text)
