@@ -60,10 +60,11 @@ extension HTTPTransfer {
     func shortage(_ code: CURLcode) -> String? {
         if let socketShortage { return Self.phrase(socketShortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }
-        // Of several attempts libcurl keeps the reason of the last one.
+        // Of several attempts libcurl keeps the reason of the last one. For the others a port is looked for, which bind(2) finds taken also if
+        // connect(2) could use it for another peer.
         let isOutOfPorts = addresses.enumerated().contains { index, address in
-            let isLast = index == addresses.count - 1 && connectionError == EADDRNOTAVAIL
-            return address.hasSource && (isLast || !address.hasFreePort)
+            let isLast = index == addresses.count - 1
+            return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource
         }
         return isOutOfPorts ? Self.phrase(EADDRNOTAVAIL) : nil
     }
