@@ -43,10 +43,13 @@ public struct Executor {
     }
 
     private mutating func serve() {
-        sd_notify(0, "READY=1")
+        var isReady = false
         while true {
+            // Any user can fill the manager's socket. No worker waits for that, and no keep-alive is worth it: another one follows.
+            isReady = isReady || ServiceManager.notifyNow(.ready)
+            _ = ServiceManager.notifyNow(.watchdog)
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            let pause = orphansSince == nil ? Self.watchdogPause : 100
+            let pause = orphansSince == nil && isReady ? Self.watchdogPause : 100
             let began = SuspendingClock.now
             poll(&polled, nfds_t(polled.count), pause)
             if Signals.takeEnd(from: signals) { return }
@@ -54,7 +57,6 @@ public struct Executor {
             if pause >= 0 { checkPause(of: .milliseconds(Int(pause)), since: began) }
             removeDead()
             for listener in listeners { startWorkers(for: listener) }
-            sd_notify(0, "WATCHDOG=1")
         }
     }
 
@@ -124,8 +126,10 @@ public struct Executor {
         exit(1)
     }
 
+    /// Says what is wrong, unless it would have to wait for whoever reads that.
     private static func fail(_ message: String) {
         let text = Array("statusd: \(message)\n".utf8)
-        _ = write(STDERR_FILENO, text, text.count)
+        let sent = send(STDERR_FILENO, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+        if sent < 0, errno == ENOTSOCK { _ = write(STDERR_FILENO, text, text.count) }
     }
 }

@@ -90,6 +90,20 @@ public enum ServiceManager {
         }
     }
 
+    /// Tells the manager without waiting; returns false if its socket is full, so that the caller has to try again.
+    ///
+    /// For processes that have no event loop and no second thread. Without a manager it does nothing and returns true.
+    public static func notifyNow(_ notification: Notification) -> Bool {
+        guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place)),
+            let socket = try? UnixSocket.makeSender()
+        else { return true }
+        let text = Array(notification.assignments.utf8)
+        let sent = try? address.withSocketAddress {
+            sendto(socket.rawValue, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, $1)
+        }
+        return sent == text.count
+    }
+
     /// Waits until the manager has handled all that was sent before, or `timeout` is over; does not block the loop.
     ///
     /// The manager is sent one end of a pipe and closes it when it comes to it, as with sd_notify_barrier(3).

@@ -68,6 +68,9 @@ public enum UnixSocket {
         return socket
     }
 
+    /// A datagram socket to send from.
+    static func makeSender() throws(SystemdError) -> OwnedDescriptor { try make(datagram) }
+
     /// Two stream sockets that are connected to each other.
     public static func makePair() throws(SystemdError) -> (OwnedDescriptor, OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]

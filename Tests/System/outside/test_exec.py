@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """exec: Debian's monitoring-plugins, unchanged, and plugins that misbehave."""
 
+import contextlib
 import os
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
 
-from harness.daemon import Daemon
+from harness.daemon import STATUSD, Daemon, environment
 from harness.expect import Skip, contains, equal, eventually, one_sentence
 from harness.runner import test
 from harness.servers import listener, refused_port, web
@@ -45,6 +49,38 @@ def script(daemon, name, text):
 def once(servers):
     """A configuration whose checks run at the start, and then when they are asked to."""
     return f"defaults: {{ interval: 1h }}\nservers:\n{servers}"
+
+
+@test("the executor has a worker for whoever calls, though the service manager reads nothing of what it says")
+def deaf_service_manager():
+    program = ("import os, sys\n"
+               "os.dup2(int(sys.argv[1]), 3)\n"
+               "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1', LISTEN_FDNAMES='executor')\n"
+               "os.execv(sys.argv[2], [sys.argv[2], 'executor'])\n")
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        listener.bind(f"{folder}/executor")
+        listener.listen()
+        listener.setblocking(False)
+        manager.bind(f"{folder}/manager")
+        manager.settimeout(10)
+        other.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                other.sendto(b"X=1", f"{folder}/manager")
+        executor = subprocess.Popen([sys.executable, "-c", program, str(listener.fileno()), STATUSD], pass_fds=[listener.fileno()],
+                                    env=environment(NOTIFY_SOCKET=f"{folder}/manager"))
+        try:
+            with socket.socket(socket.AF_UNIX) as caller:
+                caller.settimeout(10)
+                caller.connect(f"{folder}/executor")
+                equal(caller.recv(100), b"{}\0", "the greeting of a worker")
+            heard = []
+            while "READY=1" not in heard:
+                heard.append(manager.recv(100).decode())
+        finally:
+            executor.terminate()
+            executor.wait(10)
 
 
 @test("check_dummy: the exit status is the level, the first line up to | the text")
