@@ -13,6 +13,8 @@ enum ClientCommand {
         let client: MonitorClient
         /// Where the client is connected to.
         let address: UnixAddress
+        /// When the user wants an end of it; nil for never.
+        let deadline: ContinuousClock.Instant?
         let terminal: Terminal
         let arguments: ParsedArguments
     }
@@ -28,10 +30,11 @@ enum ClientCommand {
     ///
     /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again. The
     /// next daemon knows nothing of what the former one was told. If it changes something, and there is no answer in time, the user is told that this
-    /// may still come. If it takes its time, as a wait does, nothing is said while it does.
+    /// may still come. If it takes its time, as a wait does, nothing is said while it does. `limit` is how long all of it may take, connecting included.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
         mayBeRepeated: Bool = false, isChange: Bool = false, takesItsTime: Bool = false,
+        limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
@@ -41,10 +44,14 @@ enum ClientCommand {
             validate: validate
         ) { arguments in
             let address = try arguments[Options.address] ?? standardAddress()
+            let limit = limit(arguments)
+            let deadline = limit.map { ContinuousClock.now + $0 }
             func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
                 do {
                     return try await run(
-                        Context(client: client, address: address, terminal: Terminal(arguments), arguments: arguments))
+                        Context(
+                            client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
+                            arguments: arguments))
                 } catch let late as VarlinkClientError where isChange && late.code == .timedOut {
                     throw CommandFailure(of: late, address: address, note: "it may still do what it was told")
                 }
@@ -54,7 +61,7 @@ enum ClientCommand {
             do {
                 let daemon = await DaemonReturn(to: address)
                 var end: ContinuousClock.Instant?
-                var client = try await MonitorClient.connect(to: address)
+                var client = try await connect(to: address, within: limit)
                 while true {
                     do {
                         return try await runOnce(client)
@@ -84,6 +91,15 @@ enum ClientCommand {
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer
+    }
+
+    private static func connect(to address: UnixAddress, within limit: Duration?) async throws -> MonitorClient {
+        guard let limit else { return try await MonitorClient.connect(to: address) }
+        do throws(VarlinkClientError) {
+            return try await MonitorClient.connect(to: address, timeout: limit)
+        } catch {
+            throw error.code == .timedOut ? CommandFailure.timedOut : error
+        }
     }
 
     /// A client of the daemon at an address, or at the usual place.

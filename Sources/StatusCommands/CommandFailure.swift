@@ -27,6 +27,12 @@ struct CommandFailure: Error {
         self.init(status, sentence, error: error)
     }
 
+    /// The failure if the user's own time limit is over before the daemon has answered.
+    static var timedOut: CommandFailure {
+        CommandFailure(
+            .timeIsOver, "TimedOut", "timed out, and the daemon does not answer; see “systemctl status statusd”")
+    }
+
     /// The failure for whatever was thrown while `address` was asked.
     init(_ error: any Error, address: UnixAddress?) {
         switch error {

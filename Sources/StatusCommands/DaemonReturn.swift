@@ -25,26 +25,31 @@ final class DaemonReturn {
     func wait(within limit: Duration? = nil) async throws -> MonitorClient {
         let deadline = limit.map { ContinuousClock.now + $0 }
         if let lastReturn, ContinuousClock.now - lastReturn < Self.steadyTime {
-            try await rest()
+            try await rest(until: deadline)
         } else {
             pause = Self.shortestPause
         }
         while true {
             do throws(VarlinkClientError) {
-                let client = try await MonitorClient.connect(to: address, mayStart: false)
+                let client = try await MonitorClient.connect(
+                    to: address, mayStart: false, timeout: Self.time(until: deadline, atMost: .seconds(5)))
                 lastReturn = ContinuousClock.now
                 return client
             } catch {
                 guard error.code == .noService || error.code == .timedOut else { throw error }
                 if let deadline, ContinuousClock.now >= deadline { throw error }
             }
-            try await rest()
+            try await rest(until: deadline)
         }
     }
 
-    private func rest() async throws {
-        try await EventLoop.sleep(for: pause)
+    private func rest(until deadline: ContinuousClock.Instant?) async throws {
+        try await EventLoop.sleep(for: Self.time(until: deadline, atMost: pause))
         pause = min(pause * 2, .seconds(2))
+    }
+
+    private static func time(until deadline: ContinuousClock.Instant?, atMost limit: Duration) -> Duration {
+        deadline.map { min(limit, max(.zero, $0 - .now)) } ?? limit
     }
 }
 

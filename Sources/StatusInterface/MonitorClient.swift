@@ -15,9 +15,11 @@ public final class MonitorClient {
 
     /// Connects to the daemon at `address`, through the privileged socket if this process may use it.
     ///
-    /// - Parameter mayStart: whether connecting may start the daemon.
+    /// - Parameters:
+    ///   - mayStart: whether connecting may start the daemon.
+    ///   - timeout: how long to wait for room in the daemon's backlog.
     public nonisolated static func connect(
-        to address: UnixAddress, mayStart: Bool = true
+        to address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> MonitorClient {
         let places = MonitorAddress.places(of: address, mayStart: mayStart)
         for place in places.dropLast() {
@@ -25,7 +27,7 @@ public final class MonitorClient {
                 return await MonitorClient(connection)
             }
         }
-        return await MonitorClient(try await VarlinkConnection.connect(to: places.last ?? address))
+        return await MonitorClient(try await VarlinkConnection.connect(to: places.last ?? address, timeout: timeout))
     }
 
     /// All servers, by name.

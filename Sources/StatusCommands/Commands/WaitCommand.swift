@@ -30,14 +30,12 @@ enum WaitCommand {
         "wait", abstract: "Wait until a server is ok, or has another level or a text.",
         discussion:
             "The server need not exist yet. What is stale, or loaded before a load failed, does not count. A daemon that restarts is waited for.",
-        parameters: [name, level, text, timeout], takesItsTime: true
+        parameters: [name, level, text, timeout], takesItsTime: true, limit: { $0[timeout] }
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)
         let state = try await wait(
-            context,
-            for: WaitParameters(
-                server: arguments[name], level: level, text: arguments[text], timeout: arguments[timeout]))
+            context, for: WaitParameters(server: arguments[name], level: level, text: arguments[text], timeout: nil))
         if context.terminal.isJSON { context.terminal.json(state) }
         return .done
     }
@@ -47,12 +45,13 @@ enum WaitCommand {
         _ context: ClientCommand.Context, for parameters: WaitParameters
     ) async throws -> ServerState {
         let daemon = await DaemonReturn(to: context.address)
-        let deadline = parameters.timeout.map { ContinuousClock.now + $0 }
+        let deadline = context.deadline
         var parameters = parameters
         var client = context.client
         var hasComeBack = false
         while true {
             do {
+                parameters.timeout = deadline.map { max(.zero, $0 - .now) }
                 if deadline == nil { try await client.checkAnswers() }
                 return try await client.wait(parameters)
             } catch let error as VarlinkClientError
@@ -64,7 +63,6 @@ enum WaitCommand {
             }
             client = try await back(daemon, by: deadline)
             hasComeBack = true
-            parameters.timeout = deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
         }
     }
 
@@ -72,18 +70,12 @@ enum WaitCommand {
         _ daemon: DaemonReturn, by deadline: ContinuousClock.Instant?
     ) async throws -> MonitorClient {
         guard let deadline else { return try await daemon.wait() }
-        let timedOut = CommandFailure(
-            .timeIsOver, "TimedOut", "timed out, and the daemon does not answer; see “systemctl status statusd”")
-        guard ContinuousClock.now < deadline else { throw timedOut }
-        return try await withThrowingTaskGroup(of: MonitorClient.self) { group in
-            group.addTask { try await daemon.wait() }
-            group.addTask {
-                try await EventLoop.sleep(for: ContinuousClock.now.duration(to: deadline))
-                throw timedOut
-            }
-            defer { group.cancelAll() }
-            guard let client = try await group.next() else { throw timedOut }
-            return client
+        let left = deadline - .now
+        guard left > .zero else { throw CommandFailure.timedOut }
+        do {
+            return try await daemon.wait(within: left)
+        } catch is VarlinkClientError where ContinuousClock.now >= deadline {
+            throw CommandFailure.timedOut
         }
     }
 }

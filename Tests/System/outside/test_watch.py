@@ -213,6 +213,23 @@ def deaf_daemon():
         contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "1s"), 75), "does not answer")
 
 
+@test("a daemon that takes no more connections is not waited for longer than --timeout says either, nor for less")
+def full_backlog():
+    with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as kept:
+        listener.bind(daemon.socket)
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                connection = kept.enter_context(socket.socket(socket.AF_UNIX))
+                connection.setblocking(False)
+                connection.connect(daemon.socket)
+        waiting = daemon.follow("wait", "db", "--timeout", "60s")
+        contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "1s"), 75), "timed out", "does not answer")
+        kept.enter_context(waiting)
+        time.sleep(6)  # so long other commands wait for room
+        equal(waiting.process.poll(), None, "exit status before its time")
+
+
 @test("without --timeout every command gives up after 45 s, except watch, which waits; and Ctrl-C ends each at once", limit=120)
 def deaf_daemon_by_default():
     def start(*arguments):
