@@ -34,6 +34,9 @@ struct Verification {
     /// Whether there was nothing to read.
     var isEmpty: Bool { loaded.isEmbedded && loaded.errors.isEmpty }
 
+    /// The files that were read, or should have been.
+    var files: [String] { loaded.files }
+
     /// What was found.
     var problems: [Problem] {
         let servers = loaded.configuration.servers.sorted { $0.key < $1.key }

@@ -6,6 +6,8 @@ public import StatusModel
 public struct Configuration: Equatable, Sendable {
     /// The first selection; later the last one is kept.
     public var select: ServerName?
+    /// Where that is said.
+    public var selectOrigin: Origin?
     /// Whether servers that nobody configured may post.
     public var acceptsAny = false
     /// The servers, by name.

@@ -59,6 +59,8 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
 struct ConfigurationFiles: Equatable {
     /// `statusd.yaml`, or the one file a user named.
     var main: String?
+    /// Whether there are others that are not read, since a user named one drop-in alone.
+    var isPart = false
     /// The drop-ins, by name.
     var dropIns: [String] = []
     /// What was found and is not read, and why.
@@ -68,7 +70,12 @@ struct ConfigurationFiles: Equatable {
     /// `/dev/null` (or an empty file) hides them without saying anything itself.
     static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
         switch location {
-        case .file(let path): return ConfigurationFiles(main: path)
+        case .file(let path):
+            var files = ConfigurationFiles(main: path)
+            let names = path.split(separator: "/").suffix(2)
+            files.isPart = names.count == 2 && names.first == "conf.d"
+            if files.isPart, !path.hasSuffix(".yaml") { files.warnOfName(path) }
+            return files
         case .directories(let directories):
             var files = ConfigurationFiles()
             let directories = directories.filter { files.isSearchable($0) }

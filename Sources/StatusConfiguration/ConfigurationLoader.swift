@@ -88,7 +88,7 @@ public struct ConfigurationLoader: Sendable {
             return LoadedConfiguration(
                 configuration: .embedded, problems: files.problems, failedFiles: [], isEmbedded: true)
         }
-        var merger = ConfigurationMerger(main: files.main, former: former)
+        var merger = ConfigurationMerger(files, former: former)
         merger.add(files.problems)
         for file in (files.main.map { [$0] } ?? []) + files.dropIns {
             do throws(Problem) {
@@ -107,6 +107,8 @@ public struct ConfigurationLoader: Sendable {
 /// Puts fragments together: what is said later holds.
 private struct ConfigurationMerger {
     private let main: String?
+    /// Whether all files of the configuration are read.
+    private let isWhole: Bool
     private let former: UsableFiles
     private var usable = UsableFiles()
     private var configuration = Configuration()
@@ -114,10 +116,10 @@ private struct ConfigurationMerger {
     private var drafts: [ServerName: ServerDraft] = [:]
     private var problems: [Problem] = []
     private var failedFiles: Set<String> = []
-    private var selectOrigin: Origin?
 
-    init(main: String?, former: UsableFiles) {
-        self.main = main
+    init(_ files: ConfigurationFiles, former: UsableFiles) {
+        main = files.main
+        isWhole = !files.isPart
         self.former = former
     }
 
@@ -134,7 +136,9 @@ private struct ConfigurationMerger {
     }
 
     private mutating func take(_ fragment: ConfigurationFragment) {
-        if let select = fragment.select { (configuration.select, selectOrigin) = (select.server, select.origin) }
+        if let select = fragment.select {
+            (configuration.select, configuration.selectOrigin) = (select.server, select.origin)
+        }
         if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
         defaults = fragment.defaults.over(defaults)
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
@@ -187,12 +191,13 @@ private struct ConfigurationMerger {
 
     /// Where all files are known, a first selection that nobody can ever post to is a mistake.
     private mutating func checkSelection() {
-        guard let name = configuration.select, let selectOrigin, configuration.servers[name] == nil,
-            !configuration.acceptsAny, failedFiles.isEmpty
+        guard let name = configuration.select, let origin = configuration.selectOrigin,
+            configuration.servers[name] == nil,
+            !configuration.acceptsAny, isWhole, failedFiles.isEmpty
         else { return }
         problems.append(
             Problem(
-                .warning, at: selectOrigin,
+                .warning, at: origin,
                 reason: "“select: \(name)” names a server that is not configured; add it under “servers”"))
     }
 }

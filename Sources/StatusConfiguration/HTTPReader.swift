@@ -10,7 +10,7 @@ struct HTTPReader {
     /// Warnings, and mistakes behind the first one.
     private(set) var problems: [Problem] = []
 
-    /// How long URL, header fields and the text that is looked for may be together.
+    /// How long all texts may be together: they must fit into the message that has the request made.
     private static let maximumBytes = 64 * 1024
     private static let keys = ["url", "status", "contains", "ca", "method", "headers", "redirects"]
 
@@ -21,7 +21,11 @@ struct HTTPReader {
 
     /// Reads a URL, or a mapping that has one.
     mutating func read(_ node: YAMLNode) throws(Problem) -> HTTPConfiguration {
-        guard let mapping = node.mapping else { return HTTPConfiguration(url: try url(node, of: "http")) }
+        guard let mapping = node.mapping else {
+            let configuration = HTTPConfiguration(url: try url(node, of: "http"))
+            try checkLength(of: configuration, at: node)
+            return configuration
+        }
         var configuration = HTTPConfiguration(url: "")
         var errors: [Problem] = []
         for (key, value) in mapping {
@@ -32,16 +36,34 @@ struct HTTPReader {
         }
         problems += errors.dropFirst()
         if let first = errors.first { throw first }
-        let texts = [configuration.url, configuration.contains ?? ""] + configuration.headers
-        guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
-            throw reader.problem(
-                at: node, "the texts of “http” must have no more than \(Self.maximumBytes / 1024) KiB together")
-        }
+        try checkLength(of: configuration, at: node)
         if configuration.contains != nil, configuration.method == "HEAD" {
             throw reader.problem(
                 at: node, "the answer to HEAD has nothing that “contains” could look at; leave out one of them")
         }
         return configuration
+    }
+
+    private func checkLength(of http: HTTPConfiguration, at node: YAMLNode) throws(Problem) {
+        let texts = [http.url, http.method, http.contains ?? "", http.certificateAuthority ?? ""] + http.headers
+        guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
+            throw reader.problem(
+                at: node, "the texts of “http” must have no more than \(Self.maximumBytes / 1024) KiB together")
+        }
+    }
+
+    /// Reads each of some parts; of those that are wrong the first is thrown and the others are kept as problems.
+    private mutating func readEach<Parts: Sequence, Part>(
+        of parts: Parts, _ read: (Parts.Element) throws(Problem) -> Part
+    ) throws(Problem) -> [Part] {
+        var values: [Part] = []
+        var errors: [Problem] = []
+        for part in parts {
+            do throws(Problem) { values.append(try read(part)) } catch { errors.append(error) }
+        }
+        problems += errors.dropFirst()
+        if let first = errors.first { throw first }
+        return values
     }
 
     private mutating func read(
@@ -77,10 +99,9 @@ struct HTTPReader {
     }
 
     /// `200`, `200-299`, or a list of such.
-    private func statusCodes(_ node: YAMLNode) throws(Problem) -> [ClosedRange<Int>] {
+    private mutating func statusCodes(_ node: YAMLNode) throws(Problem) -> [ClosedRange<Int>] {
         guard let nodes = node.sequence else { return [try statusRange(node)] }
-        var ranges: [ClosedRange<Int>] = []
-        for node in nodes { ranges.append(try statusRange(node)) }
+        let ranges = try readEach(of: nodes, statusRange)
         if ranges.isEmpty { throw reader.problem(at: node, "“status” must name at least one status") }
         return ranges
     }
@@ -110,26 +131,26 @@ struct HTTPReader {
         return method
     }
 
-    private func headers(_ node: YAMLNode) throws(Problem) -> [String] {
+    private mutating func headers(_ node: YAMLNode) throws(Problem) -> [String] {
         guard let mapping = node.mapping else {
             throw reader.problem(at: node, "“headers” must be a mapping such as “{ Accept: text/plain }”")
         }
-        var headers: [String] = []
-        for (key, value) in mapping {
-            guard let name = key.string, Self.isToken(name) else {
-                // What follows may be a value, and so a secret.
-                let start = VisibleText.escape(String((key.string ?? "").prefix { Self.isToken(String($0)) }))
-                throw reader.problem(
-                    at: key,
-                    "“\(start)…” is no header field's name; write a space after its colon, as in “Accept: text/plain”")
-            }
-            guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
-            else {
-                throw reader.problem(at: value, "the value of the header field “\(name)” must be one line of text")
-            }
-            headers.append("\(name): \(text)")
+        return try readEach(of: mapping) { [self] entry throws(Problem) in try header(entry.key, entry.value) }
+    }
+
+    private func header(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) -> String {
+        guard let name = key.string, Self.isToken(name) else {
+            // What follows may be a value, and so a secret.
+            let start = VisibleText.escape(String((key.string ?? "").prefix { Self.isToken(String($0)) }))
+            throw reader.problem(
+                at: key,
+                "“\(start)…” is no header field's name; write a space after its colon, as in “Accept: text/plain”")
         }
-        return headers
+        guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        else {
+            throw reader.problem(at: value, "the value of the header field “\(name)” must be one line of text")
+        }
+        return "\(name): \(text)"
     }
 
     /// Whether it is a token of RFC 9110, section 5.6.2.

@@ -102,6 +102,20 @@ import Testing
         #expect(loaded.failedFiles.count == 1)
     }
 
+    @Test(
+        "a drop-in that is checked alone is not blamed for what other files say; that the daemon never reads it is said"
+    )
+    func dropInAlone() throws {
+        try folder.write("select: db\nservers: { web: { push: true } }", to: "conf.d/web.yaml")
+        try folder.write("select: db\nservers: { web: { push: true } }", to: "conf.d/web.yml")
+        func reasons(_ file: String) -> [String] {
+            ConfigurationLoader(location: ConfigurationLocation(path: folder.path + "/conf.d/" + file)).loadAll()
+                .problems.map(\.reason)
+        }
+        #expect(reasons("web.yaml") == [])
+        #expect(reasons("web.yml") == ["is not read, since its name does not end in .yaml; rename it"])
+    }
+
     @Test("a drop-in that cannot be used any more holds as it was, with its servers failed; nothing takes their place")
     func brokenDropIn() throws {
         try folder.write("servers: { db: { push: true }, web: { push: true } }")

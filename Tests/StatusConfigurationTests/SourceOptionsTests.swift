@@ -106,7 +106,8 @@ import Testing
             "http: { url: http://a, method: get it }", "http: { url: http://a, headers: [a] }",
             "http: { url: http://a, headers: { 'a b': c } }", "http: { url: http://a, headers: { a: \"b\\nc\" } }",
             "http: { url: http://a, redirects: 21 }", "http: { url: http://a, method: HEAD, contains: a }",
-            "http: { url: 'http://a b/' }",
+            "http: { url: 'http://a b/' }", "http: 'http://a/\(String(repeating: "x", count: 65_536))'",
+            "http: { url: http://a, method: \(String(repeating: "X", count: 65_536)) }",
             "exec: [/a], interval: never", "exec: [/a], interval: 1ms", "exec: [/a], interval: -1s",
             "exec: [/a], timeout: 0", "exec: [/a], failures: 0", "exec: [/a], successes: many",
             "push: true, ttl: 1 fortnight", "push: true, unit: a", "exec: [/a], tcp: 'a:1'", "unit: false, ttl",
@@ -117,6 +118,14 @@ import Testing
         #expect(problems.first?.server?.rawValue == "bad")
         #expect(servers["bad"]?.failure?.contains("statusd.yaml:4: ") == true)
         #expect(servers["good"]?.failure == nil)
+    }
+
+    @Test("all that is wrong within a list, or within the header fields, is told at once")
+    func severalMistakes() throws {
+        let (_, problems) = try load(
+            "servers:\n  bad:\n    http:\n      url: http://a\n      status: [1, 200, two]\n      headers:\n        a b: c\n        d: [e]\n"
+        )
+        #expect(problems.map(\.origin.line) == [5, 5, 7, 8])
     }
 
     @Test(

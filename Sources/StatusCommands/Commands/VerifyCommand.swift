@@ -22,14 +22,21 @@ enum VerifyCommand {
         let files = arguments[files]
         let locations = files.isEmpty ? [standardLocation(terminal)] : files.map { ConfigurationLocation(path: $0) }
         var problems: [Problem] = []
+        var read: [String] = []
         for location in locations {
             let verification = Verification(of: location)
             if verification.isEmpty {
                 terminal.remark("nothing to check: there is no configuration in \(location)")
             }
             problems += verification.problems
+            read += verification.files
         }
-        if terminal.isJSON { terminal.json { $0.member("problems", problems.map(ProblemText.init)) } }
+        if terminal.isJSON {
+            terminal.json {
+                $0.member("files", read.map { VisibleText.escape($0) })
+                $0.member("problems", problems.map(ProblemText.init))
+            }
+        }
         for problem in problems { terminal.remark(VisibleText.escape("\(problem.severity.rawValue): \(problem)")) }
         let errors = problems.filter { $0.severity == .error }
         if errors.isEmpty { return .done }

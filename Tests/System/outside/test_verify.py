@@ -45,7 +45,9 @@ def problem(daemon, options, severity):
     lines = result.err.splitlines()
     equal(len(lines), 1, f"lines about “{options}”: {lines}")
     contains(lines[0], f"statusctl: {severity}: {daemon.file}:3: ")
-    problems = json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"]
+    verified = json.loads(daemon.ctl("verify", daemon.file, "--json").out)
+    equal(verified["files"], [str(daemon.file)])
+    problems = verified["problems"]
     equal([(found["severity"], found["file"], found["line"], found["server"]) for found in problems],
           [(severity, str(daemon.file), 3, "bad")])
     return lines[0]
