@@ -74,7 +74,9 @@ struct DaemonDirectories: Sendable {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if entry.pointee.d_type == DT_SOCK, ServerName(name) != nil { unlink("\(notify)/\(name)") }
+            // The tilde is of one that was about to take another's place (``UnixSocket/replaceDatagram(at:for:)``).
+            let server = name.hasSuffix("~") ? String(name.dropLast()) : name
+            if entry.pointee.d_type == DT_SOCK, ServerName(server) != nil { unlink("\(notify)/\(name)") }
         }
     }
 

@@ -61,7 +61,8 @@ final class ServerRegistry {
         factory.prepare(new.limits, read.accounts)
         let (old, failures) = (configuration.servers, startFailures)
         // A selection that somebody else made since gives way to what the administrator has just written.
-        if new.select != configuration.select { hasSelected = false }
+        let isOtherSelected = new.select != configuration.select
+        if isOtherSelected { hasSelected = false }
         configuration = new
         var reply = ReloadReply(failed: read.errors.map(Failure.init))
         for name in old.keys.sorted() where new.servers[name] == nil {
@@ -103,7 +104,20 @@ final class ServerRegistry {
         }
         departed = departed.filter { $0.value.source != nil }
         selectFirst()
+        if isOtherSelected, let warning = selectionWarning { reply.warnings.append(warning) }
         return reply
+    }
+
+    /// Why what is configured is not selected, if it is not; that nobody can post to it is said where the configuration is read.
+    private var selectionWarning: Failure? {
+        guard !hasSelected, configuration.acceptsAny, let name = configuration.select,
+            let origin = configuration.selectOrigin
+        else { return nil }
+        return Failure(
+            file: origin.file, line: origin.line, server: nil,
+            reason:
+                "“select: \(name)” takes effect when that server posts for the first time; there is none of that name yet"
+        )
     }
 
     private func needsNewSocket(_ name: ServerName) -> Bool {

@@ -149,7 +149,13 @@ import Testing
         try fixture.apply(servers)
         try fixture.apply("select: a\n" + servers)
         #expect(try fixture.monitor.selectedState().name.rawValue == "a")
-        try fixture.apply("select: late\naccept: any\n" + servers)
+        let text = "select: late\naccept: any\n" + servers
+        try fixture.apply(text)
+        #expect(
+            fixture.warnings.map(\.reason).first?.contains("“select: late” takes effect when that server posts") == true
+        )
+        try fixture.apply(text)
+        #expect(fixture.warnings.isEmpty, "it is said once")
         try fixture.post("here", to: "late")
         #expect(try fixture.monitor.selectedState().name.rawValue == "late")
     }

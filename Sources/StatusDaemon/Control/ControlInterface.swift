@@ -161,7 +161,9 @@ final class ControlInterface: VarlinkInterface {
             let outcome = await reloader.reload()
             if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }
             switch outcome {
-            case .success(let reply): call.reply { reply.writeMembers(to: &$0) }
+            case .success(let reply):
+                var pieces = ReloadPieces(reply)
+                call.reply(inPieces: { pieces.writeNext(to: &$0) })
             case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
             case nil: call.hangUp()
             }

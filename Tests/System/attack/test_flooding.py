@@ -511,18 +511,41 @@ def waits_everywhere():
 
 @test("streams that begin behind old cursors, again and again, do not keep others waiting", limit=120)
 def resuming():
-    def attack(daemon):
-        with daemon.connect() as connection:
-            cursor = next(connection.watch())["cursor"]
-        cursor["revision"] = max(0, cursor["revision"] - 4000)
-        call = b'{"method":"%s.Watch","parameters":{"server":"server7","since":{"epoch":"%s","revision":%d}},"more":true}\0' % (
-            INTERFACE.encode(), cursor["epoch"].encode(), cursor["revision"])
+    def attack(daemon, cursor):
+        # The whole log is behind it, and all of it is of interest, or none but its last entry.
+        calls = [b'{"method":"%s.Watch","parameters":{%s,"since":{"epoch":"%s","revision":%d}},"more":true}\0' % (
+            INTERFACE.encode(), target, cursor["epoch"].encode(), cursor["revision"])
+            for target in (b'"server":"busy"', b'"server":"last"', b'"all":true')]
+        count = 0
         for _ in until_the_end():
-            for _ in range(50):
-                with control_socket(daemon.socket) as connection:
-                    send_what_fits(connection, call)
+            connections = [control_socket(daemon.socket) for _ in range(60)]
+            for number, connection in enumerate(connections):
+                send_what_fits(connection, calls[number % 3])
+            for connection in connections:
+                connection.settimeout(10)
+                assert connection.recv(1 << 16), "no answer"
+                connection.close()
+                count += 1
+        print(f"     {count} streams were begun", flush=True)
 
-    flood("streams that begin behind old cursors", attack, duration=0)
+    with Daemon("accept: any\n") as daemon, contextlib.ExitStack() as stack:
+        connection = stack.enter_context(daemon.connect())
+        for server in ("last", "busy"):
+            connection.call("Post", {"server": server, "text": "0"})
+        # A reader that has fallen behind has the daemon keep four times as many entries.
+        slow = stack.enter_context(control_socket(daemon.socket))
+        slow.sendall(WATCH)
+        slow.recv(1)
+        with daemon.connect() as other:
+            cursor = next(other.watch())["cursor"]
+        for number in range(16_000):
+            connection.call("Post", {"server": "busy", "text": f"{number}"})
+        connection.call("Post", {"server": "last", "text": "1"})
+        bystander = stack.enter_context(Bystander(daemon))
+        attacker = stack.enter_context(Attacker(attack, daemon, cursor))
+        attacker.wait()
+        bystander.finish("streams that begin behind old cursors")
+        stop_and_time(daemon)
 
 
 def fill_up(path):
