@@ -66,6 +66,8 @@ final class ManagerConnection {
         var patience = Duration.seconds(10)
         /// For how long nothing is reported after a disturbance has been (``BusTrust``).
         var afterDisturbance = Duration.seconds(1)
+        /// The pause between two readings of all units while others disturb, beside what it takes to read them.
+        var betweenReadings = Duration.seconds(2)
         /// The pause before what the bus has refused is tried again.
         var afterRefusal = Duration.milliseconds(500)
     }

@@ -163,11 +163,7 @@ public final class UnitBus {
     /// The pause before all units are read again while others disturb: the bus may have dropped signals, or the manager be too busy to send them.
     ///
     /// So long may a unit that has failed be shown as it was; but to read many costs the service manager some time.
-    static func disturbedPause(forUnits count: Int) -> Duration {
-        .seconds(2) + UnitReader.readingTime(ofUnits: count)
-    }
-
-    private var disturbedPause: Duration { Self.disturbedPause(forUnits: units.count) }
+    private var disturbedPause: Duration { times.betweenReadings + UnitReader.readingTime(ofUnits: units.count) }
 
     private func readAll() {
         readAt = .now
