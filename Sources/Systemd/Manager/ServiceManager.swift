@@ -90,18 +90,19 @@ public enum ServiceManager {
         }
     }
 
-    /// Tells the manager without waiting; returns false if its socket is full, so that the caller has to try again.
+    /// Tells the manager without waiting; returns false if its socket is full, or nothing can be sent now, so that the caller has to try again.
     ///
     /// For processes that have no event loop and no second thread. Without a manager it does nothing and returns true.
     public static func notifyNow(_ notification: Notification) -> Bool {
-        guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place)),
-            let socket = try? UnixSocket.makeSender()
+        guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place))
         else { return true }
+        guard let socket = try? UnixSocket.makeSender() else { return false }
         let text = Array(notification.assignments.utf8)
-        let sent = try? address.withSocketAddress {
-            sendto(socket.rawValue, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, $1)
+        let failure = try? address.withSocketAddress {
+            let sent = sendto(socket.rawValue, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, $1)
+            return sent < 0 ? errno : 0
         }
-        return sent == text.count
+        return failure.map { ![EAGAIN, ENOBUFS, ENOMEM].contains($0) } ?? true
     }
 
     /// Waits until the manager has handled all that was sent before, or `timeout` is over; does not block the loop.
