@@ -50,7 +50,7 @@ struct EventLog {
     /// The revision of the oldest entry that is still there; `latest + 1` where there is none.
     private(set) var oldest = 1
 
-    /// The newest events that are not there any more: of all, and for followers of the selection.
+    /// The newest events that are not there any more: of all, and of the servers that were selected then, without the moves of the selection.
     private(set) var dropped = (ofAll: Revisions(), ofSelected: Revisions())
 
     private static let vacant = LogEntry(revision: 0, kind: .probe)
@@ -99,8 +99,8 @@ struct EventLog {
             let index = index(of: oldest)
             if case .event(let kind) = slots[index].kind {
                 dropped.ofAll.note(oldest, kind)
-                // Not isForSelected, for which the whole entry would be copied.
-                if kind == .selected || slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
+                // Moves of the selection that others follow are nothing that anybody missed.
+                if kind != .selected, slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
             }
             oldest += 1
         }

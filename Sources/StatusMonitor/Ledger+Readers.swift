@@ -106,6 +106,8 @@ extension Ledger {
             return
         }
         if position.target == .selected, since.revision < selectionRevision {
+            // Nothing was missed but moves, and the last of them is not there any more.
+            if selectionRevision < log.oldest { return position.snapshot = .beginning }
             let before = max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest)
             position.isSuperseded = before.contains { log[$0].kind != .event(.selected) && position.wants(log[$0]) }
             // Moves that others follow are nothing that anybody missed.

@@ -122,6 +122,10 @@ struct WatchPosition {
         }
         // What came before the first line is in it.
         if snapshot == .beginning { return takeSnapshot(in: log) }
+        // A move of the selection that is not there any more is told by a snapshot.
+        if target == .selected, !isLost, !isSuperseded, snapshot == nil, !hasMoreThanMoves, isOverrun(log) {
+            return takeSnapshot(in: log)
+        }
         if isLost || pending > 0 && (isSuperseded || snapshot == .afterGap || isOverrun(log)) {
             let missed = isLost ? nil : pending
             skipPending()

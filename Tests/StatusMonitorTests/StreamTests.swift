@@ -353,6 +353,25 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["selected b b 50", "changed b b 51"])
     }
 
+    @Test("invariant 5: moves of the selection are no gap either if the log has them no more", arguments: ["a", "b"])
+    func droppedMoves(selected: String) throws {
+        let fixture = MonitorFixture(servers: ["a", "b", "c"], capacities: 8...8)
+        try fixture.monitor.select(name(selected == "a" ? "b" : "a"))
+        let cursor = fixture.monitor.cursor
+        let watch = try fixture.watch(since: cursor.revision)
+        #expect(watch.lines() == [])
+        try fixture.monitor.select(nil)
+        try fixture.monitor.select(name(selected))
+        for round in 1...50 { try fixture.post("c \(round)", to: "c") }
+        let expected = "snapshot \(selected) no status yet"
+        #expect(try fixture.watch(since: cursor.revision).lines() == [expected])
+        #expect(watch.lines() == [expected])
+        try fixture.post("up", to: selected)
+        for round in 51...100 { try fixture.post("c \(round)", to: "c") }
+        #expect(watch.lines() == ["gap 1", "snapshot \(selected) up"])
+        #expect(try fixture.watch(since: cursor.revision).lines() == ["gap -", "snapshot \(selected) up"])
+    }
+
     @Test("invariant 1: resumed behind a switch, a follower is not told what the old server said before it")
     func resumedBehindSwitch() throws {
         let fixture = MonitorFixture()
