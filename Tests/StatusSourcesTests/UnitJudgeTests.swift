@@ -65,6 +65,72 @@ import Testing
         #expect(judge.judge(running, at: .seconds(170)).verdict == .wait)
     }
 
+    @Test(
+        "a oneshot that has failed is not well because a run was skipped, or a restart called off, but after a good one"
+    )
+    func skippedRun() {
+        func oneshot(_ active: String, _ sub: String, result: String = "success") -> UnitProperties {
+            var properties = unit(active, sub, result: result)
+            properties.serviceType = "oneshot"
+            return properties
+        }
+        for (failed, ended) in [
+            (oneshot("failed", "failed", result: "exit-code"), oneshot("inactive", "dead", result: "exec-condition")),
+            (oneshot("activating", "auto-restart", result: "exit-code"), oneshot("inactive", "dead")),
+        ] {
+            var judge = judge()
+            let before = judge.judge(failed, at: .seconds(10)).verdict
+            guard case .show(let failure) = before else {
+                Issue.record("\(before)")
+                continue
+            }
+            let kept = UnitStatus(failure.level, "inactive (dead) after a failure")
+            #expect(judge.judge(ended, at: .seconds(20)).verdict != .show(UnitStatus(.ok, "inactive (dead)")))
+            #expect(judge.judge(ended, at: .seconds(21)).verdict == .show(kept))
+            // By now systemd has forgotten how it ended.
+            #expect(judge.judge(oneshot("inactive", "dead"), at: .seconds(30)).verdict == .show(kept))
+            #expect(judge.judge(oneshot("activating", "start"), at: .seconds(40)).verdict == .wait)
+            #expect(
+                judge.judge(oneshot("inactive", "dead"), at: .seconds(50)).verdict
+                    == .show(UnitStatus(.ok, "inactive (dead)")))
+        }
+        var first = judge()
+        #expect(
+            first.judge(oneshot("inactive", "dead", result: "exec-condition"), at: .seconds(10)).verdict
+                == .show(UnitStatus(.ok, "inactive (dead)")))
+        #expect(!first.hasFailed)
+    }
+
+    @Test("what systemd waits with before it restarts a oneshot is no part of its run")
+    func waitForRestart() {
+        var judge = judge(runtime: .seconds(10))
+        var waiting = backup(startedAt: .seconds(100))
+        (waiting.subState, waiting.result) = ("auto-restart", "exit-code")
+        _ = judge.judge(waiting, at: .seconds(100))
+        // As from systemd 257 on it has started when it began to wait.
+        var running = backup(startedAt: .seconds(100))
+        running.restarts = 1
+        #expect(judge.judge(running, at: .seconds(130)).verdict == .wait)
+        #expect(judge.judge(running, at: .seconds(136)).again == .seconds(140))
+        #expect(
+            judge.judge(running, at: .seconds(140)).verdict
+                == .show(UnitStatus(.critical, "activating for more than 10s")))
+    }
+
+    @Test("a failure goes on to be counted while a failed oneshot runs again")
+    func countedWhileRunning() {
+        var judge = judge(failures: 2, shown: .ok)
+        var failed = backup(startedAt: .seconds(10))
+        (failed.activeState, failed.subState, failed.result) = ("failed", "failed", "exit-code")
+        _ = judge.judge(failed, at: .seconds(20))
+        _ = judge.judge(failed, at: .seconds(21))
+        let running = backup(startedAt: .seconds(25))
+        _ = judge.judge(running, at: .seconds(25))
+        let (verdict, again) = judge.judge(running, at: .seconds(60))
+        #expect(verdict == .show(UnitStatus(.critical, "failed (exit-code)")))
+        #expect(again == nil)
+    }
+
     @Test("other settings, or a look at a unit for the first time, do not make a restart one that has held")
     func restartAndSettings() {
         var judge = judge(shown: .warning)
@@ -236,11 +302,12 @@ import Testing
         for number in 1...failures {
             let begin = Duration.seconds(100 * number)
             let run = judge.judge(backup(startedAt: begin), at: begin).verdict
-            #expect(run == (number == 1 ? .show(UnitStatus(.ok, "activating (start)")) : .wait))
+            let counted = number == failures ? UnitJudge.Verdict.show(failed) : .hold(failed, number, of: failures)
+            #expect(run == (number == 1 ? .show(UnitStatus(.ok, "activating (start)")) : counted))
             let end = unit("failed", "failed", result: "exit-code")
             #expect(judge.judge(end, at: begin + .seconds(1)).verdict == .wait)
             let verdict = judge.judge(end, at: begin + .seconds(2)).verdict
-            #expect(verdict == (number == failures ? .show(failed) : .hold(failed, number, of: failures)))
+            #expect(verdict == counted)
         }
         #expect(judge.judge(backup(startedAt: .seconds(1000)), at: .seconds(1000)).verdict == .wait)
         var done = backup(startedAt: .seconds(1000))

@@ -41,6 +41,10 @@ struct UnitJudge {
     private var unsaid: UnitStatus?
     /// How it had failed when it ended last; nil if it had not.
     private var lastFailure: UnitStatus?
+    /// Whether it is down after a failure without a run in between that could have come to a good end: one that was skipped, or a restart that was called off.
+    private var keepsFailure = false
+    /// When it began to run again after a restart that systemd waited with, as from systemd 257 on its own time does not tell.
+    private var runningSince: Duration?
     var hasFailed: Bool { lastFailure != nil }
     /// Whether what was judged last was that its file cannot be used.
     private var wasUnusable = false
@@ -102,22 +106,22 @@ struct UnitJudge {
             if unit.isActive || unit.isDown { restartsBefore = nil }
             unsaid = nil
         }
-        let limit = runtime.flatMap { unit.runsToItsEnd(within: $0) }
+        let limit = runtime.flatMap { unit.runsToItsEnd(within: $0, since: runningSince) }
         let next = limit.flatMap { $0 > now ? $0 : nil }
         let isOverdue = limit != nil && next == nil
         // What has failed is not well again because it runs once more, but when it has come to a good end.
         if let lastFailure, unit.isRunningToItsEnd, !isOverdue {
-            guard wasUnusable else { return (.wait, next) }
+            guard wasUnusable || counted != nil else { return (.wait, next) }
             let (verdict, counts) = count(lastFailure, at: now)
             if case .show = verdict { wasUnusable = false }
             return (verdict, [next, counts].compactMap { $0 }.min())
         }
-        let status = isOverdue ? overdue(unit) : UnitStatus(unit, of: name)
+        let status = isOverdue ? overdue(unit) : status(of: unit)
         wasUnusable = unit.isUnusable
         if !isOverdue, !wasUnusable {
             let isFailure =
                 unit.activeState == "failed" || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
-            lastFailure = isFailure ? status : nil
+            if isFailure { lastFailure = status } else if !keepsFailure { lastFailure = nil }
         }
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
@@ -125,7 +129,13 @@ struct UnitJudge {
 
     /// What there is to say of the unit while what is shown of it holds.
     mutating func remark(on unit: UnitProperties) -> UnitStatus {
-        recall(unit).map { UnitStatus($0, of: name) } ?? Self.unknownEnd
+        recall(unit).map(status) ?? Self.unknownEnd
+    }
+
+    private func status(of unit: UnitProperties) -> UnitStatus {
+        let status = UnitStatus(unit, of: name)
+        guard keepsFailure, let lastFailure else { return status }
+        return UnitStatus(lastFailure.level, status.text + " after a failure")
     }
 
     private static let unknownEnd = UnitStatus(.unknown, "ended, and it is not known how")
@@ -170,6 +180,7 @@ struct UnitJudge {
             default: [unit.activeState, unit.subState]
             }
         guard state != self.state else { return nil }
+        noteEnd(unit, at: now)
         // A failed unit that is started is one with a good result, in passing.
         defer { if unit.activeState != "failed" { unsaid = nil } }
         // What it is when it is looked at first, it may have been for long.
@@ -182,6 +193,17 @@ struct UnitJudge {
             return unsaid
         }
         return nil
+    }
+
+    /// Takes note of what the state before this one says of how it has ended, and since when it runs.
+    private mutating func noteEnd(_ unit: UnitProperties, at now: Duration) {
+        let wasRestarted = state.last?.hasPrefix("auto-restart") ?? false
+        let isRestarted = unit.subState.hasPrefix("auto-restart")
+        if wasRestarted, !isRestarted { runningSince = unit.isDown ? nil : now }
+        if unit.isDown || isRestarted { runningSince = nil }
+        keepsFailure =
+            unit.activeState == "inactive" && unit.runsToItsEnd
+            && (wasRestarted || unit.result ?? "success" != "success")
     }
 
     /// Whether it was restarted without its states in between having come to be known, as where it is quick, or the bus drops signals.
@@ -245,7 +267,7 @@ extension UnitProperties {
     fileprivate var enteredAt: Duration? { isActive ? activeAt : changedAt }
 
     /// When it has run for longer than `limit`, if it runs to its end, and does now.
-    fileprivate func runsToItsEnd(within limit: Duration) -> Duration? {
-        isRunningToItsEnd ? startedAt.map { $0 + limit } : nil
+    fileprivate func runsToItsEnd(within limit: Duration, since begin: Duration?) -> Duration? {
+        isRunningToItsEnd ? startedAt.map { max($0, begin ?? $0) + limit } : nil
     }
 }

@@ -57,7 +57,7 @@ extension UnitProperties {
     var isActive: Bool { ["active", "reloading", "refreshing"].contains(activeState) }
 
     /// Whether it runs to its end again and again, as a backup does.
-    fileprivate var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
+    var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
 
     /// Whether it is on its way to its end: to systemd a oneshot is starting as long as it runs, and stopping as long as what comes after that runs.
     var isRunningToItsEnd: Bool {
