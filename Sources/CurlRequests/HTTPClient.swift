@@ -28,7 +28,7 @@ final class HTTPClient {
         do throws(HTTPFailure) {
             let lifetime = try authorities.lifetime(for: request)
             let transfer = try HTTPTransfer(request, authoritiesLifetime: lifetime, curl)
-            let code = try run(transfer)
+            let code = try run(transfer, within: request.timeout)
             guard let problem = transfer.certificateProblem(code) else { return transfer.outcome(code) }
             let certificates = problem.isInCertificate ? inspect(transfer) : []
             return .unexpected(reason: problem.reason(for: transfer.lastHost, certificates))
@@ -43,12 +43,14 @@ final class HTTPClient {
     private func inspect(_ failed: HTTPTransfer) -> [Certificate] {
         let timeout = failed.request.timeout - failed.handle.duration
         guard timeout > .milliseconds(10), let transfer = try? HTTPTransfer(inspecting: failed, timeout: timeout),
-            (try? run(transfer)) != nil
+            (try? run(transfer, within: timeout)) != nil
         else { return [] }
         return transfer.handle.certificates
     }
 
-    private func run(_ transfer: HTTPTransfer) throws(HTTPFailure) -> CURLcode {
+    /// Runs a transfer to its end, or to the end of its time: where it follows a redirection, libcurl may wait for longer.
+    private func run(_ transfer: HTTPTransfer, within limit: Duration) throws(HTTPFailure) -> CURLcode {
+        let end = SuspendingClock.now + limit
         let functions = curl.functions.pointee
         guard functions.multi_add_handle(multi, transfer.handle.easy) == CURLM_OK else {
             throw HTTPFailure(reason: "out of memory", isLocal: true)
@@ -58,8 +60,11 @@ final class HTTPClient {
         while true {
             guard functions.multi_perform(multi, &running) == CURLM_OK else { return CURLE_FAILED_INIT }
             if let message = functions.multi_info_read(multi, &left)?.pointee { return message.data.result }
+            let time = end - .now
+            if time <= .zero { return CURLE_OPERATION_TIMEDOUT }
+            let milliseconds = Int32(min(time / .milliseconds(1) + 1, 1e9))
             var daemon = curl_waitfd(fd: STDIN_FILENO, events: Int16(CURL_WAIT_POLLIN), revents: 0)
-            _ = functions.multi_poll(multi, &daemon, 1, Int32.max, nil)
+            _ = functions.multi_poll(multi, &daemon, 1, milliseconds, nil)
             // It says nothing meanwhile, so it has gone.
             if daemon.revents != 0 { _exit(0) }
         }

@@ -30,15 +30,15 @@ struct NotifyMessage: Equatable {
     /// More of a value than becomes a status, in bytes: with white space around it, and before it is escaped.
     private static let maximumValue = StatusText.maximumLength + 512
 
-    /// Reads a datagram; no more of it than makes sense, since somebody may send many that are long.
+    /// Reads a datagram; nil if it has more lines than makes sense, since somebody may send many such, and a part of it could say something else.
     ///
     /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
-    init(_ bytes: UnsafeRawBufferPointer) {
-        var start = 0
-        for _ in 0..<Self.maximumLines {
-            guard let end = Self.endOfLine(in: bytes, from: start) else { return }
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        var (start, lines) = (0, 0)
+        while let end = Self.endOfLine(in: bytes, from: start) {
+            guard lines < Self.maximumLines else { return nil }
             take(Line(bytes: UnsafeRawBufferPointer(rebasing: bytes[start..<end])))
-            start = end + 1
+            (start, lines) = (end + 1, lines + 1)
         }
     }
 

@@ -22,6 +22,8 @@ public final class NotifySource {
     /// The directory of the socket, whose name is the server's; of many servers it is one.
     private let directory: String
     private let logger: Logger
+    /// Tells of notifications that were too long; any sender can cause that.
+    private lazy var refusals = LogLimiter(logger, .warning)
     private var state = NotifyState()
     private var access: AccessPolicy
     private var socket: DatagramSocket?
@@ -149,8 +151,13 @@ public final class NotifySource {
 
     private func receive(_ datagram: borrowing Datagram) {
         guard socket != nil else { return }
+        guard !datagram.isTruncated, let message = NotifyMessage(datagram.bytes) else {
+            refusals.log(
+                "a notification was ignored, since it was longer than 64 KiB or 128 lines", about: "length",
+                metadata: ["server": "\(server)"])
+            return
+        }
         do throws(MonitorError) {
-            let message = NotifyMessage(datagram.bytes)
             if let time = message.watchdogTime {
                 try setTimeToLive(time)
                 times.note(time, from: datagram.sender)

@@ -8,6 +8,8 @@ import Systemd
 final class ExpiryTimer {
     /// When somebody looks later than this, the daemon or the machine was held up.
     private static let usualDelay = Duration.seconds(1)
+    /// How long it then takes to read what has arrived meanwhile; so long what is stale is still shown as it was.
+    private static let readingTime = Duration.milliseconds(200)
 
     private let monitor: StatusMonitor
     private var timer: TimerSource?
@@ -34,7 +36,7 @@ final class ExpiryTimer {
         let delay = Moment.now().boot - (due ?? .zero)
         wasHeldUp = !wasHeldUp && delay > Self.usualDelay
         if wasHeldUp {
-            timer?.schedule(after: Self.usualDelay)
+            timer?.schedule(after: Self.readingTime)
         } else {
             due = nil
             monitor.expire()

@@ -19,7 +19,10 @@ public enum InternetSocket {
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
-        guard result == 0 else { throw SystemdError(errno: result, "cannot connect") }
+        // A peer that refuses gives ECONNREFUSED; one that resets has accepted before.
+        guard result == 0 || result == ECONNRESET || result == EPIPE else {
+            throw SystemdError(errno: result, "cannot connect")
+        }
         // Where nobody listens at a port that the kernel gives out itself, a socket may get that port and reach itself.
         if isOneWithPeer(descriptor) { throw SystemdError(errno: ECONNREFUSED, "cannot connect") }
         return socket

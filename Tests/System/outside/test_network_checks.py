@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,19 @@ def tcp():
             reason = daemon.text("nowhere")
             assert reason in ("host not found: no-such-host.invalid",
                               "cannot look up host no-such-host.invalid: Temporary failure in name resolution"), reason
+
+
+@test("tcp: a server that accepts and resets at once accepts, however soon the reset comes")
+def tcp_reset():
+    def reset(connection):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    with listener(reset) as port:
+        names = [f"s{number}" for number in range(200)]
+        with Daemon(once(*(f"{name}: {{ tcp: '127.0.0.1:{port}' }}" for name in names))) as daemon:
+            for name in names:
+                expect(daemon, name, "ok", "connected in ")
 
 
 @test("tcp: a server that does not answer at all is critical when the time is over")
@@ -273,6 +287,30 @@ def replaced_authorities():
                 contains(daemon.done("refresh", "web"), "HTTP 200")
                 trust(other.ca)
                 contains(daemon.ctl("refresh", "web").out, "certificate is", "[critical]")
+
+
+@test("http: what redirects slowly is given up when its time is over, and not when its server says something next")
+def slow_redirection():
+    left = []
+
+    def hop(connection):
+        with connection:
+            connection.recv(10000)
+            time.sleep(0.7)
+            try:
+                left.append(connection.recv(1, socket.MSG_DONTWAIT) == b"")
+            except BlockingIOError:
+                left.append(False)
+            with contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    def serve(connection):
+        threading.Thread(target=hop, args=[connection], daemon=True).start()
+
+    with listener(serve) as port, Daemon(once(f"site: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}")) as daemon:
+        expect(daemon, "site", "critical", "no answer within 1s")
+        eventually(lambda: len(left) == 2, "the second hop")
+        equal(left, [False, True], "whether the client had left, at each hop")
 
 
 @test("http: nothing leads from https to http")

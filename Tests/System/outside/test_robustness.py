@@ -198,6 +198,19 @@ def notify_junk():
         daemon.assert_alive()
 
 
+@test("a notification that is too long to be read whole says nothing, and that is logged once")
+def notify_too_long():
+    with Daemon(CONFIGURATION) as daemon:
+        path = daemon.notify_path("web")
+        send(path, "READY=1\nSTATUS=well")
+        for _ in range(3):
+            send(path, "STATUS=cut\nX=" + "x" * 70000 + "\nERRNO=5")
+            send(path, "STATUS=many\n" + 128 * "A=1\n" + "ERRNO=5")
+        send(path, "STATUS=still well\n" + 127 * "A=1\n")
+        eventually(lambda: daemon.text("web") == "still well")
+        equal(daemon.log().count("a notification was ignored"), 1)
+
+
 @test("a text from a notify socket that is too long is cut at a character and ends in an ellipsis")
 def notify_long_text():
     with Daemon(CONFIGURATION) as daemon:
