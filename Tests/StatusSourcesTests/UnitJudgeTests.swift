@@ -101,6 +101,20 @@ import Testing
         #expect(!first.hasFailed)
     }
 
+    @Test("a oneshot that could not be started is not well until a run of it has ended well")
+    func notStarted() {
+        var judge = judge()
+        var oneshot = unit("inactive", "dead")
+        oneshot.serviceType = "oneshot"
+        #expect(judge.judge(oneshot, at: .seconds(1)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+        oneshot.startFailure = .dependency
+        let failure = UnitStatus(.critical, "inactive (dead), not started: a dependency failed")
+        #expect(judge.judge(oneshot, at: .seconds(2)).verdict == .show(failure))
+        #expect(judge.judge(backup(startedAt: .seconds(3)), at: .seconds(3)).verdict == .wait)
+        oneshot.startFailure = nil
+        #expect(judge.judge(oneshot, at: .seconds(4)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+    }
+
     @Test("what systemd waits with before it restarts a oneshot is no part of its run")
     func waitForRestart() {
         var judge = judge(runtime: .seconds(10))

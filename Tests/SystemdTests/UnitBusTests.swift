@@ -29,7 +29,9 @@ import Testing
     private func follow(_ unit: String, over other: UnitBus? = nil) -> UnitSubscription {
         (other ?? units).follow(unit) { [told] observation in
             switch observation {
-            case .properties(let properties): told.yield("\(properties.activeState) (\(properties.subState))")
+            case .properties(let properties):
+                let failure = properties.startFailure.map { ", \($0)" } ?? ""
+                told.yield("\(properties.activeState) (\(properties.subState))\(failure)")
             case .unreachable(let reason): told.yield(reason)
             case .unanswered: told.yield("no answer")
             }
@@ -106,6 +108,24 @@ import Testing
         let looks = bus.calls.dropFirst(before).prefix { !$0.hasPrefix("GetAll") }.count
         #expect(looks < 100)
         withExtendedLifetime(subscriptions) {}
+    }
+
+    @Test("that a unit was not started is told until it runs, also if it is read meanwhile")
+    func notStarted() async {
+        bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead"]
+        let subscription = follow("db.service")
+        #expect(await next() == "inactive (dead)")
+        for result in ["done", "canceled", "failed"] { bus.endJob(of: "db.service", result) }
+        bus.endJob(of: "other.service", "dependency")
+        bus.endJob(of: "db.service", "dependency")
+        #expect(await next() == "inactive (dead), dependency")
+        await subscription.read(within: .seconds(60))
+        #expect(await next() == "inactive (dead), dependency")
+        bus.change("db.service", ["ActiveState": "active", "SubState": "running"])
+        #expect(await next() == "active (running)")
+        bus.change("db.service", ["ActiveState": "inactive", "SubState": "dead"])
+        #expect(await next() == "inactive (dead)")
+        withExtendedLifetime(subscription) {}
     }
 
     @Test("who calls a method of this process is not answered: answers that nobody reads would pile up")

@@ -120,7 +120,8 @@ struct UnitJudge {
         wasUnusable = unit.isUnusable
         if !isOverdue, !wasUnusable {
             let isFailure =
-                unit.activeState == "failed" || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
+                unit.activeState == "failed" || unit.startFailure != nil
+                || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
             if isFailure { lastFailure = status } else if !keepsFailure { lastFailure = nil }
         }
         let (verdict, counts) = count(status, at: now)

@@ -33,7 +33,10 @@ struct UnitStatus: Equatable {
 
     /// What runs to its end again and again, as a backup does, is well while it does not run; all else is expected to run.
     private static func inactive(_ unit: UnitProperties) -> UnitStatus {
-        UnitStatus(unit.runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
+        if let failure = unit.startFailure {
+            return UnitStatus(.critical, text(unit, unit.subState) + ", not started: \(failure.phrase)")
+        }
+        return UnitStatus(unit.runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
     }
 
     /// Why it is restarted, and which time this is since somebody started it.
@@ -49,6 +52,18 @@ struct UnitStatus: Equatable {
     /// As `systemctl status` has it: `active (running)`.
     private static func text(_ unit: UnitProperties, _ detail: String) -> String {
         detail.isEmpty || detail == unit.activeState ? unit.activeState : "\(unit.activeState) (\(detail))"
+    }
+}
+
+extension UnitProperties.StartFailure {
+    fileprivate var phrase: String {
+        switch self {
+        case .dependency: "a dependency failed"
+        case .assert: "an assertion failed"
+        case .timeout: "the job timed out"
+        case .unsupported: "not supported by this system"
+        case .invalid: "its file cannot be used"
+        }
     }
 }
 

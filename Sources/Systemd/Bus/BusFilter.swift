@@ -20,6 +20,7 @@ final class BusFilter: Sendable {
     func passes(_ signal: BusMessage) -> Bool {
         switch signal.member {
         case "UnitNew", "UnitRemoved": contains(signal.strings.first)
+        case "JobRemoved": contains(signal.startFailure?.unit)
         default: true
         }
     }

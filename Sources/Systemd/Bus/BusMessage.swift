@@ -60,6 +60,14 @@ extension BusMessage {
     }
 }
 
+extension BusMessage {
+    /// The unit that was not started, if a signal that a job has ended says so: its strings are the job, the unit, and the result.
+    var startFailure: (unit: String, UnitProperties.StartFailure)? {
+        guard strings.count == 3, let failure = UnitProperties.StartFailure(rawValue: strings[2]) else { return nil }
+        return (strings[1], failure)
+    }
+}
+
 extension BusMessage.Failure {
     fileprivate init?(_ error: sd_bus_error) {
         guard let name = error.name else { return nil }

@@ -140,6 +140,7 @@ final class FollowedUnit {
         }
         var properties = UnitProperties()
         properties.apply(values, isService: isService)
+        if let former = self.properties { properties.keepStartFailure(of: former) }
         self.properties = properties
         answer(.properties(properties))
     }
@@ -186,6 +187,13 @@ final class FollowedUnit {
         properties.apply(values, isService: isService)
         self.properties = properties
         return interface == "org.freedesktop.systemd1.Unit" && !settle() && !isReading
+    }
+
+    /// Takes over that it was not started; the signals about what it is now came before.
+    func noteStart(_ failure: UnitProperties.StartFailure) {
+        guard properties?.activeState == "inactive" else { return }
+        properties?.startFailure = failure
+        settle()
     }
 
     /// Tells what has changed, unless more is about to be known: a unit that was not there before has states before it is read.

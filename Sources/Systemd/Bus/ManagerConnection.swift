@@ -11,6 +11,8 @@ final class ManagerConnection {
         case changed(path: String, interface: String, BusMessage)
         /// A unit was loaded or unloaded, perhaps by a call of this process.
         case loaded(unit: String)
+        /// A job has ended without the unit having been started, though that was asked for.
+        case notStarted(unit: String, UnitProperties.StartFailure)
         /// Each unit may have become another one, and signals may have been missed.
         case reloaded
         /// Others have sent something that nobody asked for, or had the manager send much: of so much of it that the bus's queue for this
@@ -132,7 +134,7 @@ final class ManagerConnection {
         connection.addMatch(
             "type='signal',sender='\(Names.manager)',path_namespace='\(Names.unitPath)'"
                 + ",interface='\(Names.properties)',member='PropertiesChanged'")
-        for member in ["Reloading", "UnitFilesChanged", "UnitNew", "UnitRemoved"] {
+        for member in ["Reloading", "UnitFilesChanged", "UnitNew", "UnitRemoved", "JobRemoved"] {
             connection.addMatch(
                 "type='signal',sender='\(Names.manager)',path='\(Names.managerPath)'"
                     + ",interface='\(Names.managerInterface)',member='\(member)'")
@@ -234,6 +236,8 @@ final class ManagerConnection {
             handler(.changed(path: path, interface: interface, message))
         case "Reloading": if message.truth == false { handler(.reloaded) }
         case "UnitFilesChanged": handler(.reloaded)
+        case "JobRemoved":
+            if let (unit, failure) = message.startFailure { handler(.notStarted(unit: unit, failure)) }
         case "UnitNew", "UnitRemoved": if let unit = message.strings.first { handler(.loaded(unit: unit)) }
         default: return
         }

@@ -110,6 +110,8 @@ public final class UnitBus {
             }
         case .loaded(let name):
             for unit in index[name] { reader?.ask(.look, about: unit) }
+        case .notStarted(let name, let failure):
+            for unit in index[name] { unit.noteStart(failure) }
         case .reloaded: readAll()
         case .disturbed:
             list()

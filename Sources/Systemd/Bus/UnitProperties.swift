@@ -20,6 +20,8 @@ public struct UnitProperties: Sendable, Equatable {
     public var restarts = 0
     /// The process id of a service's main process; nil if there is none.
     public var mainProcess: Int32?
+    /// Why it is inactive though it was to be started, as far as that was heard: the service manager keeps it nowhere.
+    public var startFailure: StartFailure?
     /// Whether its processes are kept from running (`systemctl freeze`), by itself or by the slice that it is in.
     public var isFrozen = false
     /// Whether the service manager forgets the unit when it has failed (`CollectMode=inactive-or-failed`).
@@ -60,11 +62,17 @@ extension UnitProperties {
     mutating func apply(_ values: [String: String], isService: Bool) {
         if let value = values["LoadState"] { loadState = value }
         if let value = values["ActiveState"] { activeState = value }
+        if activeState != "inactive" { startFailure = nil }
         if let value = values["SubState"] { subState = value }
         if let value = values["Result"] { result = value.isEmpty ? nil : value }
         if let value = values["FreezerState"] { isFrozen = value.hasPrefix("frozen") }
         if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
-        if let value = values["InactiveExitTimestampMonotonic"] { startedAt = Self.time(value) }
+        if let value = values["InactiveExitTimestampMonotonic"] {
+            let time = Self.time(value)
+            // A run that was so short that nothing else of it was said.
+            if let time, time != startedAt { startFailure = nil }
+            startedAt = time
+        }
         if let value = values["ActiveEnterTimestampMonotonic"] { activeAt = Self.time(value) }
         if let value = values["StateChangeTimestampMonotonic"] { changedAt = Self.time(value) }
         guard isService else { return }
@@ -79,5 +87,18 @@ extension UnitProperties {
     /// A time in microseconds; nil for none, which is 0.
     private static func time(_ text: String) -> Duration? {
         Int64(text).flatMap { $0 == 0 ? nil : .microseconds($0) }
+    }
+}
+
+extension UnitProperties {
+    /// Results of a job for which a unit is not started, of org.freedesktop.systemd1(5); what fails by itself is `failed`.
+    public enum StartFailure: String, Sendable {
+        case dependency, assert, timeout, unsupported, invalid
+    }
+
+    /// Takes over why it was not started before, unless there was a run since then.
+    mutating func keepStartFailure(of former: UnitProperties) {
+        guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
+        startFailure = former.startFailure
     }
 }

@@ -96,6 +96,29 @@ def status_text():
         becomes("talker", "warning", "inactive (dead)")
 
 
+@test("a oneshot that cannot be started, since a dependency failed, is critical until it has run well; one that is skipped is as it was")
+def not_started():
+    condition = pathlib.Path("/etc/statusd-test-condition")
+    dependency, job = "[Service]\nType=oneshot\nExecStart=/bin/{}\n", "[Unit]\nRequires=dependency.service\nAfter=dependency.service\n[Service]\n{}Type=oneshot\nExecStart=/bin/{}\n"
+    with units(dependency=dependency.format("false"), job=job.format("", "true")), service(configuration=following("job")):
+        becomes("job", "ok", "inactive (dead)")
+        assert run("systemctl", "start", "job").status != 0
+        becomes("job", "critical", "inactive (dead), not started: a dependency failed")
+        (UNITS / "dependency.service").write_text(dependency.format("true"))
+        systemctl("daemon-reload")
+        becomes("job", "critical", "inactive (dead), not started: a dependency failed")
+        systemctl("start", "job")
+        becomes("job", "ok", "inactive (dead)")
+        (UNITS / "job.service").write_text(job.format(f"ExecCondition=/usr/bin/test -e {condition}\n", "false"))
+        systemctl("daemon-reload")
+        condition.touch()
+        run("systemctl", "start", "job")
+        becomes("job", "critical", "failed (exit-code)")
+        condition.unlink()
+        systemctl("start", "job")
+        becomes("job", "critical", "inactive (dead) after a failure")
+
+
 @test("a unit that is frozen is a warning, until it runs again")
 def frozen():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):

@@ -180,6 +180,16 @@ final class FakeBus {
         }
     }
 
+    /// Says that a job for a unit has ended.
+    func endJob(of unit: String, _ result: String) {
+        signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "JobRemoved", from: owner) { message in
+            var number: UInt32 = 7
+            sd_bus_message_append_basic(message, Self.code("u"), &number)
+            sd_bus_message_append_basic(message, Self.code("o"), "/org/freedesktop/systemd1/job/7")
+            for text in [unit, result] { sd_bus_message_append_basic(message, Self.code("s"), text) }
+        }
+    }
+
     /// Says that properties of a unit have changed.
     func change(_ unit: String, _ properties: [String: String], from sender: String = manager) {
         units[unit]?.merge(properties) { $1 }
