@@ -54,13 +54,13 @@ struct CommandFailure: Error {
             // Where the system's daemon listens is the service manager's business; of any other one nobody knows.
             let advice =
                 place.hasSuffix(MonitorAddress.system)
-                ? "run “systemctl restart statusd.socket statusd-executor.socket statusd”, or say where it is with --address"
+                ? "run “systemctl enable --now statusd.socket statusd”, or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or say where it is with --address"
                 : "start one there, for example with “statusd”, or ask the system's with --address unix:\(MonitorAddress.system)"
             self.init(.noDaemon, "Unavailable", "no daemon listens at \(place); \(advice)")
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",
-                "\(place) has closed the connection without an answer; try again if the daemon is being restarted, else see “systemctl status statusd.socket statusd”"
+                "\(place) has closed the connection; try again if the daemon is being restarted, else see “systemctl status statusd.socket statusd”"
             )
         case .timedOut:
             self.init(

@@ -8,6 +8,8 @@ import Varlink
 @EventLoop
 final class DaemonReturn {
     private static let shortestPause = Duration.milliseconds(100)
+    /// So long may a daemon be there again that somebody who follows it does not see.
+    private static let longestPause = Duration.milliseconds(500)
     /// A daemon that is lost again sooner than this has not really come back.
     private static let steadyTime = Duration.seconds(2)
 
@@ -45,7 +47,7 @@ final class DaemonReturn {
 
     private func rest(until deadline: ContinuousClock.Instant?) async throws {
         try await EventLoop.sleep(for: Self.time(until: deadline, atMost: pause))
-        pause = min(pause * 2, .seconds(2))
+        pause = min(pause * 2, Self.longestPause)
     }
 
     private static func time(until deadline: ContinuousClock.Instant?, atMost limit: Duration) -> Duration {

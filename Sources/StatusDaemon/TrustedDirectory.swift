@@ -6,7 +6,8 @@ import Glibc
 ///
 /// For other users, who can lose no more than what is theirs, every directory is one.
 enum TrustedDirectory {
-    private static let advice = "set RUNTIME_DIRECTORY to a directory that only root may write to, such as /run/statusd"
+    private static let advice =
+        "set RUNTIME_DIRECTORY to a directory that only root may write to, such as /run/statusd-root"
 
     /// Refuses a directory that others may replace by another one, because of what it is in.
     static func checkParents(of path: String) throws(DaemonError) {

@@ -73,6 +73,26 @@ import Varlink
         #expect(!ServerText.details(backup, style: plain).contains { $0.contains("Stale:") })
     }
 
+    @Test("a line says the day, too, if that is not today")
+    func days() {
+        let noon = Timestamp(milliseconds: 1_700_000_000_000)
+        #expect(TimeText.short(noon, now: noon).count == "08:30:00".count)
+        let nextWeek = Timestamp(milliseconds: noon.milliseconds + 7 * 86_400_000)
+        #expect(TimeText.short(noon, now: nextWeek) == TimeText.full(noon))
+        #expect(TimeText.short(nextWeek, now: noon) == TimeText.full(nextWeek))
+    }
+
+    @Test("beside what is not current stands the level that it was")
+    func formerLevel() throws {
+        var db = try server("db", "Signed Out", level: .critical)
+        #expect(ServerText.details(db, style: plain).contains("  Level:        critical"))
+        db.isStale = true
+        #expect(ServerText.details(db, style: plain).contains("  Level:        stale (was critical)"))
+        (db.phase, db.message) = (.failed, "no answer")
+        #expect(ServerText.details(db, style: plain).contains("  Level:        failed (was critical)"))
+        #expect(try ServerText.details(server("new"), style: plain).contains("  Level:        -"))
+    }
+
     @Test("SINCE is when the level last changed, not the text")
     func since() throws {
         var db = try server("db")
@@ -92,7 +112,8 @@ import Varlink
             ServerText.lines(for: Event(kind: kind, cursor: cursor, server: server, missed: missed), style: plain)
         }
         let db = try server("db", "Signed In")
-        #expect(lines(.changed, db).map { String($0.dropFirst(8)) } == [" db: Signed In [ok]"])
+        #expect(
+            lines(.changed, db).map { String($0.dropFirst("1970-01-01 00:00:00".count)) } == [" db: Signed In [ok]"])
         #expect(lines(.selected, db)[0].hasPrefix("-- selected "))
         #expect(lines(.selected) == ["-- no server selected"])
         #expect(lines(.gap, missed: 7) == ["-- 7 events missed"])

@@ -49,7 +49,8 @@ enum ServerText {
             if let value { lines.append("  \(fit(label + ":", 13)) \(value)") }
         }
         add("Description", server.summary)
-        add("Level", levelWord(server))
+        let (word, level) = (levelWord(server), server.status?.level.rawValue)
+        add("Level", level.map { $0 == word ? word : "\(word) (was \($0))" } ?? word)
         if server.status != nil, let message = server.message { add("Reason", message) }
         add("Since", server.status.map { TimeText.full($0.levelChangedAt) })
         add("Changed", server.status.map { TimeText.full($0.changedAt) })
@@ -86,7 +87,7 @@ enum ServerText {
 
     /// One line that says how a server is, and since when that is known.
     static func line(_ server: ServerState, _ style: Style) -> String {
-        let time = server.status.map { TimeText.clock($0.updatedAt) } ?? "--:--:--"
+        let time = server.status.map { TimeText.short($0.updatedAt) } ?? "--:--:--"
         let word = style.level(levelWord(server), of: server)
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
     }

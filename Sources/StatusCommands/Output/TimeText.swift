@@ -8,8 +8,14 @@ enum TimeText {
     /// `2026-11-21 08:30:00`.
     static func full(_ time: Timestamp) -> String { format(time, "%Y-%m-%d %H:%M:%S") }
 
-    /// `08:30:00`.
-    static func clock(_ time: Timestamp) -> String { format(time, "%H:%M:%S") }
+    /// `08:30:00`, with the date before it if that is not the day of `now`.
+    static func short(_ time: Timestamp, now: Timestamp = now) -> String {
+        let isToday = format(time, day) == format(now, day)
+        return isToday ? format(time, "%H:%M:%S") : full(time)
+    }
+
+    private static let day = "%Y-%m-%d"
+    private static var now: Timestamp { Timestamp(milliseconds: Int64(Glibc.time(nil)) * 1000) }
 
     private static func format(_ time: Timestamp, _ pattern: String) -> String {
         var seconds = time_t(time.milliseconds / 1000)

@@ -486,7 +486,8 @@ def failure_beside_others():
         becomes(others[-1], "unknown", f"there is no unit {others[-1]}.service", seconds=60)
         with load_on_bus(f"load_units({[f'{other}.service' for other in others]}, 60)", processes=2):
             time.sleep(5)
-            run("systemctl", "start", "job")
+            # systemctl may have to wait for the service manager, too.
+            run("systemctl", "start", "job", timeout=100)
             eventually(lambda: run("/usr/bin/statusctl", "status", "job").status == 3, "the oneshot is not well", patience=40)
         becomes("job", "critical", "failed (exit-code)", seconds=90)
         eventually(manager_answers_at_once, patience=90)
