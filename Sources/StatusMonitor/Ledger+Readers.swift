@@ -106,14 +106,23 @@ extension Ledger {
             return
         }
         if position.target == .selected, since.revision < selectionRevision {
-            // Nothing was missed but moves, and the last of them is not there any more.
-            if selectionRevision < log.oldest { return position.snapshot = .beginning }
+            if selectionRevision < log.oldest { return resume(&position, behindDroppedMoves: since) }
             let before = max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest)
             position.isSuperseded = before.contains { log[$0].kind != .event(.selected) && position.wants(log[$0]) }
             // Moves that others follow are nothing that anybody missed.
             if !position.isSuperseded { position.revision = selectionRevision - 1 }
         }
         position.resume(in: log)
+    }
+
+    /// Places a follower of the selection that has missed nothing but moves, of which the last is not in the log any more; or has it begin with a gap where
+    /// something came after them.
+    private func resume(_ position: inout WatchPosition, behindDroppedMoves since: Cursor) {
+        if position.countOfInterest(in: log, after: since.revision) > 0 {
+            position.isLost = true
+        } else {
+            position.snapshot = .beginning
+        }
     }
 
     /// The last event that a reader wants.

@@ -367,6 +367,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == [expected])
         #expect(watch.lines() == [expected])
         try fixture.post("up", to: selected)
+        #expect(try fixture.watch(since: cursor.revision).lines() == ["gap -", "snapshot \(selected) up"])
         for round in 51...100 { try fixture.post("c \(round)", to: "c") }
         #expect(watch.lines() == ["gap 1", "snapshot \(selected) up"])
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap -", "snapshot \(selected) up"])
