@@ -45,11 +45,11 @@ public struct Executor {
     private mutating func serve() {
         var isReady = false
         while true {
-            // Any user can fill the manager's socket. No worker waits for that, and no keep-alive is worth it: another one follows.
+            // Any user can fill the manager's socket. No worker waits for that: what there is no room for is said again soon.
             isReady = isReady || ServiceManager.notifyNow(.ready)
-            _ = ServiceManager.notifyNow(.watchdog)
+            let isToldAlive = ServiceManager.notifyNow(.watchdog)
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
-            let pause = orphansSince == nil && isReady ? Self.watchdogPause : 100
+            let pause = orphansSince == nil && isReady && isToldAlive ? Self.watchdogPause : 100
             let began = SuspendingClock.now
             poll(&polled, nfds_t(polled.count), pause)
             if Signals.takeEnd(from: signals) { return }

@@ -69,14 +69,15 @@ def deaf_service_manager():
             while True:
                 other.sendto(b"X=1", f"{folder}/manager")
         executor = subprocess.Popen([sys.executable, "-c", program, str(listener.fileno()), STATUSD], pass_fds=[listener.fileno()],
-                                    env=environment(NOTIFY_SOCKET=f"{folder}/manager"))
+                                    env=environment(NOTIFY_SOCKET=f"{folder}/manager", WATCHDOG_USEC="60000000"))
         try:
             with socket.socket(socket.AF_UNIX) as caller:
                 caller.settimeout(10)
                 caller.connect(f"{folder}/executor")
                 equal(caller.recv(100), b"{}\0", "the greeting of a worker")
+            # Both are said again at once, when there is room: the next keep-alive would come in half a minute.
             heard = []
-            while "READY=1" not in heard:
+            while not {"READY=1", "WATCHDOG=1"} <= set(heard):
                 heard.append(manager.recv(100).decode())
         finally:
             executor.terminate()
