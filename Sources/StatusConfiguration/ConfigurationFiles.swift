@@ -71,11 +71,7 @@ struct ConfigurationFiles: Equatable {
     static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
         switch location {
         case .file(let path):
-            var files = ConfigurationFiles(main: path)
-            let names = path.split(separator: "/").suffix(2)
-            files.isPart = names.count == 2 && names.first == "conf.d"
-            if files.isPart, !path.hasSuffix(".yaml") { files.warnOfName(path) }
-            return files
+            return ConfigurationFiles(main: path)
         case .directories(let directories):
             var files = ConfigurationFiles()
             let directories = directories.filter { files.isSearchable($0) }
@@ -92,6 +88,16 @@ struct ConfigurationFiles: Equatable {
             files.dropIns = dropIns.sorted { $0.key < $1.key }.map(\.value)
             return files
         }
+    }
+
+    /// The same for whoever checks files that the daemon is going to read: one that a user names may be a drop-in.
+    static func findToCheck(at location: ConfigurationLocation) -> ConfigurationFiles {
+        var files = find(at: location)
+        guard case .file(let path) = location else { return files }
+        let names = path.split(separator: "/").suffix(2)
+        files.isPart = names.count == 2 && names.first == "conf.d"
+        if files.isPart, !path.hasSuffix(".yaml") { files.warnOfName(path) }
+        return files
     }
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }

@@ -81,7 +81,7 @@ public struct ConfigurationLoader: Sendable {
     }
 
     /// The same, but reads as much as can be read, for whoever wants to know all that is wrong.
-    public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.find(at: location)) }
+    public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.findToCheck(at: location)) }
 
     private func load(_ files: ConfigurationFiles, _ former: UsableFiles = UsableFiles()) -> LoadedConfiguration {
         guard !files.isEmpty else {
