@@ -101,6 +101,38 @@ import Testing
         #expect(!first.hasFailed)
     }
 
+    @Test("a restart that nobody saw, and that ended well, is none that was called off")
+    func unseenRestart() {
+        var judge = judge()
+        var waiting = unit("activating", "auto-restart", result: "exit-code", restarts: 1)
+        waiting.serviceType = "oneshot"
+        _ = judge.judge(waiting, at: .seconds(10))
+        var done = unit("inactive", "dead", result: "success", restarts: 2)
+        done.serviceType = "oneshot"
+        _ = judge.judge(done, at: .seconds(700))
+        #expect(judge.judge(done, at: .seconds(701)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+    }
+
+    @Test("a service that was not started is as it is when it is stopped: that is a warning already")
+    func serviceNotStarted() {
+        var judge = judge()
+        var service = unit("inactive", "dead")
+        service.startFailure = .dependency
+        #expect(judge.judge(service, at: .seconds(1)).verdict == .show(UnitStatus(.warning, "inactive (dead)")))
+        #expect(!judge.hasFailed)
+    }
+
+    @Test("it is known how a oneshot that systemd forgets was not started, however often that is counted")
+    func forgottenNotStarted() {
+        var judge = judge(failures: 2, shown: .ok)
+        var oneshot = unit("inactive", "dead")
+        (oneshot.serviceType, oneshot.isForgottenWhenFailed, oneshot.startFailure) = ("oneshot", true, .dependency)
+        _ = judge.judge(oneshot, at: .seconds(1))
+        let failure = UnitStatus(.critical, "inactive (dead), not started: a dependency failed")
+        #expect(judge.judge(oneshot, at: .seconds(40)).verdict == .show(failure))
+        #expect(judge.remark(on: oneshot) == failure)
+    }
+
     @Test("a oneshot that could not be started is not well until a run of it has ended well")
     func notStarted() {
         var judge = judge()

@@ -115,7 +115,7 @@ import Testing
         bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead"]
         let subscription = follow("db.service")
         #expect(await next() == "inactive (dead)")
-        for result in ["done", "canceled", "failed"] { bus.endJob(of: "db.service", result) }
+        for result in ["done", "canceled", "failed", "invalid"] { bus.endJob(of: "db.service", result) }
         bus.endJob(of: "other.service", "dependency")
         bus.endJob(of: "db.service", "dependency")
         #expect(await next() == "inactive (dead), dependency")

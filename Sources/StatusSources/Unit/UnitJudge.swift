@@ -120,7 +120,7 @@ struct UnitJudge {
         wasUnusable = unit.isUnusable
         if !isOverdue, !wasUnusable {
             let isFailure =
-                unit.activeState == "failed" || unit.startFailure != nil
+                unit.activeState == "failed" || unit.startFailure != nil && unit.runsToItsEnd
                 || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
             if isFailure { lastFailure = status } else if !keepsFailure { lastFailure = nil }
         }
@@ -150,7 +150,7 @@ struct UnitJudge {
             lastKnown = unit.startedAt == nil && unit.activeState != "failed" ? nil : unit
             return unit
         }
-        guard let lastKnown else { return hasFailed ? nil : unit }
+        guard let lastKnown else { return hasFailed && unit.startFailure == nil ? nil : unit }
         guard lastKnown.isDown else { return nil }
         var recalled = unit
         (recalled.activeState, recalled.subState) = (lastKnown.activeState, lastKnown.subState)
@@ -202,9 +202,11 @@ struct UnitJudge {
         let isRestarted = unit.subState.hasPrefix("auto-restart")
         if wasRestarted, !isRestarted { runningSince = unit.isDown ? nil : now }
         if unit.isDown || isRestarted { runningSince = nil }
+        // One that was called off does not count as a restart.
+        let isCalledOff = wasRestarted && unit.restarts <= restartsBefore ?? unit.restarts
         keepsFailure =
             unit.activeState == "inactive" && unit.runsToItsEnd
-            && (wasRestarted || unit.result ?? "success" != "success")
+            && (isCalledOff || unit.result ?? "success" != "success")
     }
 
     /// Whether it was restarted without its states in between having come to be known, as where it is quick, or the bus drops signals.

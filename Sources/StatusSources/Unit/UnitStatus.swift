@@ -33,7 +33,7 @@ struct UnitStatus: Equatable {
 
     /// What runs to its end again and again, as a backup does, is well while it does not run; all else is expected to run.
     private static func inactive(_ unit: UnitProperties) -> UnitStatus {
-        if let failure = unit.startFailure {
+        if let failure = unit.startFailure, unit.runsToItsEnd {
             return UnitStatus(.critical, text(unit, unit.subState) + ", not started: \(failure.phrase)")
         }
         return UnitStatus(unit.runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
@@ -62,7 +62,6 @@ extension UnitProperties.StartFailure {
         case .assert: "an assertion failed"
         case .timeout: "the job timed out"
         case .unsupported: "not supported by this system"
-        case .invalid: "its file cannot be used"
         }
     }
 }

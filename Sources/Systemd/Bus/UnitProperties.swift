@@ -91,9 +91,11 @@ extension UnitProperties {
 }
 
 extension UnitProperties {
-    /// Results of a job for which a unit is not started, of org.freedesktop.systemd1(5); what fails by itself is `failed`.
+    /// Results of a job for which a unit is not started, of org.freedesktop.systemd1(5).
+    ///
+    /// What fails by itself is `failed`; `invalid` is the result if a unit is to be reloaded that does not run.
     public enum StartFailure: String, Sendable {
-        case dependency, assert, timeout, unsupported, invalid
+        case dependency, assert, timeout, unsupported
     }
 
     /// Takes over why it was not started before, unless there was a run since then.
