@@ -121,7 +121,8 @@ extension Ledger {
         if position.countOfInterest(in: log, after: since.revision) > 0 {
             position.isLost = true
         } else {
-            position.snapshot = .beginning
+            // The move that the log has dropped: it is told by a snapshot, unless something comes before that is read.
+            position.pending = 1
         }
     }
 

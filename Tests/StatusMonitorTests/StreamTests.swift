@@ -366,7 +366,9 @@ import Testing
         let expected = "snapshot \(selected) no status yet"
         #expect(try fixture.watch(since: cursor.revision).lines() == [expected])
         #expect(watch.lines() == [expected])
+        let late = try fixture.watch(since: cursor.revision)
         try fixture.post("up", to: selected)
+        #expect(late.lines() == ["gap 2", "snapshot \(selected) up"])
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap -", "snapshot \(selected) up"])
         for round in 51...100 { try fixture.post("c \(round)", to: "c") }
         #expect(watch.lines() == ["gap 1", "snapshot \(selected) up"])
