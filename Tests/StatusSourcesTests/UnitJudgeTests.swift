@@ -113,6 +113,45 @@ import Testing
         #expect(judge.judge(done, at: .seconds(701)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
     }
 
+    @Test("a good run of which nothing was seen but its time ends a failure that was kept")
+    func shortRun() {
+        var judge = judge()
+        var failed = backup(startedAt: .seconds(1))
+        (failed.activeState, failed.subState, failed.result) = ("failed", "failed", "exit-code")
+        _ = judge.judge(failed, at: .seconds(10))
+        var ended = backup(startedAt: .seconds(20))
+        (ended.activeState, ended.subState, ended.result) = ("inactive", "dead", "exec-condition")
+        _ = judge.judge(ended, at: .seconds(20))
+        let kept = UnitStatus(.critical, "inactive (dead) after a failure")
+        #expect(judge.judge(ended, at: .seconds(21)).verdict == .show(kept))
+        ended.startedAt = nil
+        #expect(judge.judge(ended, at: .seconds(22)).verdict == .show(kept))
+        (ended.startedAt, ended.result) = (.seconds(30), "success")
+        #expect(judge.judge(ended, at: .seconds(31)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+    }
+
+    @Test(
+        "that a oneshot was not started is not forgotten with the connection, and is critical also after a restart that was called off"
+    )
+    func notStartedAndForgotten() {
+        var judge = judge()
+        var oneshot = backup(startedAt: .seconds(1))
+        (oneshot.subState, oneshot.result) = ("auto-restart", "exit-code")
+        _ = judge.judge(oneshot, at: .seconds(1))
+        (oneshot.activeState, oneshot.subState) = ("inactive", "dead")
+        _ = judge.judge(oneshot, at: .seconds(2))
+        #expect(
+            judge.judge(oneshot, at: .seconds(3)).verdict
+                == .show(UnitStatus(.warning, "inactive (dead) after a failure")))
+        oneshot.startFailure = .dependency
+        let failure = UnitStatus(.critical, "inactive (dead), not started: a dependency failed")
+        #expect(judge.judge(oneshot, at: .seconds(4)).verdict == .show(failure))
+        (oneshot.startFailure, oneshot.startedAt, oneshot.result) = (nil, nil, "success")
+        #expect(
+            judge.judge(oneshot, at: .seconds(5)).verdict
+                == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
+    }
+
     @Test("a service that was not started is as it is when it is stopped: that is a warning already")
     func serviceNotStarted() {
         var judge = judge()

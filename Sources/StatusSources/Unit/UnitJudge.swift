@@ -43,6 +43,8 @@ struct UnitJudge {
     private var lastFailure: UnitStatus?
     /// Whether it is down after a failure without a run in between that could have come to a good end: one that was skipped, or a restart that was called off.
     private var keepsFailure = false
+    /// When the run began that was heard of last.
+    private var startedAt: Duration?
     /// When it began to run again after a restart that systemd waited with, as from systemd 257 on its own time does not tell.
     private var runningSince: Duration?
     var hasFailed: Bool { lastFailure != nil }
@@ -123,6 +125,8 @@ struct UnitJudge {
                 unit.activeState == "failed" || unit.startFailure != nil && unit.runsToItsEnd
                 || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
             if isFailure { lastFailure = status } else if !keepsFailure { lastFailure = nil }
+            // The service manager keeps it nowhere, so it may not be known any more when the unit is read again.
+            if unit.startFailure != nil, isFailure { keepsFailure = true }
         }
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
@@ -135,7 +139,7 @@ struct UnitJudge {
 
     private func status(of unit: UnitProperties) -> UnitStatus {
         let status = UnitStatus(unit, of: name)
-        guard keepsFailure, let lastFailure else { return status }
+        guard keepsFailure, unit.startFailure == nil, let lastFailure else { return status }
         return UnitStatus(lastFailure.level, status.text + " after a failure")
     }
 
@@ -180,8 +184,11 @@ struct UnitJudge {
             case "failed": ["failed", unit.result ?? ""]
             default: [unit.activeState, unit.subState]
             }
-        guard state != self.state else { return nil }
-        noteEnd(unit, at: now)
+        let isOtherRun = unit.startedAt.map { $0 != startedAt } ?? false
+        startedAt = unit.startedAt ?? startedAt
+        // A run may be so short that nothing is seen of it but that it has been.
+        guard state != self.state || unit.activeState == "inactive" && isOtherRun else { return nil }
+        noteEnd(unit, isOfOtherRun: isOtherRun, at: now)
         // A failed unit that is started is one with a good result, in passing.
         defer { if unit.activeState != "failed" { unsaid = nil } }
         // What it is when it is looked at first, it may have been for long.
@@ -197,13 +204,13 @@ struct UnitJudge {
     }
 
     /// Takes note of what the state before this one says of how it has ended, and since when it runs.
-    private mutating func noteEnd(_ unit: UnitProperties, at now: Duration) {
+    private mutating func noteEnd(_ unit: UnitProperties, isOfOtherRun: Bool, at now: Duration) {
         let wasRestarted = state.last?.hasPrefix("auto-restart") ?? false
         let isRestarted = unit.subState.hasPrefix("auto-restart")
         if wasRestarted, !isRestarted { runningSince = unit.isDown ? nil : now }
         if unit.isDown || isRestarted { runningSince = nil }
         // One that was called off does not count as a restart.
-        let isCalledOff = wasRestarted && unit.restarts <= restartsBefore ?? unit.restarts
+        let isCalledOff = wasRestarted && !isOfOtherRun && unit.restarts <= restartsBefore ?? unit.restarts
         keepsFailure =
             unit.activeState == "inactive" && unit.runsToItsEnd
             && (isCalledOff || unit.result ?? "success" != "success")

@@ -198,12 +198,13 @@ final class FollowedUnit {
 
     /// Tells what has changed, unless more is about to be known: a unit that was not there before has states before it is read.
     ///
-    /// How a unit has ended that the manager forgets is told at once: when it has been read, nobody knows.
+    /// How a run has ended is told at once: when it has been read, the manager may have forgotten that.
     ///
     /// - Returns: whether that was told.
     @discardableResult
     private func settle() -> Bool {
-        guard let properties, wasLoaded || !isReading && need == .nothing || properties.isForgottenWhenFailed
+        guard let properties,
+            wasLoaded || !isReading && need == .nothing || properties.isForgottenWhenFailed || properties.isEndOfRun
         else { return false }
         let observation = UnitObservation.properties(properties)
         self.observation = observation

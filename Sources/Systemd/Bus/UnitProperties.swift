@@ -103,4 +103,7 @@ extension UnitProperties {
         guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
         startFailure = former.startFailure
     }
+
+    /// Whether a run is known that has ended, after which the unit may be unloaded.
+    var isEndOfRun: Bool { loadState == "loaded" && activeState == "inactive" && startedAt != nil }
 }
