@@ -152,6 +152,49 @@ import Testing
                 == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
     }
 
+    @Test("a failure that is kept says nothing of a unit that is masked or gone meanwhile")
+    func keptAndUnusable() {
+        var judge = judge()
+        var oneshot = unit("inactive", "dead")
+        (oneshot.serviceType, oneshot.startFailure) = ("oneshot", .dependency)
+        _ = judge.judge(oneshot, at: .seconds(1))
+        oneshot.startFailure = nil
+        oneshot.loadState = "masked"
+        #expect(judge.judge(oneshot, at: .seconds(2)).verdict == .show(UnitStatus(.warning, "masked")))
+        oneshot.loadState = "loaded"
+        #expect(
+            judge.judge(oneshot, at: .seconds(3)).verdict
+                == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
+    }
+
+    @Test("a oneshot whose restart was called off while nobody looked has not run well")
+    func unseenCallOff() {
+        var judge = judge()
+        var oneshot = backup(startedAt: .seconds(1))
+        (oneshot.activeState, oneshot.subState, oneshot.result) = ("inactive", "dead", "success")
+        #expect(judge.judge(oneshot, at: .seconds(10)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
+        (oneshot.startedAt, oneshot.result) = (.seconds(20), "exit-code")
+        #expect(
+            judge.judge(oneshot, at: .seconds(30)).verdict
+                == .show(UnitStatus(.warning, "inactive (dead) after a failure")))
+    }
+
+    @Test("other settings do not end the counting of a failure of what runs again")
+    func countedOverSettings() {
+        var judge = judge(failures: 3, shown: .ok)
+        var failed = backup(startedAt: .seconds(10))
+        (failed.activeState, failed.subState, failed.result) = ("failed", "failed", "exit-code")
+        _ = judge.judge(failed, at: .seconds(20))
+        _ = judge.judge(failed, at: .seconds(21))
+        judge.change(
+            runtime: nil, schedule: CheckSchedule(interval: .seconds(30), failures: 2, successes: 1), shown: .ok)
+        let running = backup(startedAt: .seconds(25))
+        let failure = UnitStatus(.critical, "failed (exit-code)")
+        #expect(judge.judge(running, at: .seconds(25)).verdict == .hold(failure, 1, of: 2))
+        #expect(judge.judge(running, at: .seconds(60)).verdict == .show(failure))
+        #expect(judge.judge(running, at: .seconds(90)).verdict == .wait)
+    }
+
     @Test("a service that was not started is as it is when it is stopped: that is a warning already")
     func serviceNotStarted() {
         var judge = judge()

@@ -37,6 +37,8 @@ struct UnitJudge {
     /// The number of restarts before the one that is going on or has just been.
     private var restartsBefore: Int?
     private var counted: Counted?
+    /// Whether something was being counted when other settings came.
+    private var wasCounting = false
     /// A failure of which nothing has been said yet, since it may be passing.
     private var unsaid: UnitStatus?
     /// How it had failed when it ended last; nil if it had not.
@@ -76,6 +78,7 @@ struct UnitJudge {
         self.runtime = runtime
         interval = schedule.interval
         hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
+        wasCounting = wasCounting || counted != nil
         counted = nil
     }
 
@@ -113,9 +116,9 @@ struct UnitJudge {
         let isOverdue = limit != nil && next == nil
         // What has failed is not well again because it runs once more, but when it has come to a good end.
         if let lastFailure, unit.isRunningToItsEnd, !isOverdue {
-            guard wasUnusable || counted != nil else { return (.wait, next) }
+            guard wasUnusable || wasCounting || counted != nil else { return (.wait, next) }
             let (verdict, counts) = count(lastFailure, at: now)
-            if case .show = verdict { wasUnusable = false }
+            if case .show = verdict { (wasUnusable, wasCounting) = (false, false) }
             return (verdict, [next, counts].compactMap { $0 }.min())
         }
         let status = isOverdue ? overdue(unit) : status(of: unit)
@@ -126,7 +129,7 @@ struct UnitJudge {
                 || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
             if isFailure { lastFailure = status } else if !keepsFailure { lastFailure = nil }
             // The service manager keeps it nowhere, so it may not be known any more when the unit is read again.
-            if unit.startFailure != nil, isFailure { keepsFailure = true }
+            if unit.startFailure != nil, isFailure, unit.activeState == "inactive" { keepsFailure = true }
         }
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
@@ -139,7 +142,7 @@ struct UnitJudge {
 
     private func status(of unit: UnitProperties) -> UnitStatus {
         let status = UnitStatus(unit, of: name)
-        guard keepsFailure, unit.startFailure == nil, let lastFailure else { return status }
+        guard keepsFailure, unit.loadState == "loaded", unit.startFailure == nil, let lastFailure else { return status }
         return UnitStatus(lastFailure.level, status.text + " after a failure")
     }
 
@@ -214,6 +217,10 @@ struct UnitJudge {
         keepsFailure =
             unit.activeState == "inactive" && unit.runsToItsEnd
             && (isCalledOff || unit.result ?? "success" != "success")
+        // Its restart was called off while nobody looked.
+        if keepsFailure, unit.result != "exec-condition", lastFailure == nil {
+            lastFailure = UnitStatus(.warning, "failed")
+        }
     }
 
     /// Whether it was restarted without its states in between having come to be known, as where it is quick, or the bus drops signals.
