@@ -32,6 +32,29 @@ def _message(kind, serial, fields, body=b"", flags=0):
     return _padded(start + header, 8) + body
 
 
+def _receive(bus, size):
+    data = b""
+    while len(data) < size:
+        part = bus.recv(size - len(data))
+        assert part, "the bus has closed the connection"
+        data += part
+    return data
+
+
+def _receive_message(bus):
+    """One whole message, and no byte of the next one."""
+    start = _receive(bus, 16)
+    body, _, fields = struct.unpack_from("<III", start, 4)
+    return start + _receive(bus, len(_padded(bytes(fields), 8)) + body)
+
+
+def _reply(bus):
+    """The next message that is not a signal."""
+    while (message := _receive_message(bus))[1] == SIGNAL:
+        pass
+    return message
+
+
 @contextlib.contextmanager
 def _client(takes_descriptors=False):
     """A connection that has said hello."""
@@ -46,7 +69,7 @@ def _client(takes_descriptors=False):
         bus.sendall(b"BEGIN\r\n")
         name = "org.freedesktop.DBus"
         bus.sendall(_message(CALL, 1, {PATH: "/org/freedesktop/DBus", DESTINATION: name, INTERFACE: name, MEMBER: "Hello"}))
-        bus.recv(4096)
+        _reply(bus)
         yield bus
 
 
@@ -55,10 +78,7 @@ def send_descriptor(destination, descriptor):
     with _client(takes_descriptors=True) as bus:
         fields = {PATH: "/x", INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination, SIGNATURE: "h", DESCRIPTORS: 1}
         socket.send_fds(bus, [_message(SIGNAL, 2, fields, struct.pack("<I", 0))], [descriptor])
-        reply = b""
-        while b"org.freedesktop.DBus.Error" not in reply:
-            reply += bus.recv(4096)
-        return reply
+        return _reply(bus)
 
 
 def _send_all(message, count):
@@ -69,7 +89,7 @@ def _send_all(message, count):
             # The bus answers when it has taken the signal.
             bus.sendall(_message(CALL, 3, {PATH: "/org/freedesktop/DBus", DESTINATION: "org.freedesktop.DBus",
                                            INTERFACE: "org.freedesktop.DBus.Peer", MEMBER: "Ping"}))
-            bus.recv(4096)
+            _reply(bus)
 
 
 SIZE = 30 << 20
@@ -120,25 +140,8 @@ def load_units(names, seconds):
         bus.settimeout(60)
         while time.monotonic() < until:
             bus.sendall(b"".join(calls))
-            # The last one is answered.
-            bus.recv(1 << 16)
-
-
-def _length(data):
-    """How many bytes a message has that begins with these."""
-    body, _, fields = struct.unpack_from("<III", data, 4)
-    return 16 + len(_padded(bytes(fields), 8)) + body
-
-
-def _first_reply(bus):
-    """The length of the next message that is no signal, in bytes."""
-    data = b""
-    while True:
-        data += bus.recv(1 << 16)
-        while len(data) >= 16 and len(data) >= _length(data):
-            if data[1] != SIGNAL:
-                return _length(data)
-            data = data[_length(data):]
+            # Only the last one is answered. Without waiting for that, this would fill the manager's queue.
+            _reply(bus)
 
 
 def _text(text):
@@ -158,7 +161,7 @@ def keep_asking(connections, calls, seconds):
         for bus in buses:
             bus.sendall(messages[0])
         # All answers are as long as the first one.
-        size = [_first_reply(bus) for bus in buses][0]
+        size = [len(_reply(bus)) for bus in buses][0]
         waiting, taken = select.epoll(), {bus.fileno(): (bus, 0, 0) for bus in buses}
         for bus in buses:
             bus.sendall(b"".join(messages))
