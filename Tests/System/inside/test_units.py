@@ -479,6 +479,26 @@ def death_beside_calls():
     dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)])
 
 
+@test("a oneshot that fails is not well for long, though others have the service manager load and unload thousands that are followed", limit=300)
+def failure_beside_others():
+    others = [f"nosuch-{number}" for number in range(2000)]
+    ran = pathlib.Path("/etc/statusd-test-ran")
+    with units(job=f"[Service]\nType=oneshot\nExecStart=/bin/sh -c 'touch {ran}; exit 1'\n"), service(configuration=following("job", *others)):
+        becomes(others[-1], "unknown", f"there is no unit {others[-1]}.service", seconds=60)
+        becomes("job", "ok", "inactive (dead)", seconds=60)
+        ran.unlink(missing_ok=True)
+        with load_on_bus(f"load_units({[f'{other}.service' for other in others]}, 90)", processes=2):
+            time.sleep(5)
+            # The service manager starts what it was told to when nobody asks it for anything.
+            with subprocess.Popen(["systemctl", "start", "--no-block", "job"]) as start:
+                eventually(ran.exists, "the oneshot runs", patience=60)
+                start.kill()
+            eventually(lambda: run("/usr/bin/statusctl", "status", "job").status == 3, "the oneshot is not well", patience=30)
+        becomes("job", "critical", "failed (exit-code)", seconds=60)
+        eventually(manager_answers_at_once, patience=60)
+    ran.unlink()
+
+
 @contextlib.contextmanager
 def starved_manager():
     """Ordinary users keep the service manager from everything else, and the bus from taking calls to it."""
