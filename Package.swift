@@ -17,6 +17,12 @@ let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "sw
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
+/// The kinds of sources, each a folder in Sources/StatusSources; what they share is a folder like theirs.
+let kinds = ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "HTTP"]
+/// A part of each of these folders: Settings is what a configuration says of a source (target SourceKinds), Source what runs for it
+/// (StatusSources), and Tests are the tests of both (StatusSourcesTests).
+func folders(_ parts: String...) -> [String] { parts.flatMap { part in kinds.map { "\($0)/\(part)" } } }
+
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
 let package = Package(
     name: "statusd",
@@ -51,33 +57,44 @@ let package = Package(
         ),
         .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
         .target(name: "StatusModel", swiftSettings: settings),
-        .target(name: "StatusWorkers", dependencies: ["CSystemd", "Systemd", "Varlink"], swiftSettings: settings),
+        .target(
+            name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],
+            path: "Sources/StatusSources", exclude: folders("Source", "Tests"), sources: folders("Settings"),
+            swiftSettings: settings),
+        .target(
+            name: "StatusWorkers", dependencies: ["CSystemd", "Systemd", "Varlink", "SourceKinds"],
+            swiftSettings: settings),
         .target(
             name: "CurlRequests",
-            dependencies: ["CCurl", "CSystemd", "Systemd", "Varlink", "StatusModel", "StatusWorkers"],
+            dependencies: [
+                "CCurl", "CSystemd", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers",
+            ],
             swiftSettings: settings),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
         .target(
             name: "StatusSources",
             dependencies: [
-                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusWorkers", "StatusMonitor", deque,
-                logging,
-            ], swiftSettings: settings),
+                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers",
+                "StatusMonitor", deque, logging,
+            ],
+            exclude: folders("Settings", "Tests"), sources: folders("Source"), swiftSettings: settings),
         .target(
             name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
             resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
         .target(
-            name: "StatusConfiguration", dependencies: ["StatusModel", "Suggestions", "YAML"], swiftSettings: settings),
+            name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "Suggestions", "YAML"],
+            swiftSettings: settings),
         .target(
             name: "StatusDaemon",
             dependencies: [
-                "CSystemd", "NotificationStreams", "Systemd", "Varlink", "StatusModel", "StatusWorkers",
+                "CSystemd", "NotificationStreams", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers",
                 "StatusMonitor", "StatusSources", "StatusInterface", "StatusConfiguration", logging, lifecycle,
             ], swiftSettings: settings),
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Arguments", "Systemd", "Varlink", "StatusModel", "StatusInterface", "StatusConfiguration",
+                "Arguments", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusInterface",
+                "StatusConfiguration",
             ],
             swiftSettings: settings),
         .executableTarget(
@@ -109,7 +126,8 @@ let package = Package(
         .testTarget(
             name: "CurlRequestsTests", dependencies: ["CurlRequests"], swiftSettings: settings),
         .testTarget(
-            name: "StatusWorkersTests", dependencies: ["StatusWorkers", "Varlink"], swiftSettings: settings),
+            name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"],
+            swiftSettings: settings),
         .testTarget(
             name: "StatusMonitorTests",
             dependencies: [
@@ -120,20 +138,22 @@ let package = Package(
         .testTarget(
             name: "StatusSourcesTests",
             dependencies: [
-                "NotificationStreams", "Systemd", "StatusModel", "StatusMonitor", "StatusSources", "StatusTestSupport",
-                "statusd",
-            ], swiftSettings: settings),
+                "NotificationStreams", "Systemd", "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources",
+                "StatusTestSupport", "YAML", "statusd",
+            ],
+            path: "Sources/StatusSources", exclude: folders("Settings", "Source"), sources: folders("Tests"),
+            swiftSettings: settings),
         .testTarget(
             name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],
             swiftSettings: settings),
         .testTarget(
-            name: "StatusConfigurationTests", dependencies: ["StatusModel", "StatusConfiguration"],
+            name: "StatusConfigurationTests", dependencies: ["StatusModel", "SourceKinds", "StatusConfiguration"],
             swiftSettings: settings),
         .testTarget(
             name: "StatusDaemonTests",
             dependencies: [
-                "Systemd", "Varlink", "StatusModel", "StatusMonitor", "StatusInterface", "StatusConfiguration",
-                "StatusDaemon", "StatusTestSupport", logging,
+                "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources", "StatusInterface",
+                "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -3,6 +3,7 @@
 import CCurl
 import CSystemd
 import Glibc
+import SourceKinds
 import StatusModel
 import StatusWorkers
 

@@ -2,6 +2,7 @@
 
 import CCurl
 import Glibc
+import SourceKinds
 import StatusModel
 import StatusWorkers
 import Systemd

@@ -2,6 +2,7 @@
 
 import CCurl
 import Glibc
+import SourceKinds
 import StatusWorkers
 import Systemd
 
@@ -46,7 +47,7 @@ final class HTTPTransfer {
     ///
     /// Nothing is verified; in turn nothing is sent, not even the request's line.
     init(inspecting failed: HTTPTransfer, timeout: Duration) throws(HTTPFailure) {
-        request = HTTPRequest(url: failed.lastURL, timeout: timeout)
+        request = HTTPRequest(HTTPSettings(url: failed.lastURL), timeout: timeout)
         handle = try CurlHandle(failed.handle.curl)
         setConnection()
         handle.set(CURLOPT_SSL_VERIFYPEER, 0)

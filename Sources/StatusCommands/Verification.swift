@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SourceKinds
 import StatusConfiguration
 import StatusModel
 import Systemd
@@ -74,14 +75,16 @@ struct Verification {
 
     /// What a server needs and this machine does not have; a warning, since it may be there when the daemon needs it.
     private func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
-        let reasons: [String] =
-            switch server.source {
-            case .exec(let command): [unusable(plugin: command[0])].compactMap(\.self)
-            case .http(let http): [http.certificateAuthority.flatMap(unreadable)].compactMap(\.self)
-            case .notify(let users): users.compactMap(unknown)
-            case .push, .unit, .tcp, .none: []
-            }
+        let reasons = (server.source?.base.requirements ?? []).compactMap(obstacle)
         return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }
+    }
+
+    private func obstacle(to requirement: SourceRequirement) -> String? {
+        switch requirement {
+        case .program(let path): unusable(plugin: path)
+        case .readableFile(let path): unreadable(path)
+        case .user(let name): unknown(user: name)
+        }
     }
 
     private func unknown(user: String) -> String? {

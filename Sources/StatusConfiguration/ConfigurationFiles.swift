@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SourceKinds
 
 /// Where a configuration is looked for.
 public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible {

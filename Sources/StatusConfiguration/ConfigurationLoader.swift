@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import SourceKinds
 import StatusModel
 
 /// What came of reading all files.
@@ -177,7 +178,8 @@ private struct ConfigurationMerger {
 
     /// A check whose status is stale before the next load is due was not meant so.
     private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
-        guard server.source.isCheck, let timeToLive = server.timeToLive, timeToLive <= server.schedule.longestPause
+        guard server.source?.delivery == .checked, let timeToLive = server.timeToLive,
+            timeToLive <= server.schedule.longestPause
         else {
             return
         }

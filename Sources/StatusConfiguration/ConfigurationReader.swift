@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
 import StatusModel
 import Suggestions
 import YAML
@@ -9,7 +10,7 @@ struct ConfigurationFragment: Sendable {
     var select: (server: ServerName?, origin: Origin)?
     var acceptsAny: Bool?
     var defaults = ServerOptions()
-    var limits: [(path: any WritableKeyPath<LimitsConfiguration, Int> & Sendable, value: Int)] = []
+    var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var servers: [(name: ServerName, draft: ServerDraft)] = []
     /// What is not as it should be and disables no more than one server.
     var problems: [Problem] = []
@@ -120,10 +121,11 @@ struct ConfigurationReader {
 
     /// The limits' keys, and what they may be.
     private static let limits:
-        [(key: String, path: any WritableKeyPath<LimitsConfiguration, Int> & Sendable, range: ClosedRange<Int>)] = [
+        [(key: String, path: any WritableKeyPath<Limits, Int> & Sendable, range: ClosedRange<Int>)] = [
             ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),
             ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...65_536),
-            ("checks", \.checks, 1...4096), ("processes", \.processes, 1...1024), ("requests", \.requests, 1...1024),
+            ("checks", \.checks.checks, 1...4096), ("processes", \.checks.processes, 1...1024),
+            ("requests", \.checks.requests, 1...1024),
         ]
 
     private mutating func readServers(_ node: YAMLNode) throws(Problem) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import SourceKinds
 
 /// The text of a configuration file.
 enum ConfigurationText {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
 import StatusModel
 import YAML
 
 /// A server as one file describes it; what it leaves open comes from the defaults of all files.
 struct ServerDraft: Sendable {
     var summary: String?
-    var source = SourceConfiguration.none
+    var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
     var origin: Origin
@@ -28,9 +29,9 @@ struct ServerDraft: Sendable {
             summary: summary, source: source, placeholder: options.placeholder ?? ServerOptions.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
         // What its source does not go by does not make it another one.
-        if source.isRefreshable { configuration.schedule = options.schedule }
+        if configuration.isRefreshable { configuration.schedule = options.schedule }
         // What is followed by events holds until the next one.
-        if case .unit = source {
+        if source?.delivery == .followed {
             configuration.runtime = options.runtime
         } else {
             configuration.timeToLive = options.timeToLive
@@ -73,6 +74,23 @@ struct ServerOptions: Sendable {
 
     private static let longest = Duration.seconds(366 * 86_400)
 
+    /// What a key is for, if it means nothing for sources whose statuses come in like this.
+    static func users(of key: String, unlike delivery: SourceDelivery) -> String? {
+        switch (key, delivery) {
+        case ("ttl", .followed): "a unit's status is followed as long as the system bus is there"
+        case ("runtime", .posted), ("runtime", .checked): "it is for units"
+        case (let key, .posted) where scheduleKeys.contains(key):
+            "it is for checks and units: \(list(of: [.checked, .followed]))"
+        default: nil
+        }
+    }
+
+    /// The kinds of sources whose statuses come in in one of these ways, for a sentence.
+    private static func list(of deliveries: [SourceDelivery]) -> String {
+        let keys = deliveries.flatMap { delivery in SourceKinds.all.filter { $0.delivery == delivery }.map { $0.key } }
+        return "\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "")"
+    }
+
     /// These, and where they say nothing the others.
     func over(_ others: ServerOptions) -> ServerOptions {
         ServerOptions(
@@ -82,8 +100,8 @@ struct ServerOptions: Sendable {
             runtime: runtime ?? others.runtime)
     }
 
-    var schedule: ScheduleConfiguration {
-        var schedule = ScheduleConfiguration()
+    var schedule: CheckSchedule {
+        var schedule = CheckSchedule()
         if let interval { schedule.interval = interval }
         if let timeout { schedule.timeout = timeout }
         if let failures { schedule.failures = failures }
@@ -103,7 +121,7 @@ struct ServerReader {
         self.name = name
     }
 
-    static let keys = ["description"] + ServerOptions.keys + SourceReader.keys
+    static let keys = ["description"] + ServerOptions.keys + SourceKinds.keys
 
     /// Reads the server; a mistake in it disables this one only.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
@@ -111,7 +129,7 @@ struct ServerReader {
         var errors: [Problem] = []
         do throws(Problem) { try read(node, into: &draft, &errors) } catch { errors.append(error) }
         if let first = errors.first {
-            draft.source = .none
+            draft.source = nil
             draft.failure = first.reason
             draft.origin = first.origin
         }
@@ -130,7 +148,7 @@ struct ServerReader {
         guard let mapping = node.mapping else {
             throw reader.problem(at: node, "must be a mapping such as “{ push: true }”")
         }
-        var sources: [SourceConfiguration] = []
+        var sources: [AnySourceSettings] = []
         var options: [YAMLNode] = []
         for (key, value) in mapping {
             do throws(Problem) {
@@ -146,45 +164,41 @@ struct ServerReader {
         // What a source is that is wrong itself, is not known.
         if !errors.isEmpty, sources.isEmpty { return }
         guard sources.count == 1 else {
-            let advice = SourceReader.keys.map { "“\($0)”" }.joined(separator: ", ")
+            let advice = SourceKinds.keys.map { "“\($0)”" }.joined(separator: ", ")
             throw reader.problem(
                 at: node,
                 sources.isEmpty ? "has no source; add one of \(advice)" : "has several sources; keep one of \(advice)")
         }
         draft.source = sources[0]
-        for key in options { warnIfMeaningless(key, for: draft.source) }
+        for key in options { warnIfMeaningless(key, for: sources[0]) }
     }
 
     private mutating func read(
-        _ key: YAMLNode, _ value: YAMLNode, into draft: inout ServerDraft, _ sources: inout [SourceConfiguration]
+        _ key: YAMLNode, _ value: YAMLNode, into draft: inout ServerDraft, _ sources: inout [AnySourceSettings]
     ) throws(Problem) {
         if key.string == "description" {
             draft.summary = try reader.text(value, of: "description")
-        } else if let word = key.string, SourceReader.keys.contains(word) {
-            var sourceReader = SourceReader(reader, name: name)
-            defer { problems += sourceReader.problems }
-            if let source = try sourceReader.read(word, value) { sources.append(source) }
+        } else if let kind = key.string.flatMap(SourceKinds.kind) {
+            if let source = try read(value, of: kind) { sources.append(source) }
         } else {
             problems.append(reader.unknown(key, among: Self.keys, of: name))
         }
     }
 
-    /// What is not followed by a schedule has no interval, and so on: said, since whoever wrote it expects something of it.
-    private mutating func warnIfMeaningless(_ key: YAMLNode, for source: SourceConfiguration) {
-        let users: String
-        switch (key.string, source) {
-        case ("ttl", .unit): users = "a unit's status is followed as long as the system bus is there"
-        case ("runtime", let source):
-            if case .unit = source { return }
-            users = "it is for units"
-        case (_, .exec), (_, .tcp), (_, .http), (_, .unit): return
-        case (let word?, _) where ServerOptions.scheduleKeys.contains(word):
-            users = "it is for checks and units: exec, tcp, http and unit"
-        default: return
-        }
+    private mutating func read<Settings: SourceSettings>(
+        _ node: YAMLNode, of kind: Settings.Type
+    ) throws(Problem) -> AnySourceSettings? {
+        var settingsReader = SettingsReader(reader, server: name)
+        defer { problems += settingsReader.problems }
+        return try kind.read(node, with: &settingsReader).map(AnySourceSettings.init)
+    }
+
+    /// Warns of a key that means nothing for this kind of source; whoever wrote it expects something of it.
+    private mutating func warnIfMeaningless(_ key: YAMLNode, for source: AnySourceSettings) {
+        guard let word = key.string, let users = ServerOptions.users(of: word, unlike: source.delivery) else { return }
         problems.append(
             Problem(
                 .warning, at: reader.origin(of: key), server: name,
-                reason: "“\(reader.key(key))” has no meaning for \(source.word) and is ignored; \(users)"))
+                reason: "“\(reader.key(key))” has no meaning for \(source.key) and is ignored; \(users)"))
     }
 }

@@ -4,6 +4,7 @@ import CSystemd
 import Glibc
 public import Logging
 import ServiceLifecycle
+import SourceKinds
 import StatusConfiguration
 import StatusInterface
 import StatusModel

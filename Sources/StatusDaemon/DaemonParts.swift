@@ -174,7 +174,7 @@ private final class Termination: Sendable {
 }
 
 extension VarlinkService.Limits {
-    init(_ configuration: LimitsConfiguration) {
+    init(_ configuration: StatusConfiguration.Limits) {
         self.init()
         maximumMessageBytes = configuration.message
         maximumUnsentBytes = configuration.unsent

@@ -2,6 +2,7 @@
 
 import Logging
 import NotificationStreams
+import SourceKinds
 import StatusConfiguration
 import StatusModel
 import StatusMonitor
@@ -26,7 +27,7 @@ extension ServerRegistry {
 
     private func refusal(ofPostTo name: ServerName) -> RefusedPost {
         if let failure = failure(of: name) { return .misconfigured(failure) }
-        return .loaded(configuration.servers[name]?.source.word ?? "elsewhere")
+        return .loaded(configuration.servers[name]?.source?.key ?? "elsewhere")
     }
 
     private func welcome(_ name: ServerName) throws {
@@ -36,7 +37,7 @@ extension ServerRegistry {
         }
         guests.insert(name)
         openNotifySocket(ofGuest: name)
-        monitor.add(ServerDefinition(name: name, source: SourceConfiguration.push.word))
+        monitor.add(ServerDefinition(name: name, source: Self.guestSource.key))
         selectFirst()
     }
 
@@ -46,7 +47,7 @@ extension ServerRegistry {
     func openNotifySocket(ofGuest name: ServerName) {
         let source = removeSource(of: name) as? NotifySource
         do throws(SourceProblem) {
-            sources[name] = try factory.openNotifySocket(of: name, existing: source)
+            sources[name] = try factory.openNotifySocket(ofGuest: name, existing: source)
         } catch {
             closedSources[name] = source
             socketFailures.log(

@@ -2,6 +2,7 @@
 
 import Logging
 import NotificationStreams
+import SourceKinds
 import StatusConfiguration
 import StatusInterface
 import StatusModel
@@ -30,9 +31,11 @@ final class ServerRegistry {
     private var startFailures: [ServerName: String] = [:]
     /// The sources whose statuses servers show that cannot be followed now (nil: of none that counts); when that is mended, they may
     /// show them again.
-    private var shownSources: [ServerName: SourceConfiguration?] = [:]
+    private var shownSources: [ServerName: AnySourceSettings?] = [:]
     /// Servers that nobody configured, but that somebody posted to.
     var guests: Set<ServerName> = []
+    /// The source of a server that nobody configured.
+    static let guestSource = AnySourceSettings(PushSettings())
     private var hasSelected = false
     /// The sources of removed servers, as long as something of them runs.
     private var departed: [ServerName: Departed] = [:]
@@ -58,7 +61,7 @@ final class ServerRegistry {
     func apply(_ read: ReadConfiguration) -> ReloadReply {
         let new = read.configuration
         access = read.accounts.access
-        factory.prepare(new.limits, read.accounts)
+        factory.prepare(new.limits.checks, read.accounts)
         let (old, failures) = (configuration.servers, startFailures)
         // A selection that somebody else made since gives way to what the administrator has just written.
         let isOtherSelected = new.select != configuration.select
@@ -84,7 +87,7 @@ final class ServerRegistry {
                 // What could not be started and still cannot is no change.
                 if !before.isSame(as: server) || startFailures[name] != failure { reply.changed.append(name.rawValue) }
             } else if guests.remove(name) != nil {
-                change(name, from: .push, to: server)
+                change(name, from: Self.guestSource, to: server)
                 reply.changed.append(name.rawValue)
             } else {
                 add(name, server)
@@ -122,7 +125,7 @@ final class ServerRegistry {
 
     private func needsNewSocket(_ name: ServerName) -> Bool {
         guard let source = sources[name] as? NotifySource else { return false }
-        return !factory.isCurrent(source, for: configuration.servers[name]?.source ?? .push)
+        return !factory.isCurrent(source, for: configuration.servers[name]?.source)
     }
 
     /// Selects as configured, once there is such a server: where whoever posts is accepted, it may come later.
@@ -140,12 +143,12 @@ final class ServerRegistry {
         monitor.add(server.definition(name: name, failure: failure))
     }
 
-    private func change(_ name: ServerName, from source: SourceConfiguration, to server: ServerConfiguration) {
+    private func change(_ name: ServerName, from source: AnySourceSettings?, to server: ServerConfiguration) {
         let state = try? monitor.state(of: name)
         // While the first load of a source runs, nothing of it is shown.
         let isShown = state?.phase != .loading || state?.status != nil
         let shownSource = shownSources.removeValue(forKey: name) ?? (isShown ? source : nil)
-        let isOther = shownSource?.subject != server.source.subject
+        let isOther = shownSource?.subject != server.source?.subject
         let failure = start(
             server, of: name, predecessor: removeSource(of: name),
             shown: isOther ? nil : state?.status?.level)
@@ -209,9 +212,9 @@ final class ServerRegistry {
 extension ServerConfiguration {
     fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
-            name: name, summary: summary, source: source.word, placeholder: placeholder,
-            isRefreshable: source.isRefreshable && failure == nil,
-            takesPosts: !source.isRefreshable && failure == nil, timeToLive: lifetime, failure: failure)
+            name: name, summary: summary, source: source?.key ?? "none", placeholder: placeholder,
+            isRefreshable: isRefreshable && failure == nil, takesPosts: !isRefreshable && failure == nil,
+            timeToLive: lifetime, failure: failure)
     }
 
     /// Whether it says the same, wherever it says so.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SourceKinds
 import StatusConfiguration
 
 /// A directory for configuration files, removed with the test.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import SourceKinds
 import StatusConfiguration
 import StatusModel
 import Testing
@@ -41,9 +42,9 @@ import Testing
         let db = try #require(configuration.servers[try name("db")])
         #expect(db.summary == "Primary")
         #expect(db.placeholder == "nothing yet")
-        #expect(db.source == .push)
+        #expect(db.source == AnySourceSettings(PushSettings()))
         let web = try #require(configuration.servers[try name("web")])
-        #expect(web.source == .notify(users: ["www-data", "33"]))
+        #expect(web.source == AnySourceSettings(NotifySettings(users: ["www-data", "33"])))
         #expect(web.placeholder == "Starting")
     }
 
@@ -136,7 +137,7 @@ import Testing
             #expect(configuration.servers[try name("late")]?.failure == nil)
             #expect(configuration.limits.connections == 7)
             let db = try #require(configuration.servers[try name("db")])
-            #expect(db.source == .notify(users: []))
+            #expect(db.source == AnySourceSettings(NotifySettings(users: [])))
             #expect(db.failure == loaded.errors.first?.description)
             #expect(db.failure?.contains("/conf.d/mine.yaml:") == true)
             #expect(configuration.servers[try name("web")]?.placeholder == "mine")
@@ -144,7 +145,9 @@ import Testing
             #expect(loaded.errors.count == 1)
         }
         try FileManager.default.removeItem(atPath: folder.path + "/conf.d/mine.yaml")
-        #expect(try folder.load(after: broken).configuration.servers[try name("db")]?.source == .push)
+        #expect(
+            try folder.load(after: broken).configuration.servers[try name("db")]?.source
+                == AnySourceSettings(PushSettings()))
     }
 
     @Test(
@@ -156,7 +159,7 @@ import Testing
             "accept: sometimes\nlimits: { connections: 7 }\nservers: { db: { notify: true } }", to: "conf.d/mine.yaml")
         let loaded = try folder.load()
         #expect(loaded.configuration.servers[try name("db")]?.failure == loaded.errors.first?.description)
-        #expect(loaded.configuration.limits == LimitsConfiguration())
+        #expect(loaded.configuration.limits == Limits())
         // Broken worse, its servers are still known.
         try folder.write("servers: {", to: "conf.d/mine.yaml")
         let worse = try folder.load(after: loaded)
@@ -170,7 +173,7 @@ import Testing
         try vendor.write("servers: { db: { notify: true } }", to: "conf.d/db.yaml")
         let loader = ConfigurationLoader(location: .directories([folder.path, vendor.path]))
         let first = try loader.load()
-        #expect(first.configuration.servers[try name("db")]?.source == .notify(users: []))
+        #expect(first.configuration.servers[try name("db")]?.source == AnySourceSettings(NotifySettings(users: [])))
         try folder.write("servers: {", to: "conf.d/db.yaml")
         let broken = try loader.load(after: first.usable)
         #expect(broken.configuration.servers[try name("db")]?.failure?.contains(folder.path) == true)

@@ -3,10 +3,12 @@
 import CSystemd
 import Foundation
 import Logging
+import SourceKinds
 import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
+import StatusSources
 import StatusTestSupport
 import Systemd
 import Varlink
@@ -52,7 +54,8 @@ final class DaemonFixture {
         let loaded = try ConfigurationLoader(location: .file(file)).load()
         let (users, group) = (users, group)
         let accounts = Accounts(
-            of: loaded.configuration, before: Accounts(), user: { name throws(SystemdError) in users[name] },
+            of: loaded.configuration.servers.values.compactMap(\.source), before: Accounts(),
+            user: { name throws(SystemdError) in users[name] },
             group: { _ throws(SystemdError) in group })
         let reply = registry.apply(ReadConfiguration(loaded, accounts))
         warnings = reply.warnings

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
+import StatusSources
 import Testing
 
 @testable import StatusConfiguration

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
+import SourceKinds
 import StatusConfiguration
 import StatusMonitor
 import Systemd

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
 import StatusConfiguration
 import StatusModel
 import StatusSources
@@ -18,24 +19,25 @@ import Testing
         name = try #require(ServerName("a"))
     }
 
-    private func start(_ source: SourceConfiguration) throws -> (any Source)? {
-        let server = ServerConfiguration(source: source, placeholder: "", origin: Origin(file: "test"))
+    private func start(_ settings: (any SourceSettings)?) throws -> (any Source)? {
+        let server = ServerConfiguration(
+            source: settings.map(AnySourceSettings.init), placeholder: "", origin: Origin(file: "test"))
         return try fixture.factory.start(server, of: name, predecessor: nil, shown: nil)
     }
 
     @Test("makes nothing for what is only posted, and for each other kind what can be refreshed, or listens")
     func kinds() throws {
-        #expect(try start(.push) == nil)
-        #expect(try start(.none) == nil)
-        let web = HTTPConfiguration(url: "http://127.0.0.1:9/")
-        for source: SourceConfiguration in [
-            .exec(["/bin/true"]), .tcp(host: "127.0.0.1", port: 9), .http(web), .unit("a.service"),
+        #expect(try start(PushSettings()) == nil)
+        #expect(try start(nil) == nil)
+        for settings: any SourceSettings in [
+            ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9),
+            HTTPSettings(url: "http://127.0.0.1:9/"), UnitSettings(unit: "a.service"),
         ] {
-            let made = try #require(try start(source))
-            #expect(made.refreshAction != nil, "\(source.word)")
+            let made = try #require(try start(settings))
+            #expect(made.refreshAction != nil, "\(settings)")
             made.close()
         }
-        let notify = try #require(try start(.notify(users: [])))
+        let notify = try #require(try start(NotifySettings()))
         #expect(notify.refreshAction == nil)
         #expect(fixture.hasNotifySocket("a"))
         notify.close()
@@ -44,10 +46,10 @@ import Testing
 
     @Test("says why a notify socket cannot be opened")
     func failures() throws {
-        let problem = #expect(throws: SourceProblem.self) { try start(.notify(users: ["nobody-here"])) }
+        let problem = #expect(throws: SourceProblem.self) { try start(NotifySettings(users: ["nobody-here"])) }
         #expect(problem?.description == "there is no user “nobody-here”; reload when there is one")
-        let first = try start(.notify(users: []))
-        let second = #expect(throws: SourceProblem.self) { try start(.notify(users: [])) }
+        let first = try start(NotifySettings())
+        let second = #expect(throws: SourceProblem.self) { try start(NotifySettings()) }
         #expect(second?.description.contains("is in use by another process") == true)
         first?.close()
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusWorkers
 import Testing
 import Varlink
 
-@testable import StatusWorkers
+@testable import SourceKinds
 
 @Suite("What the daemon and the worker for HTTP say to each other") struct HTTPMessagesTests {
     private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {
@@ -12,14 +13,15 @@ import Varlink
 
     @Test("a request arrives as it was sent")
     func request() throws {
-        var request = HTTPRequest(url: "https://a/ü", userAgent: "statusd/1", timeout: .milliseconds(1500))
+        var request = HTTPRequest(
+            HTTPSettings(url: "https://a/ü"), userAgent: "statusd/1", timeout: .milliseconds(1500))
         #expect(try received(request) == request)
-        request.method = "POST"
-        request.headers = ["A: b", "C: "]
-        request.certificateAuthority = "/ca.pem"
-        request.redirects = 0
-        request.statusCodes = [200...200, 400...499]
-        request.contains = "ready"
+        request.settings.method = "POST"
+        request.settings.headers = ["A: b", "C: "]
+        request.settings.certificateAuthority = "/ca.pem"
+        request.settings.redirects = 0
+        request.settings.statusCodes = [200...200, 400...499]
+        request.settings.contains = "ready"
         #expect(try received(request) == request)
     }
 

@@ -2,6 +2,7 @@
 
 import Arguments
 import Glibc
+import SourceKinds
 import StatusConfiguration
 import StatusModel
 import Systemd

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
 import StatusConfiguration
+import StatusSources
 import Systemd
 
 /// Reads the configuration on a thread of its own, since a disk, a network file system or a user database may keep it waiting.
@@ -74,7 +76,8 @@ final class ConfigurationReading {
     ) -> Result<ReadConfiguration, Failure> {
         do throws(Problem) {
             let loaded = try ConfigurationLoader(location: location).load(after: former?.files ?? UsableFiles())
-            let accounts = Accounts(of: loaded.configuration, before: former?.accounts ?? Accounts())
+            let accounts = Accounts(
+                of: loaded.configuration.servers.values.compactMap(\.source), before: former?.accounts ?? Accounts())
             return .success(ReadConfiguration(loaded, accounts))
         } catch {
             return .failure(.wrong(error))

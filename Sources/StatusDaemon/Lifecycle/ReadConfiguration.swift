@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SourceKinds
 import StatusConfiguration
+import StatusSources
 
 /// What was read: the configuration, and the accounts that it is about.
 struct ReadConfiguration: Sendable {

@@ -1,55 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import SourceKinds
 public import Varlink
 
-/// What is asked of an HTTP server, and how the answer should be.
+/// A request that a worker makes.
+@dynamicMemberLookup
 public struct HTTPRequest: Sendable, Equatable {
-    /// The address, `http` or `https`.
-    public var url: String
-    /// The method; with `HEAD` the answer has no body.
-    public var method = "GET"
-    /// Header fields, each as `Name: value`.
-    ///
-    /// Where a redirection leads to another host, libcurl keeps back `Authorization` and `Cookie`, but no other.
-    public var headers: [String] = []
+    /// What is asked, and how the answer should be.
+    public var settings: HTTPSettings
     /// The client's name.
     public var userAgent: String
-    /// A PEM file with the authorities to trust instead of the system's.
-    public var certificateAuthority: String?
-    /// How many redirections are followed; with 0 the redirection itself is the answer.
-    public var redirects = 5
     /// How long all of it may take, from looking up the name to the end of the body.
     public var timeout: Duration
-    /// The status codes that are right.
-    public var statusCodes = [200...299]
-    /// What has to stand in the first MiB of the body.
-    public var contains: String?
 
-    /// A GET of `url` that should be answered with success.
-    public init(url: String, userAgent: String = "statusd", timeout: Duration) {
-        self.url = url
+    /// A request.
+    public init(_ settings: HTTPSettings, userAgent: String = "statusd", timeout: Duration) {
+        self.settings = settings
         self.userAgent = userAgent
         self.timeout = timeout
     }
 
-    /// Whether the address is `https`.
-    public var isSecure: Bool { url.lowercased().hasPrefix("https:") }
+    /// One of the settings.
+    public subscript<Value>(dynamicMember path: KeyPath<HTTPSettings, Value>) -> Value { settings[keyPath: path] }
 }
 
 extension HTTPRequest: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {
-        self.init(url: "", timeout: .zero)
+        self.init(HTTPSettings(url: ""), timeout: .zero)
         try reader.object { name, reader throws(JSONError) in
             switch name {
-            case "url": url = try String(from: &reader)
-            case "method": method = try String(from: &reader)
-            case "headers": headers = try [String](from: &reader)
+            case "url": settings.url = try String(from: &reader)
+            case "method": settings.method = try String(from: &reader)
+            case "headers": settings.headers = try [String](from: &reader)
             case "userAgent": userAgent = try String(from: &reader)
-            case "certificateAuthority": certificateAuthority = try String(from: &reader)
-            case "redirects": redirects = try Int(from: &reader)
+            case "certificateAuthority": settings.certificateAuthority = try String(from: &reader)
+            case "redirects": settings.redirects = try Int(from: &reader)
             case "timeout": timeout = .microseconds(try Int(from: &reader))
-            case "statusCodes": statusCodes = try [CodeRange](from: &reader).map(\.range)
-            case "contains": contains = try String(from: &reader)
+            case "statusCodes": settings.statusCodes = try [CodeRange](from: &reader).map(\.range)
+            case "contains": settings.contains = try String(from: &reader)
             default: throw .unknownMember(name)
             }
         }
@@ -57,15 +45,15 @@ extension HTTPRequest: JSONReadable, JSONWritable {
 
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
-            writer.member("url", url)
-            writer.member("method", method)
-            writer.member("headers", headers)
+            writer.member("url", settings.url)
+            writer.member("method", settings.method)
+            writer.member("headers", settings.headers)
             writer.member("userAgent", userAgent)
-            writer.member("certificateAuthority", certificateAuthority)
-            writer.member("redirects", redirects)
+            writer.member("certificateAuthority", settings.certificateAuthority)
+            writer.member("redirects", settings.redirects)
             writer.member("timeout", Int(timeout / .microseconds(1)))
-            writer.member("statusCodes", statusCodes.map { CodeRange(range: $0) })
-            writer.member("contains", contains)
+            writer.member("statusCodes", settings.statusCodes.map { CodeRange(range: $0) })
+            writer.member("contains", settings.contains)
         }
     }
 

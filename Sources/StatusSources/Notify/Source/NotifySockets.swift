@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import Systemd
+
+/// The notify sockets of all servers.
+@EventLoop
+public final class NotifySockets: SharedResource {
+    /// How many there may be: the other descriptors are for clients, checks and what the daemon itself needs.
+    private static let limit = OwnedDescriptor.limit / 4
+
+    private unowned let environment: SourceEnvironment
+
+    public init(in environment: SourceEnvironment) { self.environment = environment }
+
+    /// The notify socket of a server: the one that it has, or else a new one.
+    ///
+    /// - Parameters:
+    ///   - server: the server.
+    ///   - users: those who may send beside the usual ones: names or numbers.
+    ///   - source: the server's source before, open or closed.
+    /// - Throws: ``SourceProblem`` if there is none any more.
+    public func open(
+        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil
+    ) throws(SourceProblem) -> NotifySource {
+        do throws(SourceProblem) {
+            let access = try senders(users)
+            guard let source, source.isOpen else { return try make(for: server, access, predecessor: source) }
+            do { try source.open(for: access) } catch { throw SourceProblem(error.message) }
+            return source
+        } catch {
+            source?.close()
+            throw error
+        }
+    }
+
+    /// Whether a socket is there and lets those send who should: the usual ones, and these users.
+    public func isCurrent(_ source: NotifySource, users: [String]) -> Bool {
+        guard let access = try? senders(users) else { return false }
+        return source.isReachable(for: access)
+    }
+
+    private func make(
+        for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?
+    ) throws(SourceProblem) -> NotifySource {
+        guard NotifySource.count + DatagramSocket.releasingCount < Self.limit else {
+            throw SourceProblem(
+                "there are \(Self.limit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
+            )
+        }
+        do throws(SystemdError) {
+            return try NotifySource(
+                server: server, in: environment.paths.notify, access: access, predecessor: predecessor,
+                monitor: environment.monitor, logger: environment.logger)
+        } catch {
+            throw SourceProblem(error.message)
+        }
+    }
+
+    /// Who may send: those who may change things, and these users.
+    private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
+        let numbers = try users.map { user throws(SourceProblem) in
+            guard let number = environment.accounts.user(user) else {
+                throw SourceProblem("there is no user “\(VisibleText.escape(user))”; reload when there is one")
+            }
+            return number
+        }
+        return environment.accounts.access.allowing(users: numbers)
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SourceKinds
+import Testing
+
+@Suite("What is said of notify sockets") struct NotifySettingsTests {
+    @Test("that there is one, and which users may send to it")
+    func reads() throws {
+        #expect(try NotifySettings.read("notify: true").settings == NotifySettings())
+        #expect(try NotifySettings.read("notify: false").settings == nil)
+        let settings = try #require(try NotifySettings.read("notify: { users: [postgres, 33] }").settings)
+        #expect(settings == NotifySettings(users: ["postgres", "33"]))
+        #expect(settings.requirements == [.user("postgres"), .user("33")])
+    }
+
+    @Test("who may send does not make it another source")
+    func subject() {
+        #expect(NotifySettings(users: ["postgres"]).subject == NotifySettings())
+    }
+
+    @Test(
+        "mistakes are refused", arguments: ["yes please", "[postgres]", "{ users: postgres }", "{ user: [postgres] }"])
+    func mistakes(_ value: String) {
+        #expect(throws: Problem.self) { try NotifySettings.read("notify: \(value)") }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+import Suggestions
+public import YAML
+
+/// Reads values out of one file's YAML, where every mistake has its line.
+public struct NodeReader: Sendable {
+    /// The file's path.
+    public let file: String
+
+    /// A reader for values of `file`.
+    public init(file: String) { self.file = file }
+
+    /// Where a value stands.
+    public func origin(of node: YAMLNode) -> Origin { Origin(file: file, line: node.mark.line) }
+
+    /// An error at a value.
+    public func problem(at node: YAMLNode, _ reason: String) -> Problem {
+        Problem(.error, at: origin(of: node), reason: reason)
+    }
+
+    /// A warning that a key says nothing to anybody.
+    public func unknown(
+        _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil
+    ) -> Problem {
+        let place = section.map { " in “\($0)”" } ?? ""
+        let text = key.string ?? ""
+        let nearest = text.contains(":") ? Self.spaceAdvice : Nearest.suggestion(for: text, among: known)
+        let advice = nearest.isEmpty ? "; known are \(known.joined(separator: ", "))" : nearest
+        return Problem(
+            .warning, at: origin(of: key), server: server,
+            reason: "“\(self.key(key))” is unknown\(place) and ignored\(advice)")
+    }
+
+    /// What helps if a colon has become a part of a key.
+    public static let spaceAdvice = "; write a space after the colon"
+
+    /// A key, or the name of a unit, as it may be shown.
+    public func key(_ node: YAMLNode) -> String { VisibleText.escape(node.keyToShow) }
+
+    /// A plain text: not null, not empty.
+    public func string(_ node: YAMLNode, of key: String, _ what: String = "a text") throws(Problem) -> String {
+        guard let text = node.string, !node.isNull, !text.isEmpty, !text.utf8.contains(0) else {
+            throw problem(at: node, "“\(key)” must be \(what)")
+        }
+        return text
+    }
+
+    /// A text for people, made to fit a line.
+    public func text(_ node: YAMLNode, of key: String) throws(Problem) -> String {
+        guard let text = StatusText(fitting: try string(node, of: key)) else {
+            throw problem(at: node, "“\(key)” must be a text")
+        }
+        return text.rawValue
+    }
+
+    /// `true` or `false`.
+    public func flag(_ node: YAMLNode, of key: String) throws(Problem) -> Bool {
+        guard let isOn = node.bool else { throw problem(at: node, "“\(key)” must be true or false") }
+        return isOn
+    }
+
+    /// A whole number.
+    public func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
+        guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
+            let units = range.upperBound > 1024 ? ", K and M allowed" : ""
+            throw problem(
+                at: node, "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound)\(units)")
+        }
+        return count
+    }
+
+    /// A time span.
+    public func duration(_ node: YAMLNode, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration
+    {
+        guard let text = node.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
+            throw problem(
+                at: node,
+                "“\(key)” must be a time from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound)), such as 30s or 5min"
+            )
+        }
+        return duration
+    }
+
+    /// The strings of a list; `what` says what it must be.
+    public func strings(_ node: YAMLNode, of key: String, _ what: String) throws(Problem) -> [String] {
+        guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }
+        var strings: [String] = []
+        for node in nodes {
+            guard let string = node.string, !string.utf8.contains(0) else {
+                throw problem(at: node, "“\(key)” must be \(what)")
+            }
+            strings.append(string)
+        }
+        return strings
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The kinds of sources that there are.
+public enum SourceKinds {
+    /// All kinds, in the order in which messages name them.
+    public static let all: [any SourceSettings.Type] = [
+        PushSettings.self,
+        NotifySettings.self,
+        UnitSettings.self,
+        ExecSettings.self,
+        TCPSettings.self,
+        HTTPSettings.self,
+    ]
+
+    /// The key of each kind.
+    public static let keys = all.map { $0.key }
+
+    /// The kind with this key.
+    public static func kind(_ key: String) -> (any SourceSettings.Type)? { all.first { $0.key == key } }
+}

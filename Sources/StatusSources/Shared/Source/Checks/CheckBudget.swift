@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import SourceKinds
+public import StatusModel
+public import Systemd
+
+/// How many checks may run side by side, those of all servers together.
+///
+/// Whoever finds no place waits, in order. A load that somebody asked for goes before those that only the clock asked for, and a quarter
+/// of the places, but at least one of several, is for such loads alone: so it need not wait for the end of checks that hang. As many are kept from them
+/// as long as others wait, or every second turn if there is one place only: so whoever asks again and again does not keep the others waiting for ever.
+@EventLoop
+public final class CheckBudget {
+    /// What a check takes of the machine.
+    public enum Resource: Sendable, CaseIterable {
+        /// A process, for a plugin.
+        case process
+        /// A process, for an HTTP request.
+        case request
+        case connection
+    }
+
+    /// What a check needs to run, and who waits for it.
+    @EventLoop
+    public final class Claim {
+        let resource: Resource
+        let isUrgent: @EventLoop () -> Bool
+        /// Its number while it waits for a slot.
+        fileprivate var number: Int?
+
+        /// A claim to a slot.
+        ///
+        /// - Parameters:
+        ///   - resource: what the check takes.
+        ///   - isUrgent: whether a caller waits for it. When that becomes true, ``CheckBudget/expedite(_:)`` must be called.
+        public init(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false }) {
+            self.resource = resource
+            self.isUrgent = isUrgent
+        }
+    }
+
+    private struct Waiter {
+        let claim: Claim
+        let continuation: CheckedContinuation<Place?, Never>
+    }
+
+    private enum Place {
+        case ordinary, urgent
+        /// A slot reserved for urgent checks that an ordinary check uses, because urgent checks of its kind wait for it.
+        case lent
+
+        /// Whether it counts as urgent among the checks of its kind.
+        var isUrgent: Bool { self == .urgent }
+        /// Whether it counts as urgent among all checks.
+        var isUrgentOfAll: Bool { self != .ordinary }
+    }
+
+    /// The limits; those who run already go on where they become less.
+    public var limits: CheckLimits { didSet { admit() } }
+    var running: Int { places(of: nil).taken }
+    /// How many wait for a slot.
+    var waiting: Int { queue.count }
+    /// Is told of a server whose check has waited for a slot longer than its interval, and how long.
+    let onDelay: @EventLoop (ServerName, Duration) -> Void
+    /// Those that run, of all kinds together (nil) and of each.
+    private var places: [Resource?: Places] = [:]
+    private var queue = CheckQueue<Waiter>()
+
+    /// A budget that nobody uses yet.
+    ///
+    /// - Parameters:
+    ///   - limits: how many may run.
+    ///   - onDelay: is told of a server whose check has waited for a slot longer than its interval, and how long.
+    public init(_ limits: CheckLimits, onDelay: @escaping @EventLoop (ServerName, Duration) -> Void = { _, _ in }) {
+        self.limits = limits
+        self.onDelay = onDelay
+    }
+
+    /// Runs `body` when there is a slot for it.
+    ///
+    /// A claim is for one run at a time.
+    ///
+    /// - Throws: what `body` throws; `CancellationError` if the task is cancelled before there is a slot.
+    public func run<Result: Sendable>(
+        _ claim: Claim, _ body: @EventLoop @Sendable () async throws -> Result
+    ) async throws -> Result {
+        guard let place = await enter(claim) else { throw CancellationError() }
+        defer { leave(claim.resource, place) }
+        return try await body()
+    }
+
+    /// Notes that a caller waits for a check, which may be waiting for a slot already.
+    public func expedite(_ claim: Claim) {
+        guard let number = claim.number else { return }
+        queue.expedite(number)
+        admit()
+    }
+
+    /// Waits for a slot and takes it; nil if the task is cancelled before.
+    private func enter(_ claim: Claim) async -> Place? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                // Asked here: the handler of a task that was cancelled before has run already, and found nobody.
+                guard !Task.isCancelled else { return continuation.resume(returning: nil) }
+                let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
+                claim.number = number
+                if claim.isUrgent() { queue.expedite(number) }
+                admit()
+            }
+        } onCancel: {
+            EventLoop.perform { self.giveUp(claim) }
+        }
+    }
+
+    private func giveUp(_ claim: Claim) {
+        guard let number = claim.number else { return }
+        claim.number = nil
+        queue.remove(number)?.continuation.resume(returning: nil)
+        // It may have kept a place from those that are urgent.
+        admit()
+    }
+
+    private func leave(_ resource: Resource, _ place: Place) {
+        places[nil, default: Places()].leave(isUrgent: place.isUrgentOfAll)
+        places[resource, default: Places()].leave(isUrgent: place.isUrgent)
+        admit()
+    }
+
+    /// Hands free slots over to those who wait; nobody can come in between.
+    private func admit() {
+        while let (waiter, resource, place) = nextWaiter() {
+            places[nil, default: Places()].enter(isUrgent: place.isUrgentOfAll)
+            places[resource, default: Places()].enter(isUrgent: place.isUrgent)
+            waiter.claim.number = nil
+            waiter.continuation.resume(returning: place)
+        }
+    }
+
+    private func nextWaiter() -> (waiter: Waiter, resource: Resource, place: Place)? {
+        guard running < limits.checks else { return nil }
+        let resources = Resource.allCases.filter(hasRoomForUrgent)
+        if let (waiter, resource) = queue.popUrgent(
+            where: { resources.contains($0) }, isUrgent: { $0.claim.isUrgent() })
+        {
+            return (waiter, resource, .urgent)
+        }
+        if let (waiter, resource) = queue.popOrdinary(where: hasRoomForOrdinary) {
+            return (waiter, resource, .ordinary)
+        }
+        let lent = Resource.allCases.filter(mustLend)
+        return queue.popOrdinary { lent.contains($0) }.map { ($0.waiter, $0.resource, .lent) }
+    }
+
+    /// Whether an urgent check waits for its turn after an ordinary check of its kind, which in turn waits for checks of other kinds.
+    ///
+    /// Those may hang, so the ordinary check is admitted.
+    private func mustLend(_ resource: Resource) -> Bool {
+        guard let limit = limits.limit(of: resource), queue.hasUrgent(resource), queue.hasOrdinary(resource) else {
+            return false
+        }
+        let kind = places(of: resource)
+        return kind.haveRoomForOrdinary(in: limit) && !kind.haveRoomForUrgent(in: limit, besideOthers: true)
+            && places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: false)
+    }
+
+    private func hasRoomForUrgent(_ resource: Resource) -> Bool {
+        let others = Resource.allCases.contains { queue.hasOrdinary($0) && hasRoomForOrdinary($0) }
+        return places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: others)
+            && (limits.limit(of: resource).map { limit in
+                places(of: resource).haveRoomForUrgent(
+                    in: limit,
+                    besideOthers: queue.hasOrdinary(resource) && places(of: resource).haveRoomForOrdinary(in: limit))
+            } ?? true)
+    }
+
+    private func hasRoomForOrdinary(_ resource: Resource) -> Bool {
+        places(of: nil).haveRoomForOrdinary(in: limits.checks)
+            && (limits.limit(of: resource).map { places(of: resource).haveRoomForOrdinary(in: $0) } ?? true)
+    }
+
+    private func places(of resource: Resource?) -> Places { places[resource] ?? Places() }
+}
+
+extension CheckLimits {
+    /// How many checks may have a resource; nil if only the number of all counts.
+    fileprivate func limit(of resource: CheckBudget.Resource) -> Int? {
+        switch resource {
+        case .process: processes
+        case .request: requests
+        case .connection: nil
+        }
+    }
+}
+
+/// Places of which some are taken.
+private struct Places {
+    private(set) var taken = 0
+    private var urgent = 0
+    /// Whether the one that was taken last was for a load that somebody had asked for.
+    private var wasUrgent = false
+
+    mutating func enter(isUrgent: Bool) {
+        taken += 1
+        if isUrgent { urgent += 1 }
+        wasUrgent = isUrgent
+    }
+
+    mutating func leave(isUrgent: Bool) {
+        taken -= 1
+        if isUrgent { urgent -= 1 }
+    }
+
+    func haveRoomForOrdinary(in limit: Int) -> Bool {
+        taken < limit && taken - urgent < limit - Self.reserve(of: limit)
+    }
+
+    func haveRoomForUrgent(in limit: Int, besideOthers: Bool) -> Bool {
+        guard taken < limit else { return false }
+        guard besideOthers else { return true }
+        return limit == 1 ? !wasUrgent : urgent < limit - Self.reserve(of: limit)
+    }
+
+    private static func reserve(of limit: Int) -> Int { limit == 1 ? 0 : max(1, limit / 4) }
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import NotificationStreams
+import SourceKinds
+import StatusModel
+import StatusMonitor
+import StatusTestSupport
+import Systemd
+import Testing
+
+@testable import StatusSources
+
+@Suite("A server whose status is loaded by a check", .timeLimit(.minutes(1)))
+@EventLoop struct CheckSourceTests {
+    private let monitor = StatusMonitor()
+    private let check = GateCheck()
+    private let clock = ManualClock()
+    private let disk: ServerName
+
+    init() throws {
+        disk = try #require(ServerName("disk"))
+        monitor.add(ServerDefinition(name: disk, source: "exec", isRefreshable: true))
+    }
+
+    private func makeSource(failures: Int = 1, successes: Int = 1) -> CheckSource {
+        CheckSource(
+            server: disk, check: check,
+            schedule: CheckSchedule(interval: .seconds(60), failures: failures, successes: successes),
+            budget: CheckBudget(CheckLimits(checks: 8, processes: 8)), monitor: monitor, clock: clock)
+    }
+
+    /// Runs a source for as long as `body` takes.
+    private func with(
+        _ source: CheckSource, _ body: @escaping @EventLoop @Sendable () async throws -> Void
+    ) async throws {
+        let run: @EventLoop @Sendable () async -> Void = { await source.run() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(operation: run)
+            try await body()
+            source.close()
+        }
+    }
+
+    private func state(where isWanted: @escaping @Sendable (ServerState) -> Bool) async -> ServerState? {
+        await monitor.wait(for: disk, where: isWanted).state()
+    }
+
+    @Test("its first load runs exactly once, however many ask for it")
+    func loadsOnce() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
+            check.end(.ok, "DISK OK")
+            for asker in askers { await asker.value }
+            #expect(check.begun == 1)
+            let state = try monitor.state(of: disk)
+            #expect(state.status?.text.rawValue == "DISK OK")
+            #expect(!state.isRefreshing)
+        }
+    }
+
+    @Test("it is loaded again when its interval is over, and never twice at once")
+    func interval() async throws {
+        let (check, clock) = (check, clock)
+        try await with(makeSource()) {
+            await check.began(1)
+            for run in 2...5 {
+                check.end(.ok, "DISK OK")
+                await clock.sleeper()
+                clock.advance(by: .seconds(66))
+                await check.began(run)
+            }
+            #expect(check.most == 1)
+        }
+    }
+
+    @Test("what nobody waits for any more is cancelled when the last one leaves, not before")
+    func lastOneLeaves() async throws {
+        let source = makeSource()
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+            await clock.sleeper()
+            let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
+            await check.began(2)
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
+            for asker in askers.dropLast() { asker.cancel() }
+            for asker in askers.dropLast() { await asker.value }
+            #expect(check.cancelled == 0)
+            let isRefreshing = try monitor.state(of: disk).isRefreshing
+            #expect(isRefreshing)
+            askers.last?.cancel()
+            _ = await monitor.wait(for: disk) { !$0.isRefreshing }.state()
+            await askers.last?.value
+            #expect(check.cancelled == 1)
+            let phase = try monitor.state(of: disk).phase
+            #expect(phase == .loaded)
+        }
+        #expect(check.begun == 2)
+    }
+
+    @Test("who leaves does not cancel what the schedule wants")
+    func scheduleStays() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            let asker = Task { await source.refreshAction?() }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
+            asker.cancel()
+            _ = await monitor.wait(for: disk) { !$0.isRefreshing }.state()
+            #expect(check.cancelled == 0)
+            check.end(.ok, "DISK OK")
+            _ = await monitor.wait(for: disk) { $0.phase == .loaded }.state()
+        }
+    }
+
+    @Test("a level gets worse after so many failures in a row; until then they are told beside it")
+    func failures() async throws {
+        let source = makeSource(failures: 3)
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "connected")
+            for run in 2...4 {
+                await clock.sleeper()
+                let asker = Task { await source.refreshAction?() }
+                await check.began(run)
+                check.end(.critical, "connection refused")
+                await asker.value
+                let state = try monitor.state(of: disk)
+                #expect(state.status?.level == (run < 4 ? .ok : .critical))
+                let remark = "connection refused [critical]; \(run - 1) of 3 before it counts"
+                #expect(state.message == (run < 4 ? remark : nil))
+            }
+        }
+    }
+
+    @Test("a load that fails keeps the status, and the next one that succeeds counts at once")
+    func fails() async throws {
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(makeSource()) {
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+            await clock.sleeper()
+            clock.advance(by: .seconds(66))
+            await check.began(2)
+            check.end(.failure(CheckFailure("timed out after 10s")))
+            let state = await monitor.wait(for: disk) { $0.phase == .failed }.state()
+            #expect(state?.status?.text.rawValue == "DISK OK")
+            #expect(state?.message == "timed out after 10s")
+        }
+    }
+
+    @Test("what a closed source still finds is not posted, and nothing of it runs when its run has ended")
+    func closed() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) { await check.began(1) }
+        #expect(check.cancelled == 1)
+        #expect(try monitor.state(of: disk).phase == .loading)
+    }
+
+    @Test("closing a source lets those go who asked it for a load, and cancels that")
+    func closedWhileAsked() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            let askers = (0..<10).map { _ in Task { await source.refreshAction?() } }
+            _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
+            source.close()
+            for asker in askers { await asker.value }
+            let isRefreshing = try monitor.state(of: disk).isRefreshing
+            #expect(!isRefreshing)
+        }
+        #expect(check.cancelled == 1)
+    }
+
+    @Test("what takes the place of a source loads nothing before the load of that has ended, however long it takes")
+    func successor() async throws {
+        let stubborn = GateCheck(heedsCancelling: false)
+        let check = GateCheck(notBeside: stubborn)
+        let budget = CheckBudget(CheckLimits(checks: 8, processes: 8))
+        let schedule = CheckSchedule(interval: .seconds(60))
+        let old = CheckSource(
+            server: disk, check: stubborn, schedule: schedule, budget: budget, monitor: monitor, clock: clock)
+        let (clock, monitor, disk) = (clock, monitor, disk)
+        let run: @EventLoop @Sendable () async -> Void = { await old.run() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask(operation: run)
+            await stubborn.began(1)
+            old.close()
+            // One that was replaced before it came to anything.
+            let brief = CheckSource(
+                server: disk, check: check, schedule: schedule, predecessor: old, budget: budget, monitor: monitor,
+                clock: clock)
+            brief.close()
+            let new = CheckSource(
+                server: disk, check: check, schedule: schedule, predecessor: brief, budget: budget, monitor: monitor,
+                clock: clock)
+            try await with(new) {
+                let asker = Task { await new.refreshAction?() }
+                _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
+                stubborn.end(.critical, "what the old one found")
+                await check.began(1)
+                #expect(!check.hasOverlapped)
+                check.end(.ok, "DISK OK")
+                await asker.value
+                let text = try monitor.state(of: disk).status?.text.rawValue
+                #expect(text == "DISK OK")
+            }
+        }
+    }
+
+    @Test("who waits for a slot longer than its interval is told of, and nobody else", arguments: [0, 3600])
+    func delay(interval: Int) async throws {
+        var delayed: [ServerName] = []
+        let budget = CheckBudget(CheckLimits(checks: 1, processes: 1)) { server, _ in delayed.append(server) }
+        let source = CheckSource(
+            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(interval)), budget: budget,
+            monitor: monitor, clock: clock)
+        let other = GateCheck()
+        let first = Task { @EventLoop in try await budget.run(CheckBudget.Claim(.process)) { try await other.run() } }
+        await other.began(1)
+        let check = check
+        try await with(source) {
+            while budget.waiting == 0 { await Task.yield() }
+            other.end(.ok, "")
+            await check.began(1)
+            check.end(.ok, "")
+        }
+        _ = try await first.value
+        #expect(delayed == (interval == 0 ? [disk] : []))
+    }
+
+    @Test("what is held back after a load that failed says so, and that load is over")
+    func heldAfterFailure() async throws {
+        let source = makeSource(failures: 3)
+        let (check, clock, monitor, disk) = (check, clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+            await clock.sleeper()
+            for (run, result) in [
+                (2, Result<CheckResult, CheckFailure>.failure(CheckFailure("timed out after 1s"))),
+                (3, .success(CheckResult(.critical, "DISK FULL"))),
+            ] {
+                let asker = Task { await source.refreshAction?() }
+                await check.began(run)
+                check.end(result)
+                await asker.value
+            }
+            let state = try monitor.state(of: disk)
+            #expect(state.phase == .loaded)
+            #expect(state.status?.level == .ok)
+            #expect(state.message == "DISK FULL [critical]; 1 of 3 before it counts")
+        }
+    }
+
+    @Test("latency is told so that it becomes another text only where it became another matter")
+    func latency() async throws {
+        let source = makeSource()
+        let (check, monitor, disk) = (check, monitor, disk)
+        try await with(source) {
+            for (run, measured, text) in [
+                (1, 20, "20 ms"), (2, 39, "20 ms"), (3, 11, "20 ms"), (4, 41, "41 ms"), (5, 1234, "1.2 s"),
+                (6, 0, "under 1 ms"),
+            ] {
+                let asker = Task { await source.refreshAction?() }
+                await check.began(run)
+                check.end(.success(CheckResult(.ok, "connected", latency: .milliseconds(measured))))
+                await asker.value
+                let state = await monitor.wait(for: disk) { $0.status?.text.rawValue == "connected in \(text)" }.state()
+                #expect(state != nil)
+            }
+        }
+    }
+}
