@@ -31,7 +31,7 @@ enum ServiceUser: String {
     ///
     /// - Parameter path: the file's path, without links in it.
     func obstacle(to path: String) -> String? {
-        let obstacle = obstacles.first { path.hasPrefix($0.folder + "/") }
+        let obstacle = obstacles.first { (path + "/").hasPrefix($0.folder + "/") }
         return obstacle.map { "\($0.setting) of \(rawValue).service hides \($0.folder)" }
     }
 

@@ -83,6 +83,7 @@ struct Verification {
         switch requirement {
         case .program(let path): unusable(plugin: path)
         case .readableFile(let path): unreadable(path)
+        case .visiblePath(let path): invisible(path)
         case .user(let name): unknown(user: name)
         }
     }
@@ -101,6 +102,14 @@ struct Verification {
     }
 
     private func unreadable(_ path: String) -> String? { refusal(of: path, R_OK, "read", for: .daemon) }
+
+    private func invisible(_ path: String) -> String? {
+        let folder = String(path.lastIndex(of: "/").map { path[...$0] } ?? "/")
+        guard let obstacle = hidden(folder + ".", from: .daemon) else {
+            return refusal(of: folder, X_OK, "entered", for: .daemon)
+        }
+        return "\(VisibleText.escape(path)) cannot be seen by the daemon: \(obstacle)"
+    }
 
     /// Why a user cannot do something with a file, for which `verb` is the participle; nil if it can, or nobody knows.
     private func refusal(of path: String, _ mode: Int32, _ verb: String, for user: ServiceUser) -> String? {

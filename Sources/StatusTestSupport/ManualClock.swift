@@ -17,7 +17,13 @@ package final class ManualClock: Clock, Sendable {
         var now = Instant(offset: .zero)
         var lastID = 0
         var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+        /// Takes those out who wait for no more sleepers than there are.
+        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+            defer { waiters.removeAll { $0.count <= sleepers.count } }
+            return waiters.filter { $0.count <= sleepers.count }.map(\.continuation)
+        }
     }
 
     private let state = Mutex(State())
@@ -38,8 +44,7 @@ package final class ManualClock: Clock, Sendable {
                 let (isOver, waiters): (Bool, [CheckedContinuation<Void, Never>]) = state.withLock { state in
                     if Task.isCancelled || deadline <= state.now { return (true, []) }
                     state.sleepers[id] = (deadline, continuation)
-                    defer { state.waiters = [] }
-                    return (false, state.waiters)
+                    return (false, state.takeWaiters())
                 }
                 if isOver { continuation.resume(with: Result { try Task.checkCancellation() }) }
                 for waiter in waiters { waiter.resume() }
@@ -49,14 +54,14 @@ package final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Returns as soon as somebody sleeps.
-    package func sleeper() async {
+    /// Returns as soon as so many sleep.
+    package func sleeper(_ count: Int = 1) async {
         await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.sleepers.isEmpty { state.waiters.append(continuation) }
-                return !state.sleepers.isEmpty
+            let waiters = state.withLock { state in
+                state.waiters.append((count, continuation))
+                return state.takeWaiters()
             }
-            if isThere { continuation.resume() }
+            for waiter in waiters { waiter.resume() }
         }
     }
 

@@ -59,11 +59,13 @@ public struct InternetAddress: Sendable {
     /// - Throws: ``FailedLookUp`` if there is none, or that cannot be found out.
     public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
         if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
-        return try await Resolver.shared.run { try resolve(host, port: port, flags: 0) }
+        return try await resolverThreads.run { try resolve(host, port: port, flags: 0) }
     }
 
     /// Whether so many names are being looked up that the next one has to wait.
-    @EventLoop public static var hasManyLookUps: Bool { Resolver.shared.isFull }
+    @EventLoop public static var hasManyLookUps: Bool { resolverThreads.isFull }
+
+    @EventLoop private static let resolverThreads = BlockingThreads(limit: 128)
 
     private static func resolve(_ host: String, port: UInt16, flags: Int32) throws -> [InternetAddress] {
         var hints = addrinfo()

@@ -43,6 +43,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case program(String)
     /// A file that the daemon can read.
     case readableFile(String)
+    /// A path at which the daemon sees what others see, whether or not something is there.
+    case visiblePath(String)
     /// A user's name or number.
     case user(String)
 }

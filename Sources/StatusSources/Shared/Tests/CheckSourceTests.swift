@@ -263,6 +263,36 @@ import Testing
         }
     }
 
+    @Test("what says that it may have changed is loaded at once, but not more than once a second")
+    func changes() async throws {
+        let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let check = GateCheck(changes: stream)
+        let source = CheckSource(
+            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600)),
+            budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        let clock = clock
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "")
+            await clock.sleeper()
+            changes.yield()
+            await check.began(2)
+            check.end(.ok, "")
+            await clock.sleeper(2)
+            for _ in 0..<100 { changes.yield() }
+            #expect(check.begun == 2)
+            clock.advance(by: .seconds(1))
+            await check.began(3)
+            check.end(.ok, "")
+            await clock.sleeper(2)
+            clock.advance(by: .seconds(1))
+            changes.yield()
+            await check.began(4)
+            #expect(check.begun == 4)
+            check.end(.ok, "")
+        }
+    }
+
     @Test("latency is told so that it becomes another text only where it became another matter")
     func latency() async throws {
         let source = makeSource()

@@ -20,10 +20,12 @@ final class GateCheck: Check {
     private let heedsCancelling: Bool
     /// A check beside which this one should never run.
     private let other: GateCheck?
+    let changes: AsyncStream<Void>?
 
-    init(heedsCancelling: Bool = true, notBeside other: GateCheck? = nil) {
+    init(heedsCancelling: Bool = true, notBeside other: GateCheck? = nil, changes: AsyncStream<Void>? = nil) {
         self.heedsCancelling = heedsCancelling
         self.other = other
+        self.changes = changes
     }
 
     let resource = CheckBudget.Resource.process

@@ -7,12 +7,21 @@ public protocol Check: Sendable {
     /// What it needs a place in the ``CheckBudget`` for.
     var resource: CheckBudget.Resource { get }
 
+    /// Says each time that the result may be another than before, so that the check should run before its time; nil if only the schedule counts.
+    ///
+    /// It is asked for once, before the first run.
+    var changes: AsyncStream<Void>? { get }
+
     /// Finds out how the server is, within its own time limit; ends soon when its task is cancelled.
     ///
     /// That the server is not well is a result.
     ///
     /// - Throws: ``CheckFailure`` where nothing can be said of the server, `CancellationError`.
     func run() async throws -> CheckResult
+}
+
+extension Check {
+    public var changes: AsyncStream<Void>? { nil }
 }
 
 /// How a check found a server.

@@ -55,6 +55,10 @@ public final class CheckSource {
         let follow: @EventLoop @Sendable () async -> Void = { await self.follow() }
         await withDiscardingTaskGroup { group in
             group.addTask(name: "schedule of \(server)", operation: follow)
+            if let changes = check.changes {
+                let heed: @EventLoop @Sendable () async -> Void = { await self.heed(changes) }
+                group.addTask(name: "changes of \(server)", operation: heed)
+            }
             for await _ in closing {}
             group.cancelAll()
         }
@@ -76,6 +80,16 @@ public final class CheckSource {
             do { try await clock.sleep(for: pause) } catch { return }
             try? await load()
             pause = schedule.pause(using: &generator)
+        }
+    }
+
+    /// The shortest time from the end of one load to the next that a change causes: changes may come as often as others like.
+    private static let pauseAfterChange = Duration.seconds(1)
+
+    private func heed(_ changes: AsyncStream<Void>) async {
+        for await _ in changes {
+            try? await load()
+            do { try await clock.sleep(for: Self.pauseAfterChange) } catch { return }
         }
     }
 

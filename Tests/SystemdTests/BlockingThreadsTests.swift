@@ -6,7 +6,7 @@ import Testing
 
 @testable import Systemd
 
-@Suite("The resolver's threads", .timeLimit(.minutes(1))) struct ResolverTests {
+@Suite("Threads that may wait", .timeLimit(.minutes(1))) struct BlockingThreadsTests {
     /// Lookups that hang until the test lets them go.
     private final class Hanging: Sendable {
         let gate = DispatchSemaphore(value: 0)
@@ -37,11 +37,11 @@ import Testing
     @Test("lookups that hang hold up nobody else, are bounded, and those in line have their turn")
     func hanging() async throws {
         let hanging = Hanging()
-        let resolver = Resolver()
+        let threads = BlockingThreads(limit: 128)
         await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<300 { group.addTask { try await resolver.run { hanging.body() } } }
+            for _ in 0..<300 { group.addTask { try await threads.run { hanging.body() } } }
             await hanging.began(128)
-            #expect(await resolver.isFull)
+            #expect(await threads.isFull)
             // As many tasks as there could ever be threads for: each has its turn while all lookups hang.
             await withTaskGroup(of: Int.self) { tasks in
                 for number in 0..<1000 { tasks.addTask { number } }
@@ -54,9 +54,9 @@ import Testing
 
     @Test("what a lookup throws is thrown")
     func fails() async throws {
-        let resolver = Resolver()
+        let threads = BlockingThreads(limit: 128)
         await #expect(throws: FailedLookUp.self) {
-            try await resolver.run { throw FailedLookUp(host: "nowhere", unansweredFor: "3s") }
+            try await threads.run { throw FailedLookUp(host: "nowhere", unansweredFor: "3s") }
         }
     }
 }
