@@ -100,8 +100,8 @@ let package = Package(
         .executableTarget(
             name: "statusd",
             dependencies: [
-                "Arguments", "Systemd", "StatusWorkers", "CurlRequests", "StatusModel", "StatusInterface",
-                "StatusDaemon",
+                "Arguments", "Systemd", "StatusWorkers", "CurlRequests", "StatusModel", "StatusSources",
+                "StatusInterface", "StatusDaemon",
                 logging,
             ],
             swiftSettings: settings),
@@ -139,7 +139,7 @@ let package = Package(
             name: "StatusSourcesTests",
             dependencies: [
                 "NotificationStreams", "Systemd", "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources",
-                "StatusTestSupport", "YAML", "statusd",
+                "StatusTestSupport", "StatusWorkers", "Varlink", "YAML", "statusd",
             ],
             path: "Sources/StatusSources", exclude: folders("Settings", "Source"), sources: folders("Tests"),
             swiftSettings: settings),

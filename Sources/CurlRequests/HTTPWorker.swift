@@ -31,7 +31,7 @@ public enum HTTPWorker {
             try limitMemory()
             let client = try HTTPClient()
             guard calls.greet() else { return }
-            while let request = next(of: &calls) {
+            while let request = calls.wait() {
                 limitTime(of: request)
                 let outcome = client.perform(request)
                 TimeLimit.end()
@@ -40,20 +40,6 @@ public enum HTTPWorker {
             }
         } catch {
             _ = calls.greet(WorkerGreeting(refusal: error.reason))
-        }
-    }
-
-    /// The next request; nil if there is none any more.
-    private static func next(of calls: inout WorkerCalls<HTTPRequest>) -> HTTPRequest? {
-        while true {
-            do throws(JSONError) {
-                if let request = try calls.next() { return request }
-            } catch {
-                return nil
-            }
-            var polled = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-            poll(&polled, 1, -1)
-            guard calls.read() else { return nil }
         }
     }
 

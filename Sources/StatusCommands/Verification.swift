@@ -55,9 +55,10 @@ struct Verification {
 
     /// Why a service does not see a file that this process sees; nil if it does, or it is none of the system's services that is going to.
     private func hidden(_ path: String, from user: ServiceUser) -> String? {
-        guard view != .caller, let resolved = realpath(path, nil) else { return nil }
+        if view == .caller { return nil }
+        let resolved = realpath(path, nil)
         defer { free(resolved) }
-        return user.obstacle(to: String(cString: resolved))
+        return user.obstacle(to: resolved.map { String(cString: $0) } ?? path)
     }
 
     /// Says who cannot read a file, and what helps.
@@ -105,7 +106,7 @@ struct Verification {
 
     private func invisible(_ path: String) -> String? {
         let folder = String(path.lastIndex(of: "/").map { path[...$0] } ?? "/")
-        guard let obstacle = hidden(folder + ".", from: .daemon) else {
+        guard let obstacle = hidden(folder, from: .daemon) else {
             return refusal(of: folder, X_OK, "entered", for: .daemon)
         }
         return "\(VisibleText.escape(path)) cannot be seen by the daemon: \(obstacle)"

@@ -24,6 +24,20 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
         return write(connection, bytes, bytes.count) == bytes.count
     }
 
+    /// Waits for the next call; nil if there is none any more.
+    public mutating func wait() -> Call? {
+        while true {
+            do throws(JSONError) {
+                if let call = try next() { return call }
+            } catch {
+                return nil
+            }
+            var polled = pollfd(fd: connection, events: Int16(POLLIN), revents: 0)
+            poll(&polled, 1, -1)
+            guard read() else { return nil }
+        }
+    }
+
     /// The next call that has been read; nil if there is none.
     ///
     /// - Throws: a `JSONError` if it is not one.

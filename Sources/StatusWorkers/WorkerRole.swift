@@ -11,6 +11,8 @@ public enum WorkerRole: String, Sendable {
     case pluginWorker = "plugin-worker"
     /// A process that makes HTTP requests.
     case httpWorker = "http-worker"
+    /// A process that looks at this host.
+    case hostWorker = "host-worker"
 
     /// The role that a command line asks for; nil if it asks for the daemon.
     public init?(commandLine: [String]) {
@@ -31,6 +33,7 @@ public enum WorkerRole: String, Sendable {
         case .executor: "exec"
         case .pluginWorker: "plugin"
         case .httpWorker: "http"
+        case .hostWorker: "host"
         }
     }
 }

@@ -7,6 +7,7 @@ import Logging
 import StatusDaemon
 import StatusInterface
 import StatusModel
+import StatusSources
 import StatusWorkers
 import Systemd
 
@@ -75,6 +76,7 @@ extension WorkerRole {
         case .executor: Executor.run()
         case .pluginWorker: PluginWorker.run()
         case .httpWorker: HTTPWorker.run()
+        case .hostWorker: HostWorker.run()
         }
     }
 }

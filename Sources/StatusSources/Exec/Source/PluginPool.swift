@@ -10,6 +10,8 @@ extension PluginPool {
     /// A pool of workers that run plugins.
     public convenience init(_ place: WorkerPlace) {
         // A worker ends its plugin, and what that has started, before it ends.
-        self.init(WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins"), keepsTime: false)
+        self.init(
+            WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins"), keepsTime: false,
+            endsAtOnce: false)
     }
 }

@@ -16,6 +16,7 @@ extension HTTPPool {
     public convenience init(_ place: WorkerPlace, logger: Logger) {
         self.init(
             WorkerStarter(place: place, role: .httpWorker, purpose: "make HTTP requests"), keepsTime: true,
+            endsAtOnce: true,
             losses: LogLimiter(logger, .warning))
     }
 }

@@ -17,6 +17,8 @@ public final class CheckBudget {
         case process
         /// A process, for an HTTP request.
         case request
+        /// A process, for a look at this host.
+        case look
         case connection
     }
 
@@ -182,11 +184,15 @@ public final class CheckBudget {
 }
 
 extension CheckLimits {
+    /// How many may look at this host, which takes no time unless a disk does not answer.
+    private static let looks = 8
+
     /// How many checks may have a resource; nil if only the number of all counts.
     fileprivate func limit(of resource: CheckBudget.Resource) -> Int? {
         switch resource {
         case .process: processes
         case .request: requests
+        case .look: Self.looks
         case .connection: nil
         }
     }

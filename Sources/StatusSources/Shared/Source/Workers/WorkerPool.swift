@@ -14,6 +14,7 @@ public import Varlink
 public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswer> {
     private let starter: WorkerStarter
     private let keepsTime: Bool
+    private let endsAtOnce: Bool
     private let losses: LogLimiter?
     /// The workers that wait; the last one is used first.
     private var idle: [WorkerRunner<Answer>] = []
@@ -28,11 +29,13 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     ///
     /// - Parameters:
     ///   - starter: makes them.
-    ///   - keepsTime: whether a worker ends each call in its time, and may be ended at any time, because it starts nothing.
+    ///   - keepsTime: whether a worker ends each call in its time.
+    ///   - endsAtOnce: whether it may be killed at any time, because it starts nothing.
     ///   - losses: is told if one ends by itself; nil if that is nothing to tell.
-    init(_ starter: WorkerStarter, keepsTime: Bool, losses: LogLimiter? = nil) {
+    init(_ starter: WorkerStarter, keepsTime: Bool, endsAtOnce: Bool, losses: LogLimiter? = nil) {
         self.starter = starter
         self.keepsTime = keepsTime
+        self.endsAtOnce = endsAtOnce
         self.losses = losses
     }
 
@@ -94,7 +97,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
         guard remaining > 0 else { return }
         _ = await TimedWait<Void>.run(within: limit) { end in
             for worker in workers {
-                worker.stop(atOnce: keepsTime)
+                worker.stop(atOnce: endsAtOnce)
                 worker.whenEnded {
                     remaining -= 1
                     if remaining == 0 { end(()) }
@@ -127,7 +130,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
 
     private func endUnneeded() {
         // The first ones have waited the longest.
-        for worker in idle.prefix(unneeded) { worker.stop(atOnce: keepsTime) }
+        for worker in idle.prefix(unneeded) { worker.stop(atOnce: endsAtOnce) }
         idle.removeFirst(min(unneeded, idle.count))
         unneeded = idle.count
         if idle.isEmpty { timer = nil } else { timer?.schedule(after: PoolLimits.idleTime) }
@@ -136,7 +139,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     // MARK: Calls that do not end
 
     private func end(_ worker: WorkerRunner<Answer>, of server: ServerName) {
-        worker.stop(atOnce: keepsTime)
+        worker.stop(atOnce: endsAtOnce)
         ending[server] = worker
         worker.whenEnded { [weak self, weak worker] in
             if let worker { self?.forget(worker, of: server) }

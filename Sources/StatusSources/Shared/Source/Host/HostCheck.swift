@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SourceKinds
+import StatusModel
+import StatusWorkers
+import Systemd
+
+/// Looks at something of this host, in a process apart.
+struct HostCheck: Check {
+    private let settings: any HostLooking
+    private let server: ServerName
+    private let timeout: Duration
+    private let pool: WorkerPool<HostCall, HostAnswer>
+
+    var resource: CheckBudget.Resource { .look }
+
+    @EventLoop init(_ settings: any HostLooking, _ order: SourceOrder) {
+        self.settings = settings
+        server = order.server
+        timeout = order.schedule.timeout
+        pool = order.environment.shared(HostWorkers.self).pool
+    }
+
+    func run() async throws -> CheckResult {
+        do {
+            guard let answer = try await pool.run(HostCall(settings), of: server, within: timeout) else {
+                return CheckResult(.critical, "\(settings.suspect) does not answer within \(TimeSpan.text(timeout))")
+            }
+            return try answer.result.get()
+        } catch is WorkerLost {
+            throw CheckFailure("the process that looks at it has ended")
+        } catch let error as StuckCheck {
+            return CheckResult(
+                .critical,
+                "\(settings.suspect) does not answer: its last process does not end\(error.asWithOthers); no new one is started"
+            )
+        }
+    }
+}
+
+/// The workers that look at this host for all servers.
+@EventLoop
+private final class HostWorkers: SharedResource {
+    let pool: WorkerPool<HostCall, HostAnswer>
+
+    init(in environment: SourceEnvironment) {
+        pool = WorkerPool(
+            WorkerStarter(place: .ownProgram, role: .hostWorker, purpose: "look at this host"), keepsTime: false,
+            endsAtOnce: true)
+    }
+
+    func close(within limit: Duration) async { await pool.close(within: limit) }
+}

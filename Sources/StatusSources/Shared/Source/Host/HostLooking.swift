@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import SourceKinds
+public import Varlink
+
+/// Settings of a source that looks at something of this host, such as a file.
+///
+/// A disk may keep a process waiting that nothing can end. So a worker looks, a process apart, which can be left behind (``HostCheck``).
+public protocol HostLooking: SourceSettings, JSONReadable, JSONWritable {
+    /// Finds out how it is; may wait for as long as this host makes it wait.
+    ///
+    /// - Throws: ``CheckFailure`` if nothing can be said.
+    func look() throws(CheckFailure) -> CheckResult
+    /// What may not have answered if it takes too long: one phrase.
+    var suspect: String { get }
+}
+
+/// What the daemon asks a worker to look at.
+struct HostCall: JSONReadable, JSONWritable, Sendable {
+    let settings: any HostLooking
+
+    init(_ settings: any HostLooking) { self.settings = settings }
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        var kind: (any HostLooking.Type)?
+        var settings: (any HostLooking)?
+        try reader.object { name, reader throws(JSONError) in
+            switch (name, kind) {
+            case ("kind", _): kind = SourceKinds.kind(try String(from: &reader)) as? any HostLooking.Type
+            case ("settings", let kind?): settings = try kind.init(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+        guard let settings else { throw .missingMember("settings") }
+        self.settings = settings
+    }
+
+    func write(to writer: inout JSONWriter) {
+        func write(_ settings: some HostLooking) {
+            writer.object { writer in
+                writer.member("kind", type(of: settings).key)
+                writer.member("settings", settings)
+            }
+        }
+        write(settings)
+    }
+}

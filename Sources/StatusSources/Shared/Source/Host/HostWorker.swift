@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import StatusWorkers
+import Varlink
+
+/// A process that looks at this host for the daemon at the other end of its standard input, one look after another.
+///
+/// It may wait for whatever the system makes it wait for: the daemon sees that it does not answer, and leaves it behind.
+public enum HostWorker {
+    /// Runs in this process until the connection ends.
+    public static func run() -> Never {
+        signal(SIGPIPE, SIG_IGN)
+        var calls = WorkerCalls<HostCall>()
+        guard calls.greet() else { exit(0) }
+        while let call = calls.wait() {
+            let result = Result { () throws(CheckFailure) in try call.settings.look() }
+            guard calls.answer(HostAnswer(result)) else { break }
+        }
+        exit(0)
+    }
+}
