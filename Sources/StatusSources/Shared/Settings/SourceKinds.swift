@@ -9,6 +9,7 @@ public enum SourceKinds {
         UnitSettings.self,
         ExecSettings.self,
         TCPSettings.self,
+        FileSettings.self,
         HTTPSettings.self,
     ]
 

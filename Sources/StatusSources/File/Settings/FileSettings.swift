@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import YAML
+
+/// `file: { path: /backup/db-*.dump, age: 26h, size: 1M }`: whether a file is there, new enough and large enough.
+public struct FileSettings: SourceSettings {
+    public static let key = "file"
+    public static let delivery = SourceDelivery.checked
+
+    private static let keys = ["path", "age", "size", "exists"]
+    private static let longestAge = Duration.seconds(100 * 366 * 86_400)
+
+    /// The absolute path, or a pattern of glob(7), for which the newest file counts.
+    public var path: String
+    /// How long ago it may have been changed last; nil if it may be of any age.
+    public var age: Duration?
+    /// How many bytes it must have at least; nil if it may be of any size.
+    public var size: Int?
+    /// Whether it should be there.
+    public var exists = true
+
+    /// A file that should be there.
+    public init(path: String) { self.path = path }
+
+    public var requirements: [SourceRequirement] { hasPattern ? [] : [.visiblePath(path)] }
+
+    /// Whether the path is a pattern.
+    public var hasPattern: Bool { path.contains { "*?[".contains($0) } }
+
+    public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> FileSettings? {
+        guard let mapping = node.mapping else { return FileSettings(path: try path(node, of: key, reader.nodes)) }
+        var settings = FileSettings(path: "")
+        var errors: [Problem] = []
+        for (key, value) in mapping {
+            do throws(Problem) { try settings.read(key, value, with: &reader) } catch { errors.append(error) }
+        }
+        if !mapping.contains(where: { $0.key.string == "path" }) {
+            errors.append(reader.nodes.problem(at: node, "“file” needs a “path”, such as /var/backups/db.dump"))
+        }
+        try reader.throwFirst(of: errors)
+        if !settings.exists, settings.age != nil || settings.size != nil {
+            throw reader.nodes.problem(
+                at: node, "a file that should not exist has no “age” and no “size”; leave them out, or “exists: false”")
+        }
+        return settings
+    }
+
+    private mutating func read(
+        _ key: YAMLNode, _ value: YAMLNode, with reader: inout SettingsReader
+    ) throws(Problem) {
+        switch key.string {
+        case "path": path = try Self.path(value, of: "path", reader.nodes)
+        case "age": age = try reader.nodes.duration(value, of: "age", in: .seconds(1)...Self.longestAge)
+        case "size": size = try reader.nodes.count(value, of: "size", in: 1...1 << 50)
+        case "exists": exists = try reader.nodes.flag(value, of: "exists")
+        default: reader.noteUnknown(key, among: Self.keys, within: Self.key)
+        }
+    }
+
+    private static func path(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
+        let what = "the absolute path of a file, such as /var/backups/db.dump or /var/backups/db-*.dump"
+        let path = try nodes.string(node, of: key, what)
+        // PATH_MAX, with the zero behind it.
+        guard path.hasPrefix("/"), !path.hasSuffix("/"), path.utf8.count < 4096 else {
+            throw nodes.problem(at: node, "“\(key)” must be \(what)")
+        }
+        return path
+    }
+}

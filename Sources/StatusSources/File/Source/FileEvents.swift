@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+
+/// What the kernel has told of some directories, with the names of the files, unless these are many.
+struct FileEvents {
+    /// More names than that in one directory stand for all: to look at each would take long.
+    private static let maximumNames = 64
+    private static let bufferSize = 64 * 1024
+
+    /// Whether events were dropped, so that anything may have changed.
+    private(set) var isOverflown = false
+    /// The watches whose directories are gone.
+    private(set) var ended: Set<Int32> = []
+    /// The names of the files that changed, by watch; nil for all.
+    private var names: [Int32: Set<String>?] = [:]
+
+    /// The watches that there are events of.
+    var watches: Set<Int32> { Set(names.keys) }
+
+    /// Whether a change in the directory of a watch concerns someone who waits.
+    func concern(_ watch: FileWatch, of number: Int32) -> Bool {
+        guard !isOverflown, let names = names[number] ?? nil else { return true }
+        return names.contains(where: watch.concerns)
+    }
+
+    /// Takes what has come, and no more than one bufferful of it.
+    static func read(from queue: OwnedDescriptor) -> FileEvents {
+        var events = FileEvents()
+        withUnsafeTemporaryAllocation(byteCount: bufferSize, alignment: MemoryLayout<inotify_event>.alignment) {
+            buffer in
+            let count = Glibc.read(queue.rawValue, buffer.baseAddress, buffer.count)
+            var rest = UnsafeRawBufferPointer(rebasing: buffer.prefix(max(0, count)))
+            while rest.count >= MemoryLayout<inotify_event>.size {
+                let event = rest.loadUnaligned(as: inotify_event.self)
+                let end = MemoryLayout<inotify_event>.size + Int(event.len)
+                guard rest.count >= end else { break }
+                events.take(event, name: rest[MemoryLayout<inotify_event>.size..<end].prefix { $0 != 0 })
+                rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+            }
+        }
+        return events
+    }
+
+    private mutating func take(_ event: inotify_event, name: some Collection<UInt8>) {
+        if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { isOverflown = true }
+        if event.mask & UInt32(IN_IGNORED) != 0 { ended.insert(event.wd) }
+        guard event.wd >= 0 else { return }
+        guard !name.isEmpty else { return names[event.wd] = .some(nil) }
+        guard var known = names[event.wd] ?? Set() else { return }
+        known.insert(String(decoding: name, as: UTF8.self))
+        names[event.wd] = known.count > Self.maximumNames ? .some(nil) : known
+    }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import SourceKinds
+import Systemd
+
+extension FileSettings: CheckMaking {
+    public func makeCheck(_ order: SourceOrder) -> any Check {
+        FileCheck(self, order)
+    }
+}
+
+/// Looks at a file when the schedule says so, and when its directory changes.
+struct FileCheck: Check {
+    private let look: HostCheck
+    private let watch: FileWatch
+    private let watcher: FileWatcher
+
+    var resource: CheckBudget.Resource { look.resource }
+    var changes: AsyncStream<Void>? { watch.changes }
+
+    @EventLoop init(_ settings: FileSettings, _ order: SourceOrder) {
+        look = HostCheck(settings, order)
+        watch = FileWatch(path: settings.path, isPattern: settings.hasPattern)
+        watcher = order.environment.shared(FileWatcher.self)
+    }
+
+    func run() async throws -> CheckResult {
+        let result = try await look.run()
+        // The disk has just answered.
+        await watcher.begin(watch)
+        return result
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+public import SourceKinds
+import StatusModel
+public import Varlink
+
+extension FileSettings: HostLooking {
+    public var suspect: String { "the disk of \(path)" }
+
+    public func look() throws(CheckFailure) -> CheckResult { try judge(FileFinding.look(at: self), at: .now) }
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        self.init(path: "")
+        try reader.object { name, reader throws(JSONError) in
+            switch name {
+            case "path": path = try String(from: &reader)
+            case "age": age = .microseconds(try Int(from: &reader))
+            case "size": size = try Int(from: &reader)
+            case "exists": exists = try Bool(from: &reader)
+            default: throw .unknownMember(name)
+            }
+        }
+    }
+
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("path", path)
+            writer.member(
+                "age",
+                age.map { $0.components.seconds * 1_000_000 + $0.components.attoseconds / 1_000_000_000_000 }.map {
+                    Int($0)
+                })
+            writer.member("size", size)
+            writer.member("exists", exists)
+        }
+    }
+}
+
+extension FileSettings {
+    /// What was found at a path means.
+    ///
+    /// The text stays the same as long as the file does: no age, which would be another one each time.
+    func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
+        switch finding {
+        case .unknown(let reason): throw CheckFailure("cannot look at \(path): \(reason)")
+        case .missing:
+            CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
+        case .found(let file):
+            exists ? judge(file, at: now) : CheckResult(.critical, "\(file.path) exists")
+        }
+    }
+
+    private func judge(_ file: FoundFile, at now: Timestamp) -> CheckResult {
+        var flaws: [String] = []
+        if let age, .milliseconds(now.milliseconds - file.changedAt.milliseconds) > age {
+            let minute = file.changedAt.description.prefix(16).split(separator: "T").joined(separator: " ")
+            flaws.append("older than \(TimeSpan.text(age)): changed \(minute) UTC")
+        }
+        if let size, file.size < size {
+            flaws.append("\(ByteCount.text(file.size)), less than \(ByteCount.text(size))")
+        }
+        if !flaws.isEmpty { return CheckResult(.critical, "\(file.name) is \(flaws.joined(separator: ", and "))") }
+        let merits = [
+            age.map { "changed in the last \(TimeSpan.text($0))" }, size.map { _ in ByteCount.text(file.size) },
+        ].compactMap(\.self)
+        return CheckResult(.ok, "\(file.name): \(merits.isEmpty ? "exists" : merits.joined(separator: ", "))")
+    }
+}
+
+extension Timestamp {
+    /// The time of the wall clock, by which file systems count.
+    fileprivate static var now: Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(time)
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Systemd
+
+/// What one check waits for in a directory.
+@EventLoop
+final class FileWatch {
+    /// The directory of the file, or the file itself where that has none that is known.
+    nonisolated let directory: String
+    /// An element for each time that the file may have changed; several changes may be one element.
+    nonisolated let changes: AsyncStream<Void>
+    private nonisolated let name: String
+    private nonisolated let isPattern: Bool
+    private let change: AsyncStream<Void>.Continuation
+    /// The number of the kernel's watch of the directory, if there is one.
+    var number: Int32?
+
+    /// Called when nobody reads ``changes`` any more.
+    var onEnd: @EventLoop () -> Void = {}
+
+    /// - Parameters:
+    ///   - path: the file's path.
+    ///   - isPattern: whether that is a pattern of glob(7).
+    init(path: String, isPattern: Bool) {
+        let slash = path.lastIndex(of: "/") ?? path.startIndex
+        directory = slash == path.startIndex ? "/" : String(path[..<slash])
+        name = String(path[path.index(after: slash)...])
+        self.isPattern = isPattern
+        (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        change.onTermination = { [weak self] _ in EventLoop.perform { self?.onEnd() } }
+    }
+
+    /// Whether changes of a file of this name concern it.
+    nonisolated func concerns(_ name: String) -> Bool {
+        isPattern ? fnmatch(self.name, name, FNM_PERIOD) == 0 : self.name == name
+    }
+
+    /// Says that the file may have changed.
+    func notify() { change.yield() }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SourceKinds
+import Testing
+
+@Suite("What is said of files") struct FileSettingsTests {
+    @Test("a path, and how the file should be")
+    func reads() throws {
+        #expect(
+            try FileSettings.read("file: /var/backups/db.dump").settings == FileSettings(path: "/var/backups/db.dump"))
+        var backup = FileSettings(path: "/var/backups/db-*.dump")
+        backup.age = .seconds(26 * 3600)
+        backup.size = 1 << 20
+        let entry = "file: { path: /var/backups/db-*.dump, age: 26h, size: 1M }"
+        #expect(try FileSettings.read(entry).settings == backup)
+        var lock = FileSettings(path: "/run/lock")
+        lock.exists = false
+        #expect(try FileSettings.read("file: { path: /run/lock, exists: false }").settings == lock)
+    }
+
+    @Test("the daemon has to see what is at a path; of a pattern nobody knows where that is")
+    func requirements() {
+        #expect(FileSettings(path: "/home/a/b").requirements == [.visiblePath("/home/a/b")])
+        #expect(FileSettings(path: "/home/*/b").requirements == [])
+    }
+
+    @Test(
+        "mistakes are refused",
+        arguments: [
+            "backup.dump", "/var/backups/", "[/a]", "", "{ age: 1h }", "{ path: a }", "{ path: /a, age: never }",
+            "{ path: /a, age: 10ms }", "{ path: /a, size: 0 }", "{ path: /a, size: large }",
+            "{ path: /a, exists: no way }",
+            "{ path: /a, exists: false, age: 1h }", "/\(String(repeating: "x", count: 4096))",
+        ])
+    func mistakes(_ value: String) {
+        #expect(throws: Problem.self) { try FileSettings.read("file: \(value)") }
+    }
+
+    @Test("an unknown key is a warning")
+    func unknown() throws {
+        let (settings, problems) = try FileSettings.read("file: { path: /a, ages: 1h }")
+        #expect(settings == FileSettings(path: "/a"))
+        #expect(problems.first?.reason == "“ages” is unknown in “file” and ignored; did you mean “age”?")
+    }
+}
