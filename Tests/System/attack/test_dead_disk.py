@@ -84,3 +84,22 @@ def dead_authorities():
                 bystander.finish("a file of authorities on a dead disk")
         eventually(lambda: "no such file or directory" in daemon.ctl("refresh", "site").err, "the file is missing, but the disk is there")
         stop_and_time(daemon)
+
+
+@test("a file on a dead disk holds up nobody but its own checks, nor the end", limit=60)
+def dead_file():
+    def servers(folder):
+        return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
+                + "".join(f"  backup{number}: {{ file: {folder}/dead/{number} }}\n" for number in range(20))
+                + f"  plain: {{ file: {folder} }}\n  db: {{ push: true }}\n")
+
+    with Daemon(servers, start=False) as daemon, dead_disk(daemon.folder / "dead"):
+        daemon.start()
+        with Bystander(daemon) as bystander:
+            for number in range(20):
+                daemon.done("wait", f"backup{number}", "--text", f"the disk of {daemon.folder}/dead/{number} does not answer within 300ms", "--timeout", "20s")
+            contains(daemon.done("refresh", "backup0"), "does not answer: its last process does not end")
+            contains(daemon.done("refresh", "plain"), "exists [ok]")
+            equal(uninterruptible(), 20, "processes that wait for the disk")
+            bystander.finish("files on a dead disk")
+        stop_and_time(daemon)

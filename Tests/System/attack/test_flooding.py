@@ -580,3 +580,29 @@ def crowds():
         lines = daemon.log().count("refused a connection")
         assert 0 < lines < 100, f"{lines} lines in the log"
         stop_and_time(daemon)
+
+
+@test("a user who creates and removes files where others are followed does not keep anybody waiting")
+def flood_of_files():
+    def servers(folder):
+        return ("servers:\n  db: { push: true }\n"
+                + "".join(f"  file{number}: {{ file: {folder}/open/{number} }}\n" for number in range(100))
+                + "".join(f"  pattern{number}: {{ file: '{folder}/open/*{number}' }}\n" for number in range(100)))
+
+    def act(daemon):
+        folder = daemon.folder / "open"
+        for turn in until_the_end():
+            for number in range(1000):
+                path = f"{folder}/{number % 120}"
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+                os.unlink(path)
+
+    with Daemon(servers, start=False) as daemon:
+        (daemon.folder / "open").mkdir()
+        (daemon.folder / "open").chmod(0o1777)
+        daemon.folder.chmod(0o755)
+        daemon.start()
+        with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
+            attacker.wait()
+            bystander.finish("files that come and go")
+            stop_and_time(daemon)

@@ -595,3 +595,26 @@ def stop():
         systemctl("stop", "statusd.socket", "statusd.service")
         eventually(lambda: run("pgrep", "-f", "sleep 86405").status == 1, "no plugin left")
         equal(done("systemctl", "show", "-P", "Result", "statusd.service").strip(), "success")
+
+
+@test("files are followed by the hardened service, also through a restart; verify warns of those that it does not see")
+def files():
+    folder = pathlib.Path("/var/statusd-test")
+    configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"
+                     "  home: { file: /home/a }\n  tmp: { file: /tmp/a/b }\n  secret: { file: /root/a }\n")
+    folder.mkdir()
+    try:
+        with service(configuration=configuration):
+            becomes("backup", "critical", f"no such file: {folder}/db.dump")
+            (folder / "db.dump").write_text("dump")
+            becomes("backup", "ok", "db.dump: changed in the last 1h, 4 B")
+            systemctl("restart", "statusd")
+            (folder / "db.dump").unlink()
+            becomes("backup", "critical", f"no such file: {folder}/db.dump")
+            warnings = run("/usr/bin/statusctl", "verify").err
+            for path, setting in (("/home/a", "ProtectHome= of statusd.service hides /home"), ("/root/a", "ProtectHome= of statusd.service hides /root"),
+                                  ("/tmp/a/b", "PrivateTmp= of statusd.service hides /tmp")):
+                contains(warnings, setting)
+                contains(warnings, path)
+    finally:
+        shutil.rmtree(folder)

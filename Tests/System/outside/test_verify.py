@@ -23,6 +23,8 @@ MISTAKES = {
     "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
     "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be a text", "http: { url: http://a, contains: " + 65 * 1024 * "a" + " }": "64 KiB together",
     "http: { url: http://a, method: HEAD, contains: x }": "the answer to HEAD", "notify: maybe": "true, false or a mapping",
+    "file: db.dump": "absolute path", "file: { age: 1h }": "needs a “path”", "file: { path: /a, age: soon }": "must be a time",
+    "file: { path: /a, size: 0 }": "whole number", "file: { path: /a, exists: false, size: 1 }": "no “age” and no “size”",
     "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
@@ -32,7 +34,8 @@ MISTAKES = {
 WARNINGS = {
     "push: true, interval: 1s": "has no meaning for push", "unit: a, ttl: 1h": "has no meaning for unit",
     "notify: true, failures: 2": "has no meaning for notify", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next load",
-    "http: { url: http://a, boddy: x }": "unknown in “http”", "push: true, colour: red": "is unknown",
+    "http: { url: http://a, boddy: x }": "unknown in “http”", "file: { path: /a, ago: 1h }": "unknown in “file”",
+    "file: /nosuchfolder/a": "/nosuchfolder/ cannot be entered", "push: true, colour: red": "is unknown",
     "push: true, 'ttl:1h': x": "“ttl:…” is unknown and ignored; write a space after the colon",
 }
 
