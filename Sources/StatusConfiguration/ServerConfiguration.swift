@@ -8,8 +8,8 @@ public struct ServerConfiguration: Equatable, Sendable {
     public var summary: String?
     /// Where its statuses come from; nil if no source that works is configured.
     public var source: AnySourceSettings?
-    /// What is shown until it has a status.
-    public var placeholder: String
+    /// What is shown until it has a status; nil: what is shown of all that say nothing else.
+    public var placeholder: String?
     /// How long a status holds; nil: see ``lifetime``.
     public var timeToLive: Duration?
     /// When a check runs, and when its result, or a unit's state, counts.
@@ -23,7 +23,7 @@ public struct ServerConfiguration: Equatable, Sendable {
 
     /// A server's configuration with what belongs to it.
     public init(
-        summary: String? = nil, source: AnySourceSettings?, placeholder: String, timeToLive: Duration? = nil,
+        summary: String? = nil, source: AnySourceSettings?, placeholder: String?, timeToLive: Duration? = nil,
         schedule: CheckSchedule = CheckSchedule(), runtime: Duration? = nil, failure: String? = nil, origin: Origin
     ) {
         self.summary = summary

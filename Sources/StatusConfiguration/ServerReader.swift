@@ -26,7 +26,7 @@ struct ServerDraft: Sendable {
     func configuration(with defaults: ServerOptions) -> ServerConfiguration {
         let options = options.over(defaults)
         var configuration = ServerConfiguration(
-            summary: summary, source: source, placeholder: options.placeholder ?? ServerOptions.placeholder,
+            summary: summary, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
         // What its source does not go by does not make it another one.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
@@ -54,8 +54,6 @@ struct ServerOptions: Sendable {
 
     /// Those that say when a check runs and when its result counts.
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
-
-    static let placeholder = "no status yet"
 
     /// Takes one key's value; returns whether the key is one of these.
     mutating func read(_ key: String?, _ value: YAMLNode, with reader: NodeReader) throws(Problem) -> Bool {

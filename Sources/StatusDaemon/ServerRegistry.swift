@@ -35,7 +35,7 @@ final class ServerRegistry {
     /// Servers that nobody configured, but that somebody posted to.
     var guests: Set<ServerName> = []
     /// The source of a server that nobody configured.
-    static let guestSource = AnySourceSettings(PushSettings())
+    nonisolated static let guestSource = AnySourceSettings(PushSettings())
     private var hasSelected = false
     /// The sources of removed servers, as long as something of them runs.
     private var departed: [ServerName: Departed] = [:]
@@ -67,33 +67,11 @@ final class ServerRegistry {
         let isOtherSelected = new.select != configuration.select
         if isOtherSelected { hasSelected = false }
         configuration = new
-        var reply = ReloadReply(failed: read.errors.map(Failure.init))
-        for name in old.keys.sorted() where new.servers[name] == nil {
-            remove(name)
-            reply.removed.append(name.rawValue)
-        }
-        if !new.acceptsAny {
-            for name in guests.sorted() where new.servers[name] == nil {
-                guests.remove(name)
-                remove(name)
-                reply.removed.append(name.rawValue)
-            }
-        }
-        for (name, server) in new.servers.sorted(by: { $0.key < $1.key }) {
-            if let before = old[name] {
-                guard !before.isSame(as: server) || startFailures[name] != nil || needsNewSocket(name) else { continue }
-                let failure = startFailures[name]
-                change(name, from: before.source, to: server)
-                // What could not be started and still cannot is no change.
-                if !before.isSame(as: server) || startFailures[name] != failure { reply.changed.append(name.rawValue) }
-            } else if guests.remove(name) != nil {
-                change(name, from: Self.guestSource, to: server)
-                reply.changed.append(name.rawValue)
-            } else {
-                add(name, server)
-                reply.added.append(name.rawValue)
-            }
-        }
+        let plan = ReloadPlan(from: old, guests: guests, to: new) { startFailures[$0] != nil || needsNewSocket($0) }
+        var reply = plan.reply
+        reply.changed += plan.inOrder.compactMap { carryOut($0.step, for: $0.name) ? $0.name.rawValue : nil }
+        reply.changed.sort()
+        reply.failed = read.errors.map(Failure.init)
         for name in guests where sources[name] == nil || needsNewSocket(name) { openNotifySocket(ofGuest: name) }
         for (name, reason) in failures where startFailures[name] != reason {
             startWarnings.forget(Self.subject(name, reason))
@@ -109,6 +87,34 @@ final class ServerRegistry {
         selectFirst()
         if isOtherSelected, let warning = selectionWarning { reply.warnings.append(warning) }
         return reply
+    }
+
+    /// What a new configuration would change.
+    func plan(_ read: ReadConfiguration) -> ReloadReply {
+        var reply = ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration).reply
+        reply.failed = read.errors.map(Failure.init)
+        return reply
+    }
+
+    /// Carries out a step of a plan; returns whether something changed that the plan did not foresee.
+    private func carryOut(_ step: ReloadPlan.Step, for name: ServerName) -> Bool {
+        let server = configuration.servers[name]
+        switch step {
+        case .remove:
+            guests.remove(name)
+            remove(name)
+        case .add: if let server { add(name, server) }
+        case .change(let source):
+            guests.remove(name)
+            if let server { change(name, from: source, to: server) }
+        case .restart:
+            guard let server else { break }
+            let failure = startFailures[name]
+            change(name, from: server.source, to: server)
+            // What could not be started and still cannot is no change.
+            return startFailures[name] != failure
+        }
+        return false
     }
 
     /// Why what is configured is not selected, if it is not; that nobody can post to it is said where the configuration is read.
@@ -212,16 +218,10 @@ final class ServerRegistry {
 extension ServerConfiguration {
     fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
-            name: name, summary: summary, source: source?.key ?? "none", placeholder: placeholder,
+            name: name, summary: summary, source: source?.key ?? "none",
+            placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,
             isRefreshable: isRefreshable && failure == nil, takesPosts: !isRefreshable && failure == nil,
             timeToLive: lifetime, failure: failure)
-    }
-
-    /// Whether it says the same, wherever it says so.
-    fileprivate func isSame(as other: ServerConfiguration) -> Bool {
-        var moved = other
-        moved.origin = origin
-        return self == moved
     }
 }
 

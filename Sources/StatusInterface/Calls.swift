@@ -18,7 +18,20 @@ public struct ServerParameters: JSONReadable, Sendable {
     }
 }
 
-/// The parameters of `List` and `Reload`: none.
+/// The parameters of `Reload`.
+public struct ReloadParameters: JSONReadable, Sendable {
+    /// Whether to tell only what would change.
+    public var dryRun = false
+
+    public init(from reader: inout JSONReader) throws(JSONError) {
+        try reader.object { name, reader throws(JSONError) in
+            guard name == "dryRun" else { throw .unknownMember(name) }
+            dryRun = try Bool?(from: &reader) ?? false
+        }
+    }
+}
+
+/// The parameters of `List`: none.
 public struct NoParameters: JSONReadable, Sendable {
     public init(from reader: inout JSONReader) throws(JSONError) {
         try reader.object { name, _ throws(JSONError) in throw .unknownMember(name) }

@@ -103,8 +103,12 @@ public final class MonitorClient {
     private static let longestSilence = Duration.seconds(90)
 
     /// Has the daemon read its configuration again.
-    public func reload() async throws -> ReloadReply {
-        try await connection.call(MonitorInterface.qualified("Reload"), returning: ReloadReply.self)
+    ///
+    /// - Parameter dryRun: whether it only tells what that would change. A daemon that does not know this parameter refuses the call.
+    public func reload(dryRun: Bool = false) async throws -> ReloadReply {
+        try await connection.call(
+            MonitorInterface.qualified("Reload"), { $0.member("dryRun", dryRun ? true : nil) },
+            returning: ReloadReply.self)
     }
 
     /// Follows servers.

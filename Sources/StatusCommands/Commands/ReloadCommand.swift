@@ -12,24 +12,35 @@ enum ReloadCommand {
             "Do not show what is wrong with the configuration; the daemon's journal has that, unless there were ten reloads in the last 30 s."
     )
 
+    private static let dryRun = Flag("dry-run", help: "Show what a reload would change, and change nothing.")
+
     static let command = ClientCommand.make(
-        "reload", abstract: "Have the daemon read its configuration again; returns when it has.", parameters: [quiet],
+        "reload", abstract: "Have the daemon read its configuration again; returns when it has.",
+        discussion: "Shows the servers that are added, changed and removed.", parameters: [dryRun, quiet],
         mayBeRepeated: true, isChange: true
     ) { context in
-        guard context.arguments[quiet] else { return show(try await context.client.reload(), on: context.terminal) }
+        let isDryRun = context.arguments[dryRun]
+        guard context.arguments[quiet] else {
+            return show(try await context.client.reload(dryRun: isDryRun), isDryRun, on: context.terminal)
+        }
         do {
-            return try await context.client.reload().failed.isEmpty ? .done : .configurationWrong
+            return try await context.client.reload(dryRun: isDryRun).failed.isEmpty ? .done : .configurationWrong
         } catch let error as VarlinkError where error.name == MonitorInterface.qualified("ReloadFailed") {
             return .configurationWrong
         }
     }
 
-    private static func show(_ reply: ReloadReply, on terminal: Terminal) -> ExitStatus {
-        if terminal.isJSON { terminal.json(reply) }
+    private static func show(_ reply: ReloadReply, _ isDryRun: Bool, on terminal: Terminal) -> ExitStatus {
+        if terminal.isJSON {
+            terminal.json(reply)
+        } else {
+            for line in PlanText.lines(of: reply) { terminal.line(line) }
+            if isDryRun, PlanText.lines(of: reply).isEmpty { terminal.line("nothing would change") }
+        }
         for warning in reply.warnings { terminal.remark("warning: \(warning)") }
         for failure in reply.failed { terminal.remark("\(failure)") }
         guard !reply.failed.isEmpty else { return .done }
-        terminal.remark("the rest of the configuration took effect")
+        if !isDryRun { terminal.remark("the rest of the configuration took effect") }
         return .configurationWrong
     }
 }

@@ -150,15 +150,15 @@ final class ControlInterface: VarlinkInterface {
     }
 
     private func reload(_ call: VarlinkCall) throws {
-        _ = try call.parameters(NoParameters.self)
+        let isDryRun = try call.parameters(ReloadParameters.self).dryRun
         try checkAccess(of: call)
         let (reloader, watcher, monitor) = (reloader, watcher, monitor)
         if call.isOneway {
-            reloader.request()
+            if !isDryRun { reloader.request() }
             return call.reply()
         }
         call.perform { call in
-            let outcome = await reloader.reload()
+            let outcome = await reloader.reload(isDryRun: isDryRun)
             if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }
             switch outcome {
             case .success(let reply):

@@ -43,7 +43,9 @@ final class ConfigurationReading {
     }
 
     /// Reads everything as it is now; why not, if the main file is wrong or time is up.
-    func read() async -> Result<ReadConfiguration, Failure> {
+    ///
+    /// - Parameter isTrial: whether it is not going to be followed, so that the next reading does not build on it.
+    func read(isTrial: Bool = false) async -> Result<ReadConfiguration, Failure> {
         guard await isFree() else {
             return .failure(
                 unanswered("an earlier attempt still waits for a file or a user database; see what does not answer"))
@@ -53,7 +55,7 @@ final class ConfigurationReading {
             defer { EventLoop.perform { self.readingEnded() } }
             return Self.read(location, after: former)
         }
-        if case .success(let read) = result { former = read }
+        if case .success(let read) = result, !isTrial { former = read }
         let seconds = timeout.components.seconds
         return result
             ?? .failure(unanswered("timed out after \(seconds) s; see which file or user database does not answer"))

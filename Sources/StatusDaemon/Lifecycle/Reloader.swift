@@ -13,6 +13,12 @@ import Systemd
 final class Reloader {
     typealias Outcome = Result<ReloadReply, Problem>
 
+    private struct Caller {
+        let continuation: CheckedContinuation<Outcome?, Never>
+        /// Whether it only wants to know what would change.
+        let isDryRun: Bool
+    }
+
     private let reading: ConfigurationReading
     private let registry: ServerRegistry
     private let logger: Logger
@@ -22,8 +28,8 @@ final class Reloader {
     private let outcomes: LogLimiter
     private let failures: LogLimiter
     /// Those who wait for the reload that runs, and those who wait for the next.
-    private var current: [Int: CheckedContinuation<Outcome?, Never>] = [:]
-    private var next: [Int: CheckedContinuation<Outcome?, Never>] = [:]
+    private var current: [Int: Caller] = [:]
+    private var next: [Int: Caller] = [:]
     private var lastCaller = 0
     /// How many wait for a reload that has not begun.
     var waiting: Int { next.count }
@@ -56,9 +62,10 @@ final class Reloader {
     /// Reloads whenever somebody has asked for it, until the task is cancelled.
     func run() async {
         for await _ in wakeUps where isRequested || !next.isEmpty {
+            let isDryRun = !isRequested && next.values.allSatisfy(\.isDryRun)
             isRequested = false
             (current, next) = (next, [:])
-            let outcome = await perform()
+            let outcome = isDryRun ? await preview() : await perform()
             resumeCurrent(outcome)
             try? await EventLoop.sleep(for: max(pause, timeOnLoop * 10))
         }
@@ -73,14 +80,16 @@ final class Reloader {
         wakeUp.yield()
     }
 
-    /// Reloads, and returns what became another, or why nothing did; nil if the daemon stops first, or the task is cancelled.
-    func reload() async -> Outcome? {
+    /// Reloads, and returns what changed, or why nothing did; nil if the daemon stops first, or the task is cancelled.
+    ///
+    /// - Parameter isDryRun: whether to return only what would change; somebody else may have the daemon reload at the same time.
+    func reload(isDryRun: Bool = false) async -> Outcome? {
         lastCaller += 1
         let caller = lastCaller
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 if hasEnded || Task.isCancelled { return continuation.resume(returning: nil) }
-                next[caller] = continuation
+                next[caller] = Caller(continuation: continuation, isDryRun: isDryRun)
                 wakeUp.yield()
             }
         } onCancel: {
@@ -89,18 +98,30 @@ final class Reloader {
     }
 
     private func leave(_ caller: Int) {
-        let continuation = current.removeValue(forKey: caller) ?? next.removeValue(forKey: caller)
-        continuation?.resume(returning: nil)
+        let caller = current.removeValue(forKey: caller) ?? next.removeValue(forKey: caller)
+        caller?.continuation.resume(returning: nil)
     }
 
     private func resumeCurrent(_ outcome: Outcome?) {
         let callers = current
         current = [:]
-        for (_, continuation) in callers.sorted(by: { $0.key < $1.key }) { continuation.resume(returning: outcome) }
+        for (_, caller) in callers.sorted(by: { $0.key < $1.key }) { caller.continuation.resume(returning: outcome) }
     }
 
     private static func count(ofErrors count: Int) -> String {
         count == 0 ? "" : ", \(count) error\(count == 1 ? "" : "s")"
+    }
+
+    private func preview() async -> Outcome? {
+        let result = await reading.read(isTrial: true)
+        if Task.isCancelled { return nil }
+        switch result {
+        case .failure(let failure): return .failure(failure.problem)
+        case .success(let read):
+            var reply = registry.plan(read)
+            reply.warnings = read.warnings.map(Failure.init)
+            return .success(reply)
+        }
     }
 
     private func perform() async -> Outcome? {

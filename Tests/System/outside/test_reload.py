@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl reload: what it changes, and what it would change."""
+
+import json
+
+from harness.daemon import Daemon
+from harness.expect import contains, equal
+from harness.runner import test
+
+BEFORE = "servers: { db: { push: true }, web: { push: true }, old: { push: true } }\n"
+AFTER = "servers: { db: { push: true }, web: { notify: true }, cache: { push: true } }\n"
+
+
+@test("a dry run shows what a reload would change, and changes nothing; the reload shows the same, and then there is nothing left")
+def dry_run():
+    with Daemon(BEFORE) as daemon:
+        daemon.done("post", "web", "up")
+        equal(daemon.done("reload", "--dry-run"), "nothing would change\n")
+        daemon.file.write_text(AFTER)
+        plan = "added: cache\nchanged: web\nremoved: old\n"
+        for _ in range(2):
+            equal(daemon.done("reload", "--dry-run"), plan)
+            equal([daemon.describe(name)["source"] for name in ("web", "old")], ["push", "push"])
+        planned = json.loads(daemon.done("reload", "--dry-run", "--json"))
+        assert "reload" not in daemon.log(), daemon.log()
+        equal(daemon.done("reload"), plan)
+        equal(planned, {"added": ["cache"], "changed": ["web"], "removed": ["old"], "failed": [], "warnings": []})
+        equal(daemon.describe("web")["source"], "notify")
+        equal(daemon.done("reload"), "")
+
+
+@test("a dry run tells what is wrong and ends with 78, as a reload would; the next reload is not spoiled by it")
+def wrong():
+    with Daemon(BEFORE) as daemon:
+        daemon.file.write_text("servers: { db: { psh: true }, web: { push: true, colour: red }, old: { push: true } }\n")
+        result = daemon.ctl("reload", "--dry-run")
+        equal((result.status, result.out), (78, "changed: db\n"))
+        contains(result.err, "server db: has no source", "warning: ", "“colour” is unknown")
+        assert "took effect" not in result.err, result.err
+        equal(daemon.ctl("reload", "--dry-run", "--quiet").status, 78)
+        daemon.file.write_text("servers: [\n")
+        result = daemon.ctl("reload", "--dry-run")
+        equal((result.status, result.out), (78, ""))
+        contains(result.err, "invalid YAML")
+        daemon.file.write_text(BEFORE)
+        equal(daemon.done("reload"), "")
+        equal(daemon.describe("db")["phase"], "empty")
+
+
+@test("a drop-in that a dry run found wrong holds as it was when it is followed, and not as it was tried")
+def drop_in():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        folder = daemon.folder / "conf.d"
+        folder.mkdir()
+        drop_in = folder / "a.yaml"
+        drop_in.write_text("servers: { a: { push: true } }\n")
+        daemon.start(arguments=["--config", daemon.folder])
+        drop_in.write_text("servers: { b: { push: true } }\n")
+        equal(daemon.done("reload", "--dry-run"), "added: b\nremoved: a\n")
+        drop_in.write_text("servers: [\n")
+        equal(daemon.ctl("reload").status, 78)
+        equal([server["name"] for server in json.loads(daemon.done("list", "--json"))["servers"]], ["a"])
