@@ -35,7 +35,7 @@ enum VerifyCommand {
         if terminal.isJSON {
             terminal.json {
                 $0.member("files", read.map { VisibleText.escape($0) })
-                $0.member("problems", problems.map(ProblemText.init))
+                $0.member("problems", problems)
             }
         }
         for problem in problems { terminal.remark(VisibleText.escape("\(problem.severity.rawValue): \(problem)")) }

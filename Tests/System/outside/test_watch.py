@@ -136,7 +136,8 @@ def closed_pipe():
             return shell.poll() is not None
 
         eventually(ended, "the end of watch")
-        out, err = shell.communicate()
+        # Not communicate(), which passes over what has been read with the lines before.
+        out, err = shell.stdout.read(), shell.stderr.read()
         equal((out, err), ("0\n", ""), "exit status of watch and its complaints")
 
 
