@@ -1,21 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place in the daemon's history.
-public struct Cursor: Hashable, Sendable, CustomStringConvertible {
-    /// Names one life of the daemon.
-    public var epoch: Epoch
-    /// Counts the events of that life.
-    public var revision: Int
-
-    /// The place behind event number `revision` of the life `epoch`.
-    public init(epoch: Epoch, revision: Int) {
-        self.epoch = epoch
-        self.revision = revision
-    }
-
-    public var description: String { "\(epoch):\(revision)" }
-}
-
 /// What an event says.
 public enum EventKind: String, Sendable, CaseIterable {
     /// The state as it is now: first on every stream, and again after each gap.

@@ -4,15 +4,3 @@
 public enum Level: String, Sendable, CaseIterable {
     case ok, warning, critical, unknown
 }
-
-/// Where a server stands with what it has to show.
-public enum Phase: String, Sendable, CaseIterable {
-    /// Its first load has not ended.
-    case loading
-    /// It has a status.
-    case loaded
-    /// Its load ended with nothing to show.
-    case empty
-    /// Its last load failed.
-    case failed
-}

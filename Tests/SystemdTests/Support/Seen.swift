@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What happened, in order, from whatever thread.
+final class Seen<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+    var all: [Element] { elements.withLock { $0 } }
+    func append(_ element: Element) { elements.withLock { $0.append(element) } }
+}
