@@ -11,7 +11,7 @@ import Varlink
 /// bounds, and the daemon ends it if it takes too long. When the connection ends, it ends.
 public enum HTTPWorker {
     /// How many bytes of address space it may take beside what it begins with.
-    private static let memoryLimit: rlim_t = 256 << 20
+    private static let memoryLimit = 256 << 20
     /// How much processor time a request may take.
     private static let processorLimit = Duration.seconds(5)
     /// How long after its time a request is ended if libcurl has not done so: it looks at the time only where it has to wait.
@@ -28,7 +28,7 @@ public enum HTTPWorker {
     private static func serve() {
         var calls = WorkerCalls<HTTPRequest>()
         do throws(HTTPUnavailable) {
-            try limitMemory()
+            if let failure = MemoryLimit.set(beside: memoryLimit) { throw HTTPUnavailable(reason: failure) }
             let client = try HTTPClient()
             guard calls.greet() else { return }
             while let request = calls.wait() {
@@ -55,25 +55,5 @@ public enum HTTPWorker {
             request.timeout + grace, .unexpected(reason: HTTPTransfer.noAnswer(within: request.timeout)),
             processorTime: processorLimit,
             .unexpected(reason: "to read its answer takes more than \(seconds) s of processor time"))
-    }
-
-    private static func limitMemory() throws(HTTPUnavailable) {
-        // Each of a thread's own would take 64 MiB of address space.
-        mallopt(M_ARENA_MAX, 1)
-        guard let size = addressSpace else { throw HTTPUnavailable(reason: "/proc/self/statm cannot be read") }
-        var limit = rlimit(rlim_cur: size + memoryLimit, rlim_max: size + memoryLimit)
-        guard setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 else {
-            throw HTTPUnavailable(reason: "its memory cannot be limited: \(String(cString: strerror(errno)))")
-        }
-    }
-
-    /// How many bytes of address space this process has now.
-    private static var addressSpace: rlim_t? {
-        guard let file = fopen("/proc/self/statm", "re") else { return nil }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 128)
-        guard fgets(&line, Int32(line.count), file) != nil else { return nil }
-        // It is told in pages.
-        return rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
     }
 }

@@ -125,7 +125,7 @@ struct ConfigurationReader {
             ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),
             ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...65_536),
             ("checks", \.checks.checks, 1...4096), ("processes", \.checks.processes, 1...1024),
-            ("requests", \.checks.requests, 1...1024),
+            ("requests", \.checks.requests, 1...1024), ("looks", \.checks.looks, 1...1024),
         ]
 
     private mutating func readServers(_ node: YAMLNode) throws(Problem) {

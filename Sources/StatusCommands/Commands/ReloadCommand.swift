@@ -12,7 +12,8 @@ enum ReloadCommand {
             "Do not show what is wrong with the configuration; the daemon's journal has that, unless there were ten reloads in the last 30 s."
     )
 
-    private static let dryRun = Flag("dry-run", help: "Show what a reload would change, and change nothing.")
+    private static let dryRun = Flag(
+        "dry-run", help: "Show which servers a reload would add, change and remove, and change nothing.")
 
     static let command = ClientCommand.make(
         "reload", abstract: "Have the daemon read its configuration again; returns when it has.",
@@ -35,7 +36,9 @@ enum ReloadCommand {
             terminal.json(reply)
         } else {
             for line in PlanText.lines(of: reply) { terminal.line(line) }
-            if isDryRun, PlanText.lines(of: reply).isEmpty { terminal.line("nothing would change") }
+            if isDryRun, PlanText.lines(of: reply).isEmpty {
+                terminal.line("no server would be added, changed or removed")
+            }
         }
         for warning in reply.warnings { terminal.remark("warning: \(warning)") }
         for failure in reply.failed { terminal.remark("\(failure)") }

@@ -111,6 +111,7 @@ extension CheckLimits {
     fileprivate func fitting(descriptors: Int) -> CheckLimits {
         let most = descriptors / 64
         return CheckLimits(
-            checks: min(checks, most), processes: min(processes, most), requests: min(requests, most))
+            checks: min(checks, most), processes: min(processes, most), requests: min(requests, most),
+            looks: min(looks, most))
     }
 }

@@ -90,15 +90,15 @@ def dead_authorities():
 def dead_file():
     def servers(folder):
         return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
-                + "".join(f"  backup{number}: {{ file: {folder}/dead/{number} }}\n" for number in range(20))
+                + "".join(f"  backup{number}: {{ file: {folder}/dead/sub/{number} }}\n" for number in range(20))
                 + f"  plain: {{ file: {folder} }}\n  db: {{ push: true }}\n")
 
     with Daemon(servers, start=False) as daemon, dead_disk(daemon.folder / "dead"):
         daemon.start()
         with Bystander(daemon) as bystander:
             for number in range(20):
-                daemon.done("wait", f"backup{number}", "--text", f"the disk of {daemon.folder}/dead/{number} does not answer within 300ms", "--timeout", "20s")
-            contains(daemon.done("refresh", "backup0"), "does not answer: its last process does not end")
+                daemon.done("wait", f"backup{number}", "--text", f"the disk of {daemon.folder}/dead/sub/{number} does not answer within 300ms", "--timeout", "20s")
+            contains(daemon.done("refresh", "backup0"), "does not answer and its last process does not end")
             contains(daemon.done("refresh", "plain"), "exists [ok]")
             equal(uninterruptible(), 20, "processes that wait for the disk")
             bystander.finish("files on a dead disk")

@@ -60,6 +60,26 @@ def unwanted():
         becomes(daemon, "critical", "{}/maintenance exists")
         (daemon.folder / "maintenance").unlink()
         becomes(daemon, "ok", "no such file: {}/maintenance")
+        (daemon.folder / "maintenance").mkdir()
+        becomes(daemon, "critical", "{}/maintenance exists")
+
+
+@test("a directory that is replaced is followed at its path, and so is a link that leads elsewhere now")
+def replaced():
+    with Daemon(following("link/a"), start=False) as daemon:
+        for name in ("one", "two"):
+            (daemon.folder / name).mkdir()
+        link = daemon.folder / "link"
+        link.symlink_to("one")
+        daemon.start()
+        becomes(daemon, "critical", "no such file: {}/link/a")
+        link.unlink()
+        link.symlink_to("two")
+        daemon.done("refresh", "backup")
+        (daemon.folder / "two" / "a").touch()
+        becomes(daemon, "ok", "a: exists")
+        (daemon.folder / "two").rename(daemon.folder / "three")
+        becomes(daemon, "critical", "no such file: {}/link/a")
 
 
 @test("nothing is known of a file in a directory that cannot be entered")
@@ -87,3 +107,22 @@ def worker():
         daemon.file.write_text("servers: {}\n")
         daemon.done("reload")
         eventually(lambda: not daemon.children("statusd-host"), "no process is left", patience=40)
+
+
+@test("a backup that is written to again and again is not critical before it was found too small at so many times of the schedule")
+def growing():
+    def servers(folder):
+        return f"servers: {{ backup: {{ file: {{ path: {folder}/db.dump, size: 1M }}, interval: 1h, failures: 3 }} }}\n"
+
+    with Daemon(servers, start=False) as daemon:
+        file = daemon.folder / "db.dump"
+        file.write_bytes(bytes(1 << 20))
+        daemon.start()
+        becomes(daemon, "ok", "db.dump: 1 MiB")
+        for size in range(1, 6):
+            file.write_bytes(bytes(size))
+            eventually(lambda: f"db.dump is {size} B" in (daemon.describe("backup").get("message") or ""), "the daemon has seen it")
+            contains(daemon.describe("backup")["message"], "1 of 3 before it counts")
+        file.write_bytes(bytes(1 << 20))
+        eventually(lambda: daemon.describe("backup").get("message") is None, "all is well")
+        equal(daemon.describe("backup")["status"]["level"], "ok")

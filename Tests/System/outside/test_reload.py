@@ -15,7 +15,7 @@ AFTER = "servers: { db: { push: true }, web: { notify: true }, cache: { push: tr
 def dry_run():
     with Daemon(BEFORE) as daemon:
         daemon.done("post", "web", "up")
-        equal(daemon.done("reload", "--dry-run"), "nothing would change\n")
+        equal(daemon.done("reload", "--dry-run"), "no server would be added, changed or removed\n")
         daemon.file.write_text(AFTER)
         plan = "added: cache\nchanged: web\nremoved: old\n"
         for _ in range(2):

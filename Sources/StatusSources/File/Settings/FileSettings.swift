@@ -25,7 +25,11 @@ public struct FileSettings: SourceSettings {
     public var requirements: [SourceRequirement] { hasPattern ? [] : [.visiblePath(path)] }
 
     /// Whether the path is a pattern.
-    public var hasPattern: Bool { path.contains { "*?[".contains($0) } }
+    public var hasPattern: Bool { Self.isPattern(path[...]) }
+    /// Whether the file may be in one of several directories.
+    public var hasPatternInDirectory: Bool { Self.isPattern(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
+    private static func isPattern(_ path: Substring) -> Bool { path.contains { "*?[".contains($0) } }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> FileSettings? {
         guard let mapping = node.mapping else { return FileSettings(path: try path(node, of: key, reader.nodes)) }

@@ -16,25 +16,43 @@ enum FileFinding: Sendable, Equatable {
         settings.hasPattern ? newest(of: settings.path) : look(at: settings.path)
     }
 
-    private static func look(at path: String) -> FileFinding {
+    private static func look(at path: UnsafePointer<CChar>) -> FileFinding {
         var status = stat()
-        if stat(path, &status) == 0 { return .found(FoundFile(path, status)) }
+        if stat(path, &status) == 0 { return .found(FoundFile(String(cString: path), status)) }
         return errno == ENOENT || errno == ENOTDIR ? .missing : .unknown(String(cString: strerror(errno)))
     }
 
+    /// The newest file that matches; if there is none, why one of them cannot be looked at.
     private static func newest(of pattern: String) -> FileFinding {
         var matches = glob_t()
         defer { globfree(&matches) }
-        let failure = glob(pattern, GLOB_NOSORT | GLOB_ERR, nil, &matches)
-        let reason = errno
-        guard failure == 0 || failure == GLOB_NOMATCH else {
-            if failure == GLOB_ABORTED, reason == ENOENT || reason == ENOTDIR { return .missing }
-            return .unknown(String(cString: strerror(failure == GLOB_NOSPACE ? ENOMEM : reason)))
+        switch glob(pattern, GLOB_NOSORT, nil, &matches) {
+        case 0: break
+        case GLOB_NOMATCH: return whyNothing(matches: pattern)
+        default: return .unknown(String(cString: strerror(ENOMEM)))
         }
-        let paths = (0..<Int(matches.gl_pathc)).lazy.compactMap { matches.gl_pathv[$0].map { String(cString: $0) } }
-        // One that is removed meanwhile is not there.
-        let files = paths.compactMap { path in if case .found(let file) = look(at: path) { file } else { nil } }
-        return files.max { $0.changedAt < $1.changedAt }.map { .found($0) } ?? .missing
+        var newest = FileFinding.missing
+        for index in 0..<Int(matches.gl_pathc) {
+            guard let path = matches.gl_pathv[index] else { continue }
+            switch (look(at: path), newest) {
+            case (.found(let file), .found(let other)) where file.changedAt <= other.changedAt: break
+            // One that is removed meanwhile is not there.
+            case (.missing, _), (.unknown, .found), (.unknown, .unknown): break
+            case (let finding, _): newest = finding
+            }
+        }
+        return newest
+    }
+
+    /// Whether nothing matches because the directory cannot be read.
+    private static func whyNothing(matches pattern: String) -> FileFinding {
+        let directory = String(pattern[...(pattern.lastIndex(of: "/") ?? pattern.startIndex)])
+        if directory.contains(where: { "*?[".contains($0) })
+            || faccessat(AT_FDCWD, directory, R_OK | X_OK, AT_EACCESS) == 0
+        {
+            return .missing
+        }
+        return errno == ENOENT || errno == ENOTDIR ? .missing : .unknown(String(cString: strerror(errno)))
     }
 }
 
@@ -61,7 +79,11 @@ struct FoundFile: Sendable, Equatable {
 }
 
 extension Timestamp {
+    /// The seconds of the years 0 to 9999: a file may have any time that somebody gave it.
+    private static let seconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
+
     init(_ time: timespec) {
-        self.init(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+        let seconds = min(max(Int64(time.tv_sec), Self.seconds.lowerBound), Self.seconds.upperBound)
+        self.init(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }

@@ -12,22 +12,24 @@ extension FileSettings: CheckMaking {
 /// Looks at a file when the schedule says so, and when its directory changes.
 struct FileCheck: Check {
     private let look: HostCheck
-    private let watch: FileWatch
+    /// Nil if the directory may be one of many.
+    private let watch: FileWatch?
     private let watcher: FileWatcher
 
     var resource: CheckBudget.Resource { look.resource }
-    var changes: AsyncStream<Void>? { watch.changes }
+    var changes: AsyncStream<Void>? { watch?.changes }
 
     @EventLoop init(_ settings: FileSettings, _ order: SourceOrder) {
         look = HostCheck(settings, order)
-        watch = FileWatch(path: settings.path, isPattern: settings.hasPattern)
         watcher = order.environment.shared(FileWatcher.self)
+        watch =
+            settings.hasPatternInDirectory
+            ? nil : FileWatch(path: settings.path, isPattern: settings.hasPattern)
     }
 
     func run() async throws -> CheckResult {
-        let result = try await look.run()
-        // The disk has just answered.
-        await watcher.begin(watch)
+        let (result, hasAnswered) = try await look.look()
+        if let watch, hasAnswered { await watcher.begin(watch) }
         return result
     }
 }

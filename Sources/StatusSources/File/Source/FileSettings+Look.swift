@@ -53,9 +53,9 @@ extension FileSettings {
 
     private func judge(_ file: FoundFile, at now: Timestamp) -> CheckResult {
         var flaws: [String] = []
-        if let age, .milliseconds(now.milliseconds - file.changedAt.milliseconds) > age {
+        if let age, let flaw = flaw(of: .milliseconds(now.milliseconds - file.changedAt.milliseconds), limit: age) {
             let minute = file.changedAt.description.prefix(16).split(separator: "T").joined(separator: " ")
-            flaws.append("older than \(TimeSpan.text(age)): changed \(minute) UTC")
+            flaws.append("\(flaw): changed \(minute) UTC")
         }
         if let size, file.size < size {
             flaws.append("\(ByteCount.text(file.size)), less than \(ByteCount.text(size))")
@@ -66,6 +66,12 @@ extension FileSettings {
         ].compactMap(\.self)
         return CheckResult(.ok, "\(file.name): \(merits.isEmpty ? "exists" : merits.joined(separator: ", "))")
     }
+}
+
+/// What is wrong with a file that was changed so long ago; a time that is to come may be that of another clock.
+private func flaw(of age: Duration, limit: Duration) -> String? {
+    if age > limit { return "older than \(TimeSpan.text(limit))" }
+    return age < .seconds(-60) ? "from the future" : nil
 }
 
 extension Timestamp {

@@ -8,23 +8,28 @@ import Systemd
 /// Without a watch, because a directory cannot be read or there are too many watches, files are only looked at when the schedule says so.
 @EventLoop
 final class FileWatcher: SharedResource {
-    /// What may make a check find something else: not IN_CREATE, since a new file is only what it will be when it has been written.
+    /// What may make a check find something else.
     private nonisolated static let events: UInt32 = [
-        IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF,
+        IN_CREATE, IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF,
     ].reduce(UInt32(IN_ONLYDIR)) { $0 | UInt32($1) }
     /// How long nothing is read after something was: anybody who may write to a directory can cause as many events as he likes.
     private static let pause = Duration.milliseconds(100)
+    /// How many directories are being found at a time, each on a thread: their disk may stop answering just then.
+    private static let limit = 8
 
-    /// To find a directory may take as long as its disk does.
-    private let threads = BlockingThreads(limit: 8)
     private let queue: OwnedDescriptor?
     private var source: IOSource?
     private var timer: TimerSource?
-    /// Those who wait for changes, by the number of the kernel's watch.
+    /// Those who wait for changes, by the number of the kernel's watch; nobody, if it is about to be removed.
     private var watches: [Int32: [FileWatch]] = [:]
+    /// How many directories are being found.
+    private var beginning = 0
 
     /// How many directories the kernel watches.
     var watchCount: Int { watches.count }
+
+    /// Whether no directory is being found.
+    var isSettled: Bool { beginning == 0 }
 
     init(in environment: SourceEnvironment) {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
@@ -39,27 +44,58 @@ final class FileWatcher: SharedResource {
         timer?.cancel()
     }
 
-    /// Tells `watch` of changes from now on, the first time at once: the file may have changed since it was looked at.
-    func begin(_ watch: FileWatch) async {
-        guard watch.number == nil, let queue else { return }
-        let number = try? await threads.run { [directory = watch.directory] in
-            inotify_add_watch(queue.rawValue, directory, Self.events)
+    // MARK: Watches
+
+    /// Tells `watch` of changes from now on, and at once if nobody did before: the file may have changed since it was looked at.
+    ///
+    /// To be called after each look: another directory may be in the place of the one that is watched. The same one stays watched.
+    func begin(_ watch: FileWatch) {
+        guard !watch.isBeginning, beginning < Self.limit, let queue else { return }
+        watch.isBeginning = true
+        beginning += 1
+        BlockingThread.start { [directory = watch.directory] in
+            let number = inotify_add_watch(queue.rawValue, directory, Self.events)
+            EventLoop.perform { self.began(watch, number) }
         }
-        guard let number, number >= 0, watch.number == nil else { return }
+    }
+
+    private func began(_ watch: FileWatch, _ number: Int32) {
+        watch.isBeginning = false
+        beginning -= 1
+        if watch.number != number {
+            leave(watch)
+            if number >= 0 { enter(watch, number) }
+        }
+        removeUnneeded()
+    }
+
+    private func enter(_ watch: FileWatch, _ number: Int32) {
+        watches[number, default: []] += watch.hasEnded ? [] : [watch]
+        guard !watch.hasEnded else { return }
         watch.number = number
-        watch.onEnd = { [weak self, unowned watch] in self?.release(watch) }
-        watches[number, default: []].append(watch)
+        watch.onEnd = { [weak self, weak watch] in
+            if let watch { self?.leave(watch) }
+            self?.removeUnneeded()
+        }
         watch.notify()
     }
 
-    private func release(_ watch: FileWatch) {
-        guard let number = watch.number, let queue else { return }
+    private func leave(_ watch: FileWatch) {
+        guard let number = watch.number else { return }
         watch.number = nil
         watches[number]?.removeAll { $0 === watch }
-        guard watches[number]?.isEmpty == true else { return }
-        watches[number] = nil
-        inotify_rm_watch(queue.rawValue, number)
     }
+
+    /// Removes the kernel's watches that nobody needs, unless one of them may be about to be handed out once more.
+    private func removeUnneeded() {
+        guard beginning == 0, let queue else { return }
+        for number in watches.filter({ $0.value.isEmpty }).keys {
+            watches[number] = nil
+            inotify_rm_watch(queue.rawValue, number)
+        }
+    }
+
+    // MARK: Events
 
     private func read() {
         guard let queue, let timer else { return }

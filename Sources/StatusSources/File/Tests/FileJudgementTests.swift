@@ -31,7 +31,10 @@ import Testing
     func age() throws {
         let new = CheckResult(.ok, "db.dump: changed in the last 1d 2h")
         #expect(try judge(.found(file), age: .seconds(93_600), after: 93_600) == new)
-        #expect(try judge(.found(file), age: .seconds(93_600), after: -5) == new)
+        #expect(try judge(.found(file), age: .seconds(93_600), after: -60) == new)
+        #expect(
+            try judge(.found(file), age: .seconds(93_600), after: -61)
+                == CheckResult(.critical, "db.dump is from the future: changed 2026-11-22 03:12 UTC"))
         let old = CheckResult(.critical, "db.dump is older than 1d 2h: changed 2026-11-22 03:12 UTC")
         #expect(try judge(.found(file), age: .seconds(93_600), after: 93_601) == old)
         #expect(try judge(.found(file), age: .seconds(93_600), after: 1_000_000) == old)

@@ -64,7 +64,7 @@ public struct NodeReader: Sendable {
     /// A whole number.
     public func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
         guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
-            let units = range.upperBound > 1024 ? ", K and M allowed" : ""
+            let units = range.upperBound > 1024 ? ", K, M and G allowed" : ""
             throw problem(
                 at: node, "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound)\(units)")
         }

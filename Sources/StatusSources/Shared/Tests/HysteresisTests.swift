@@ -48,4 +48,14 @@ import Testing
     func kept() {
         #expect(shown("cc", failures: 2, successes: 1, first: .ok) == "-c")
     }
+
+    @Test("a load beside the schedule may begin a row, and end it, but makes it no longer")
+    func extra() {
+        var hysteresis = Hysteresis(failures: 3, successes: 1, shown: .ok)
+        for _ in 0..<10 { #expect(hysteresis.take(.critical, isExtra: true) == .hold(1, of: 3)) }
+        #expect(hysteresis.take(.critical) == .hold(2, of: 3))
+        #expect(hysteresis.take(.critical, isExtra: true) == .hold(2, of: 3))
+        #expect(hysteresis.take(.critical) == .show)
+        #expect(hysteresis.take(.ok, isExtra: true) == .show)
+    }
 }

@@ -184,15 +184,12 @@ public final class CheckBudget {
 }
 
 extension CheckLimits {
-    /// How many may look at this host, which takes no time unless a disk does not answer.
-    private static let looks = 8
-
     /// How many checks may have a resource; nil if only the number of all counts.
     fileprivate func limit(of resource: CheckBudget.Resource) -> Int? {
         switch resource {
         case .process: processes
         case .request: requests
-        case .look: Self.looks
+        case .look: looks
         case .connection: nil
         }
     }

@@ -17,6 +17,10 @@ public final class CheckSource {
     private let clock: any Clock<Duration>
     private var hysteresis: Hysteresis
     private var latency = Latency()
+    /// Whether the load that runs, or is about to, was caused by a change.
+    ///
+    /// Changes come as often as others like, so it does not count as one of several in a row.
+    private var isExtra = false
     private var predecessor: CheckSource?
     private var isClosed = false
     private let closing: AsyncStream<Never>
@@ -88,7 +92,9 @@ public final class CheckSource {
 
     private func heed(_ changes: AsyncStream<Void>) async {
         for await _ in changes {
+            isExtra = true
             try? await load()
+            isExtra = false
             do { try await clock.sleep(for: Self.pauseAfterChange) } catch { return }
         }
     }
@@ -135,7 +141,7 @@ public final class CheckSource {
         switch outcome {
         case .success(let result):
             let text = text(of: result)
-            switch hysteresis.take(result.level) {
+            switch hysteresis.take(result.level, isExtra: isExtra) {
             case .show: _ = try? monitor.post(text, level: result.level, to: server)
             case .hold(let count, let needed):
                 try? monitor.remark(Hysteresis.remark(text, result.level, count, of: needed), about: server)

@@ -43,11 +43,14 @@ struct Hysteresis {
         return level.rank > shown.rank ? .worse : .better
     }
 
-    mutating func take(_ level: Level) -> Verdict {
+    /// Takes a result.
+    ///
+    /// - Parameter isExtra: whether the load was not one of those that are to be counted: it may begin a row, and end it, but makes it no longer.
+    mutating func take(_ level: Level, isExtra: Bool = false) -> Verdict {
         guard let direction = direction(of: level) else { return show(level) }
         if direction != self.direction { streak = 0 }
         self.direction = direction
-        streak += 1
+        if !isExtra || streak == 0 { streak += 1 }
         let needed = direction == .worse ? failures : successes
         return streak < needed ? .hold(streak, of: needed) : show(level)
     }

@@ -21,20 +21,24 @@ struct HostCheck: Check {
         pool = order.environment.shared(HostWorkers.self).pool
     }
 
-    func run() async throws -> CheckResult {
+    func run() async throws -> CheckResult { try await look().result }
+
+    /// Looks; returns what was found, and whether the disk, or what else was asked, has answered.
+    func look() async throws -> (result: CheckResult, hasAnswered: Bool) {
         do {
             guard let answer = try await pool.run(HostCall(settings), of: server, within: timeout) else {
-                return CheckResult(.critical, "\(settings.suspect) does not answer within \(TimeSpan.text(timeout))")
+                return silence("within \(TimeSpan.text(timeout))")
             }
-            return try answer.result.get()
+            return (try answer.result.get(), true)
         } catch is WorkerLost {
             throw CheckFailure("the process that looks at it has ended")
         } catch let error as StuckCheck {
-            return CheckResult(
-                .critical,
-                "\(settings.suspect) does not answer: its last process does not end\(error.asWithOthers); no new one is started"
-            )
+            return silence("and its last process does not end\(error.asWithOthers); no new one is started")
         }
+    }
+
+    private func silence(_ how: String) -> (CheckResult, hasAnswered: Bool) {
+        (CheckResult(.critical, "\(settings.suspect) does not answer \(how)"), false)
     }
 }
 

@@ -8,11 +8,15 @@ import Varlink
 ///
 /// It may wait for whatever the system makes it wait for: the daemon sees that it does not answer, and leaves it behind.
 public enum HostWorker {
+    /// How many bytes of address space it may take beside what it begins with: a directory may have any number of files.
+    private static let memoryLimit = 64 << 20
+
     /// Runs in this process until the connection ends.
     public static func run() -> Never {
         signal(SIGPIPE, SIG_IGN)
         var calls = WorkerCalls<HostCall>()
-        guard calls.greet() else { exit(0) }
+        let failure = MemoryLimit.set(beside: memoryLimit)
+        guard calls.greet(WorkerGreeting(refusal: failure)), failure == nil else { exit(0) }
         while let call = calls.wait() {
             let result = Result { () throws(CheckFailure) in try call.settings.look() }
             guard calls.answer(HostAnswer(result)) else { break }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// A bound of the memory that a worker may take.
+public enum MemoryLimit {
+    /// Allows so many bytes of address space beside what this process has now; returns why that is not possible.
+    public static func set(beside size: Int) -> String? {
+        // Each of a thread's own would take 64 MiB of address space.
+        mallopt(M_ARENA_MAX, 1)
+        guard let used = addressSpace else { return "/proc/self/statm cannot be read" }
+        let most = used + rlim_t(size)
+        var limit = rlimit(rlim_cur: most, rlim_max: most)
+        guard setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 else {
+            return "its memory cannot be limited: \(String(cString: strerror(errno)))"
+        }
+        return nil
+    }
+
+    /// How many bytes of address space this process has now.
+    private static var addressSpace: rlim_t? {
+        guard let file = fopen("/proc/self/statm", "re") else { return nil }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard fgets(&line, Int32(line.count), file) != nil else { return nil }
+        // It is told in pages.
+        return rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
+    }
+}
