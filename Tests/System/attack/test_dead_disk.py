@@ -97,8 +97,8 @@ def dead_file():
         daemon.start()
         with Bystander(daemon) as bystander:
             for number in range(20):
-                daemon.done("wait", f"backup{number}", "--text", f"the disk of {daemon.folder}/dead/sub/{number} does not answer within 300ms", "--timeout", "20s")
-            contains(daemon.done("refresh", "backup0"), "does not answer and its last process does not end")
+                daemon.done("wait", f"backup{number}", "--text", f"to look at {daemon.folder}/dead/sub/{number} takes longer than 300ms; perhaps its disk does not answer", "--timeout", "20s")
+            contains(daemon.done("refresh", "backup0"), "dead/sub/0 does not end")
             contains(daemon.done("refresh", "plain"), "exists [ok]")
             equal(uninterruptible(), 20, "processes that wait for the disk")
             bystander.finish("files on a dead disk")

@@ -22,7 +22,7 @@ public struct FileSettings: SourceSettings {
     /// A file that should be there.
     public init(path: String) { self.path = path }
 
-    public var requirements: [SourceRequirement] { hasPattern ? [] : [.visiblePath(path)] }
+    public var requirements: [SourceRequirement] { hasPatternInDirectory ? [] : [.visiblePath(path)] }
 
     /// Whether the path is a pattern.
     public var hasPattern: Bool { Self.isPattern(path[...]) }

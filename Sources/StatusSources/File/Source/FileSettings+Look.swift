@@ -6,7 +6,7 @@ import StatusModel
 public import Varlink
 
 extension FileSettings: HostLooking {
-    public var suspect: String { "the disk of \(path)" }
+    public var subject: String { path }
 
     public func look() throws(CheckFailure) -> CheckResult { try judge(FileFinding.look(at: self), at: .now) }
 

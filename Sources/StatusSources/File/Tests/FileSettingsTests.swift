@@ -18,9 +18,10 @@ import Testing
         #expect(try FileSettings.read("file: { path: /run/lock, exists: false }").settings == lock)
     }
 
-    @Test("the daemon has to see what is at a path; of a pattern nobody knows where that is")
+    @Test("the daemon has to see what is in a directory; of a pattern of directories nobody knows where that is")
     func requirements() {
         #expect(FileSettings(path: "/home/a/b").requirements == [.visiblePath("/home/a/b")])
+        #expect(FileSettings(path: "/home/a/*").requirements == [.visiblePath("/home/a/*")])
         #expect(FileSettings(path: "/home/*/b").requirements == [])
     }
 

@@ -293,6 +293,38 @@ import Testing
         }
     }
 
+    @Test("loads that changes caused count as one of several in a row, and those of the schedule among them count")
+    func countedChanges() async throws {
+        let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let check = GateCheck(changes: stream)
+        let source = CheckSource(
+            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600), failures: 3),
+            budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        let (clock, monitor, disk) = (clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "")
+            await clock.sleeper()
+            for run in 2...4 {
+                changes.yield()
+                await check.began(run)
+                check.end(.critical, "FULL")
+                await clock.sleeper(2)
+                let message = try monitor.state(of: disk).message
+                #expect(message == "FULL [critical]; 1 of 3 before it counts")
+                clock.advance(by: .seconds(1))
+            }
+            for (run, level) in [(5, Level.ok), (6, .critical)] {
+                clock.advance(by: .seconds(3960))
+                await check.began(run)
+                check.end(.critical, "FULL")
+                await clock.sleeper()
+                let status = try monitor.state(of: disk).status
+                #expect(status?.level == level)
+            }
+        }
+    }
+
     @Test("latency is told so that it becomes another text only where it became another matter")
     func latency() async throws {
         let source = makeSource()

@@ -17,10 +17,10 @@ public final class CheckSource {
     private let clock: any Clock<Duration>
     private var hysteresis: Hysteresis
     private var latency = Latency()
-    /// Whether the load that runs, or is about to, was caused by a change.
+    /// Whether the schedule, or somebody, asked for the load that runs or is about to.
     ///
-    /// Changes come as often as others like, so it does not count as one of several in a row.
-    private var isExtra = false
+    /// Changes come as often as others like, so a load that only a change caused does not count as one of several in a row.
+    private var isCounted = false
     private var predecessor: CheckSource?
     private var isClosed = false
     private let closing: AsyncStream<Never>
@@ -78,24 +78,26 @@ public final class CheckSource {
 
     private func follow() async {
         var generator = SystemRandomNumberGenerator()
+        isCounted = true
         try? await load()
         var pause = schedule.spread(using: &generator)
         while !Task.isCancelled {
             do { try await clock.sleep(for: pause) } catch { return }
+            isCounted = true
             try? await load()
             pause = schedule.pause(using: &generator)
         }
     }
 
-    /// The shortest time from the end of one load to the next that a change causes: changes may come as often as others like.
-    private static let pauseAfterChange = Duration.seconds(1)
+    /// The shortest time from the end of one load to the next that a change causes, and how many times as long as the load it is: changes may come as often
+    /// as others like, and loads take as long.
+    private static let (pauseAfterChange, pauseFactor) = (Duration.seconds(1), 10)
 
     private func heed(_ changes: AsyncStream<Void>) async {
         for await _ in changes {
-            isExtra = true
-            try? await load()
-            isExtra = false
-            do { try await clock.sleep(for: Self.pauseAfterChange) } catch { return }
+            let time = await clock.measure { try? await load() }
+            let pause = max(Self.pauseAfterChange, time * Self.pauseFactor)
+            do { try await clock.sleep(for: pause) } catch { return }
         }
     }
 
@@ -137,11 +139,12 @@ public final class CheckSource {
     }
 
     private func post(_ outcome: Result<CheckResult, CheckFailure>) {
+        defer { isCounted = false }
         // A server that was removed meanwhile has nobody to tell.
         switch outcome {
         case .success(let result):
             let text = text(of: result)
-            switch hysteresis.take(result.level, isExtra: isExtra) {
+            switch hysteresis.take(result.level, isExtra: !isCounted) {
             case .show: _ = try? monitor.post(text, level: result.level, to: server)
             case .hold(let count, let needed):
                 try? monitor.remark(Hysteresis.remark(text, result.level, count, of: needed), about: server)
@@ -163,6 +166,7 @@ extension CheckSource: Source {
     private func loadForSomebody() async {
         // A load that waits for a slot already becomes urgent once its caller has joined.
         EventLoop.atEndOfTurn { [budget, claim] in budget.expedite(claim) }
+        isCounted = true
         await load.refresh()
     }
 }

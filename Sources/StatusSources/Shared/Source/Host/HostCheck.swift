@@ -27,18 +27,18 @@ struct HostCheck: Check {
     func look() async throws -> (result: CheckResult, hasAnswered: Bool) {
         do {
             guard let answer = try await pool.run(HostCall(settings), of: server, within: timeout) else {
-                return silence("within \(TimeSpan.text(timeout))")
+                return silence("takes longer than \(TimeSpan.text(timeout))")
             }
             return (try answer.result.get(), true)
         } catch is WorkerLost {
             throw CheckFailure("the process that looks at it has ended")
         } catch let error as StuckCheck {
-            return silence("and its last process does not end\(error.asWithOthers); no new one is started")
+            return silence("does not end\(error.asWithOthers), and is not begun again")
         }
     }
 
     private func silence(_ how: String) -> (CheckResult, hasAnswered: Bool) {
-        (CheckResult(.critical, "\(settings.suspect) does not answer \(how)"), false)
+        (CheckResult(.critical, "to look at \(settings.subject) \(how); perhaps its disk does not answer"), false)
     }
 }
 

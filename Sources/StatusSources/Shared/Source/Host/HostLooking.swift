@@ -11,8 +11,8 @@ public protocol HostLooking: SourceSettings, JSONReadable, JSONWritable {
     ///
     /// - Throws: ``CheckFailure`` if nothing can be said.
     func look() throws(CheckFailure) -> CheckResult
-    /// What may not have answered if it takes too long: one phrase.
-    var suspect: String { get }
+    /// What is looked at, for messages.
+    var subject: String { get }
 }
 
 /// What the daemon asks a worker to look at.
