@@ -162,6 +162,7 @@ import Testing
         let file = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         #expect(mkfifo(file, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: file) }
+        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
         let task = Task { try await run("echo begun > \(file); exec sleep \(marker)") }
         // Opening a named pipe returns when the other side has opened it, too: the plugin runs.
         _ = FileManager.default.contents(atPath: file)

@@ -13,23 +13,27 @@ enum FileFinding: Sendable, Equatable {
 
     /// Looks at a path, or at the files that match a pattern; may wait as long as a disk does.
     static func look(at settings: FileSettings) -> FileFinding {
-        settings.hasPattern ? newest(of: settings.path) : look(at: settings.path)
+        settings.hasPattern ? newest(of: settings) : look(at: settings.path)
     }
 
     private static func look(at path: UnsafePointer<CChar>) -> FileFinding {
         var status = stat()
         if stat(path, &status) == 0 { return .found(FoundFile(String(cString: path), status)) }
-        return errno == ENOENT || errno == ENOTDIR ? .missing : .unknown(String(cString: strerror(errno)))
+        return failure(errno)
+    }
+
+    private static func failure(_ number: Int32) -> FileFinding {
+        number == ENOENT || number == ENOTDIR ? .missing : .unknown(String(cString: strerror(number)))
     }
 
     /// The newest file that matches; if there is none, why one of them cannot be looked at.
-    private static func newest(of pattern: String) -> FileFinding {
+    private static func newest(of settings: FileSettings) -> FileFinding {
         var matches = glob_t()
         defer { globfree(&matches) }
-        switch glob(pattern, GLOB_NOSORT, nil, &matches) {
+        switch glob(settings.path, GLOB_NOSORT, nil, &matches) {
         case 0: break
-        case GLOB_NOMATCH: return whyNothing(matches: pattern)
-        default: return .unknown(String(cString: strerror(ENOMEM)))
+        case GLOB_NOMATCH: return whyNothing(matches: settings)
+        default: return failure(ENOMEM)
         }
         var newest = FileFinding.missing
         for index in 0..<Int(matches.gl_pathc) {
@@ -45,14 +49,10 @@ enum FileFinding: Sendable, Equatable {
     }
 
     /// Whether nothing matches because the directory cannot be read.
-    private static func whyNothing(matches pattern: String) -> FileFinding {
-        let directory = String(pattern[...(pattern.lastIndex(of: "/") ?? pattern.startIndex)])
-        if directory.contains(where: { "*?[".contains($0) })
-            || faccessat(AT_FDCWD, directory, R_OK | X_OK, AT_EACCESS) == 0
-        {
-            return .missing
-        }
-        return errno == ENOENT || errno == ENOTDIR ? .missing : .unknown(String(cString: strerror(errno)))
+    private static func whyNothing(matches settings: FileSettings) -> FileFinding {
+        if settings.hasPatternInDirectory { return .missing }
+        let directory = settings.path.lastIndex(of: "/").map { String(settings.path[...$0]) } ?? "/"
+        return faccessat(AT_FDCWD, directory, R_OK | X_OK, AT_EACCESS) == 0 ? .missing : failure(errno)
     }
 }
 

@@ -143,6 +143,7 @@ import Testing
     func end() async throws {
         for _ in 0..<20 {
             let watch = FileWatch(path: "\(folder)/a", isPattern: false)
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             let reader = Task { for await _ in watch.changes {} }
             watcher.begin(watch)
             reader.cancel()

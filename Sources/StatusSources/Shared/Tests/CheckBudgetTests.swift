@@ -14,6 +14,7 @@ import Testing
     private func start(
         _ check: GateCheck, in budget: CheckBudget, _ resource: CheckBudget.Resource = .process, isUrgent: Bool = false
     ) -> Task<Bool, Never> {
+        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
         Task { @EventLoop in
             do {
                 _ = try await budget.run(CheckBudget.Claim(resource, isUrgent: { isUrgent })) { try await check.run() }
@@ -100,6 +101,7 @@ import Testing
         for check in checks[..<3] { await check.began(1) }
         let last = checks[3]
         tasks.append(
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             Task { @EventLoop in
                 let result = try? await budget.run(claim) { try await last.run() }
                 return result != nil
@@ -186,6 +188,7 @@ import Testing
     func cancelledBefore() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let check = GateCheck()
+        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
         let task = Task { @EventLoop in
             withUnsafeCurrentTask { $0?.cancel() }
             return try? await budget.run(CheckBudget.Claim(.process)) { try await check.run() }
@@ -205,6 +208,7 @@ import Testing
         tasks.append(start(second, in: budget))
         await settle(budget, at: 2)
         tasks.append(
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             Task { @EventLoop in
                 let claim = CheckBudget.Claim(.process) { isWanted.withLock { $0 } }
                 return (try? await budget.run(claim) { try await third.run() }) != nil

@@ -52,6 +52,7 @@ import Testing
         let (check, monitor, disk) = (check, monitor, disk)
         try await with(source) {
             await check.began(1)
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             check.end(.ok, "DISK OK")
@@ -86,6 +87,7 @@ import Testing
             await check.began(1)
             check.end(.ok, "DISK OK")
             await clock.sleeper()
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
             await check.began(2)
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
@@ -110,6 +112,7 @@ import Testing
         let (check, monitor, disk) = (check, monitor, disk)
         try await with(source) {
             await check.began(1)
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             let asker = Task { await source.refreshAction?() }
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             asker.cancel()
@@ -129,6 +132,7 @@ import Testing
             check.end(.ok, "connected")
             for run in 2...4 {
                 await clock.sleeper()
+                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
                 let asker = Task { await source.refreshAction?() }
                 await check.began(run)
                 check.end(.critical, "connection refused")
@@ -172,6 +176,7 @@ import Testing
         let (check, monitor, disk) = (check, monitor, disk)
         try await with(source) {
             await check.began(1)
+            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
             let askers = (0..<10).map { _ in Task { await source.refreshAction?() } }
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             source.close()
@@ -205,6 +210,7 @@ import Testing
                 server: disk, check: check, schedule: schedule, predecessor: brief, budget: budget, monitor: monitor,
                 clock: clock)
             try await with(new) {
+                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
                 let asker = Task { await new.refreshAction?() }
                 _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
                 stubborn.end(.critical, "what the old one found")
@@ -226,6 +232,7 @@ import Testing
             server: disk, check: check, schedule: CheckSchedule(interval: .seconds(interval)), budget: budget,
             monitor: monitor, clock: clock)
         let other = GateCheck()
+        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
         let first = Task { @EventLoop in try await budget.run(CheckBudget.Claim(.process)) { try await other.run() } }
         await other.began(1)
         let check = check
@@ -251,6 +258,7 @@ import Testing
                 (2, Result<CheckResult, CheckFailure>.failure(CheckFailure("timed out after 1s"))),
                 (3, .success(CheckResult(.critical, "DISK FULL"))),
             ] {
+                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
                 let asker = Task { await source.refreshAction?() }
                 await check.began(run)
                 check.end(result)
@@ -334,6 +342,7 @@ import Testing
                 (1, 20, "20 ms"), (2, 39, "20 ms"), (3, 11, "20 ms"), (4, 41, "41 ms"), (5, 1234, "1.2 s"),
                 (6, 0, "under 1 ms"),
             ] {
+                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
                 let asker = Task { await source.refreshAction?() }
                 await check.began(run)
                 check.end(.success(CheckResult(.ok, "connected", latency: .milliseconds(measured))))
