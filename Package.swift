@@ -3,7 +3,7 @@
 
 import PackageDescription
 
-/// One set of strict settings for every target.
+/// The same strict settings for every target that has Swift code; see the end of this file.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
@@ -29,7 +29,8 @@ let package = Package(
     products: [
         .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
         .library(name: "NotificationStreamsFoundation", targets: ["NotificationStreamsFoundation"]),
-        .library(name: "Systemd", targets: ["Systemd"]),
+        .library(name: "EventLoopIO", targets: ["EventLoopIO"]),
+        .library(name: "SystemdClient", targets: ["SystemdClient"]),
         .library(name: "Varlink", targets: ["Varlink"]),
         .executable(name: "statusd", targets: ["statusd"]),
         .executable(name: "statusctl", targets: ["statusctl"]),
@@ -40,125 +41,114 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        .target(name: "NotificationStreams", dependencies: [deque], swiftSettings: settings),
+        .target(name: "NotificationStreams", dependencies: [deque]),
         .target(
-            name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"], swiftSettings: settings),
+            name: "NotificationStreamsFoundation", dependencies: ["NotificationStreams"]),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // No pkgConfig: it would link libcurl, which is loaded when the first http server needs it.
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         // No pkgConfig: it would link the shared library.
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
-        .target(name: "YAML", dependencies: ["CYAML"], swiftSettings: settings),
-        .target(name: "Suggestions", swiftSettings: settings),
-        .target(name: "Arguments", dependencies: ["Suggestions"], swiftSettings: settings),
+        .target(name: "YAML", dependencies: ["CYAML"]),
+        .target(name: "Suggestions"),
+        .target(name: "Arguments", dependencies: ["Suggestions"]),
         .target(name: "CExecutorHooks"),
         .target(
-            name: "Systemd", dependencies: ["CExecutorHooks", "CSystemd", deque, heap, logging], swiftSettings: settings
-        ),
-        .target(name: "Varlink", dependencies: ["Systemd", logging], swiftSettings: settings),
-        .target(name: "StatusModel", swiftSettings: settings),
+            name: "EventLoopIO", dependencies: ["CExecutorHooks", "CLinux", "CSystemd", deque, heap]),
+        .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
+        .target(
+            name: "SystemdClient", dependencies: ["CLinux", "CSystemd", "EventLoopIO", "LogLimiting", deque, logging]),
+        .target(name: "Varlink", dependencies: ["EventLoopIO", "LogLimiting", logging]),
+        .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],
-            path: "Sources/StatusSources", exclude: folders("Source", "Tests"), sources: folders("Settings"),
-            swiftSettings: settings),
+            path: "Sources/StatusSources", exclude: folders("Source", "Tests"), sources: folders("Settings")),
         .target(
-            name: "StatusWorkers", dependencies: ["CSystemd", "Systemd", "Varlink", "SourceKinds"],
-            swiftSettings: settings),
+            name: "StatusWorkers", dependencies: ["CLinux", "EventLoopIO", "SystemdClient", "Varlink", "SourceKinds"]),
         .target(
             name: "CurlRequests",
-            dependencies: [
-                "CCurl", "CSystemd", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers",
-            ],
-            swiftSettings: settings),
-        .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"], swiftSettings: settings),
+            dependencies: ["CCurl", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
+        .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
         .target(
             name: "StatusSources",
             dependencies: [
-                "NotificationStreams", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers",
-                "StatusMonitor", deque, logging,
+                "CLinux", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
+                "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", deque, logging,
             ],
-            exclude: folders("Settings", "Tests"), sources: folders("Source"), swiftSettings: settings),
+            exclude: folders("Settings", "Tests"), sources: folders("Source")),
         .target(
-            name: "StatusInterface", dependencies: ["Systemd", "Varlink", "StatusModel"],
-            resources: [.embedInCode("org.statusd.monitor.varlink")], swiftSettings: settings),
+            name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
+            resources: [.embedInCode("org.statusd.monitor.varlink")]),
         .target(
-            name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "Suggestions", "YAML"],
-            swiftSettings: settings),
+            name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "Suggestions", "YAML"]),
         .target(
             name: "StatusDaemon",
             dependencies: [
-                "CSystemd", "NotificationStreams", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers",
-                "StatusMonitor", "StatusSources", "StatusInterface", "StatusConfiguration", logging, lifecycle,
-            ], swiftSettings: settings),
+                "CLinux", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
+                "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources", "StatusInterface",
+                "StatusConfiguration", logging, lifecycle,
+            ]),
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Arguments", "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusInterface",
+                "Arguments", "CLinux", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusInterface",
                 "StatusConfiguration",
-            ],
-            swiftSettings: settings),
+            ]),
         .executableTarget(
             name: "statusd",
             dependencies: [
-                "Arguments", "Systemd", "StatusWorkers", "CurlRequests", "StatusModel", "StatusSources",
-                "StatusInterface", "StatusDaemon",
-                logging,
-            ],
-            swiftSettings: settings),
-        .executableTarget(name: "statusctl", dependencies: ["StatusCommands"], swiftSettings: settings),
+                "Arguments", "EventLoopIO", "StatusWorkers", "CurlRequests", "StatusModel", "StatusSources",
+                "StatusInterface", "StatusDaemon", logging,
+            ]),
+        .executableTarget(name: "statusctl", dependencies: ["StatusCommands"]),
         .target(
-            name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging], swiftSettings: settings),
-        .target(name: "NotificationStreamsTestSupport", swiftSettings: settings),
+            name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging]),
+        .target(name: "NotificationStreamsTestSupport"),
         .testTarget(
-            name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "NotificationStreamsTestSupport"],
-            swiftSettings: settings),
+            name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "NotificationStreamsTestSupport"]),
         .testTarget(
             name: "NotificationStreamsFoundationTests",
-            dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"],
-            swiftSettings: settings),
-        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], swiftSettings: settings),
-        .testTarget(name: "YAMLTests", dependencies: ["YAML"], swiftSettings: settings),
+            dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
+        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
+        .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
+        .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO"]),
         .testTarget(
-            name: "SystemdTests", dependencies: ["CSystemd", "Systemd", "StatusTestSupport", logging],
-            swiftSettings: settings),
-        .testTarget(name: "VarlinkTests", dependencies: ["Systemd", "Varlink", logging], swiftSettings: settings),
-        .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"], swiftSettings: settings),
+            name: "LogLimitingTests", dependencies: ["EventLoopIO", "LogLimiting", "StatusTestSupport", logging]),
         .testTarget(
-            name: "CurlRequestsTests", dependencies: ["CurlRequests"], swiftSettings: settings),
+            name: "SystemdClientTests",
+            dependencies: ["CLinux", "CSystemd", "EventLoopIO", "SystemdClient", logging]),
+        .testTarget(name: "VarlinkTests", dependencies: ["EventLoopIO", "Varlink", logging]),
+        .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .testTarget(
-            name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"],
-            swiftSettings: settings),
+            name: "CurlRequestsTests", dependencies: ["CurlRequests"]),
+        .testTarget(
+            name: "StatusWorkersTests", dependencies: ["SourceKinds", "StatusWorkers", "Varlink"]),
         .testTarget(
             name: "StatusMonitorTests",
             dependencies: [
                 "NotificationStreams", "NotificationStreamsTestSupport", "StatusModel", "StatusMonitor",
                 "StatusTestSupport",
-            ],
-            swiftSettings: settings),
+            ]),
         .testTarget(
             name: "StatusSourcesTests",
             dependencies: [
-                "NotificationStreams", "Systemd", "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources",
-                "StatusTestSupport", "StatusWorkers", "Varlink", "YAML", "statusd",
+                "NotificationStreams", "EventLoopIO", "SystemdClient", "StatusModel", "SourceKinds", "StatusMonitor",
+                "StatusSources", "StatusTestSupport", "StatusWorkers", "Varlink", "YAML", "statusd", logging,
             ],
-            path: "Sources/StatusSources", exclude: folders("Settings", "Source"), sources: folders("Tests"),
-            swiftSettings: settings),
+            path: "Sources/StatusSources", exclude: folders("Settings", "Source"), sources: folders("Tests")),
         .testTarget(
-            name: "StatusInterfaceTests", dependencies: ["Systemd", "Varlink", "StatusModel", "StatusInterface"],
-            swiftSettings: settings),
+            name: "StatusInterfaceTests", dependencies: ["EventLoopIO", "Varlink", "StatusModel", "StatusInterface"]),
         .testTarget(
-            name: "StatusConfigurationTests", dependencies: ["StatusModel", "SourceKinds", "StatusConfiguration"],
-            swiftSettings: settings),
+            name: "StatusConfigurationTests", dependencies: ["StatusModel", "SourceKinds", "StatusConfiguration"]),
         .testTarget(
             name: "StatusDaemonTests",
             dependencies: [
-                "Systemd", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources", "StatusInterface",
-                "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
-            ],
-            swiftSettings: settings),
+                "CLinux", "EventLoopIO", "LogLimiting", "Varlink", "StatusModel", "SourceKinds", "StatusMonitor",
+                "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
+            ]),
         .testTarget(
-            name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusCommands", "Varlink"],
-            swiftSettings: settings),
+            name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusInterface", "StatusCommands", "Varlink"]),
     ]
 )
 
@@ -168,5 +158,9 @@ if Context.environment["STATUSD_BENCHMARKS"] != nil {
         .executableTarget(
             name: "InProcessBenchmarks",
             dependencies: ["NotificationStreams", "StatusInterface", "StatusModel", "StatusMonitor", "Varlink"],
-            path: "Tests/Benchmarks/InProcess", swiftSettings: settings))
+            path: "Tests/Benchmarks/InProcess"))
+}
+
+for target in package.targets where ![.system, .plugin].contains(target.type) && target.name != "CExecutorHooks" {
+    target.swiftSettings = settings
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
-import CSystemd
 import Glibc
 import SourceKinds
 import StatusModel

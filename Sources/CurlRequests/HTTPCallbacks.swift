@@ -2,8 +2,8 @@
 // What libcurl calls, from within a call into it.
 
 import CCurl
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// Takes bytes of a body; anything but their number ends the transfer.
 func writeCallback(

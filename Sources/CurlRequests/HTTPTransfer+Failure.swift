@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusModel
 import StatusWorkers
-import Systemd
 
 extension HTTPTransfer {
     /// What was wrong with the server's certificate, where it was that which ended the transfer.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CCurl
+import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusWorkers
-import Systemd
 
 /// One request on its way: how libcurl is to make it, and what comes in for it.
 final class HTTPTransfer {

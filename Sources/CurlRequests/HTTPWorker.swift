@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
 import Glibc
 import StatusWorkers
 import Varlink

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import EventLoopIO
 import Glibc
 import StatusInterface
-import Systemd
 import Varlink
 
 /// Makes commands that ask the daemon.
@@ -107,7 +107,7 @@ enum ClientCommand {
         try await MonitorClient.connect(to: try address ?? standardAddress())
     }
 
-    private static func standardAddress() throws(SystemdError) -> UnixAddress {
+    private static func standardAddress() throws(IOError) -> UnixAddress {
         try MonitorAddress.standard(environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
     }
 }

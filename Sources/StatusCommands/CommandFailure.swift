@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
 import StatusModel
-import Systemd
 import Varlink
 
 /// What a user is told when a command fails: one sentence for people, the error itself for programs, and the exit status.
@@ -40,7 +40,7 @@ struct CommandFailure: Error {
         case let error as VarlinkError:
             self.init(ExitStatus(errorName: error.name), Self.sentence(for: error), error: error)
         case let error as VarlinkClientError: self.init(of: error, address: address)
-        case let error as SystemdError: self.init(.usage, "InvalidAddress", error.message)
+        case let error as IOError: self.init(.usage, "InvalidAddress", error.message)
         default: self.init(.failed, "Failed", VisibleText.escape("\(error)"))
         }
     }

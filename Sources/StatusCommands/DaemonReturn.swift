@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
-import Systemd
 import Varlink
 
 /// Finds the daemon again after it went away.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
-import Systemd
 
 /// The options that several commands have.
 enum Options {
@@ -14,7 +14,7 @@ enum Options {
         "address", value: "unix:/path",
         help: "Ask the daemon at this address (default: $STATUSD_ADDRESS, else the usual place).", default: nil
     ) { text throws(InvalidValue) in
-        do throws(SystemdError) { return try UnixAddress(parsing: text) } catch { throw InvalidValue(error.message) }
+        do throws(IOError) { return try UnixAddress(parsing: text) } catch { throw InvalidValue(error.message) }
     }
 
     static let all = Flag("all", help: "Follow every server.")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusConfiguration
 import StatusModel
-import Systemd
 
 /// What is wrong with a configuration, as whoever is going to use it sees it.
 struct Verification {
@@ -90,7 +90,7 @@ struct Verification {
     }
 
     private func unknown(user: String) -> String? {
-        do throws(SystemdError) {
+        do throws(IOError) {
             return try UserDatabase.user(user) == nil ? "there is no user “\(VisibleText.escape(user))”" : nil
         } catch {
             return VisibleText.escape(error.message)

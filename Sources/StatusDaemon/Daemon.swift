@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
+import EventLoopIO
 import Glibc
+import LogLimiting
 public import Logging
 import ServiceLifecycle
 import SourceKinds
@@ -9,7 +11,7 @@ import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
-import Systemd
+import SystemdClient
 import Varlink
 
 /// The daemon: puts the parts together and runs them.

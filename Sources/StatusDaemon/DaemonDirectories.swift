@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
-import Systemd
+import StatusSources
 
 /// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it; and the one that it runs plugins by.
 struct DaemonDirectories: Sendable {
@@ -29,8 +30,8 @@ struct DaemonDirectories: Sendable {
         while runtime.count > 1, runtime.hasSuffix("/") { runtime.removeLast() }
         self.runtime = runtime
         notify = runtime + "/notify"
-        do throws(SystemdError) {
-            executor = try environment["STATUSD_EXECUTOR"].map { text throws(SystemdError) in
+        do throws(IOError) {
+            executor = try environment["STATUSD_EXECUTOR"].map { text throws(IOError) in
                 try UnixAddress(parsing: text)
             }
         } catch {
@@ -49,7 +50,7 @@ struct DaemonDirectories: Sendable {
     }
 
     private func lock() throws(DaemonError) -> FileLock {
-        do throws(SystemdError) {
+        do throws(IOError) {
             return try FileLock(at: runtime + "/lock")
         } catch {
             guard error.code == .addressInUse else {
@@ -84,7 +85,7 @@ struct DaemonDirectories: Sendable {
     func restoreNotify() -> Bool { mkdir(notify, 0o700) == 0 }
 
     /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
-    func permit(_ senders: AccessPolicy) throws(SystemdError) { try senders.apply(toDirectory: notify) }
+    func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
     private func make() throws(DaemonError) {
         try TrustedDirectory.checkParents(of: runtime)

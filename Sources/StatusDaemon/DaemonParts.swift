@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
+import LogLimiting
 import Logging
 import ServiceLifecycle
 import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
-import Systemd
+import SystemdClient
 import Varlink
 
 /// The running daemon's parts.
@@ -98,7 +100,7 @@ final class DaemonParts {
 
     /// Who may connect to a socket that the service manager listens on.
     private static func mode(ofInherited path: String) throws(DaemonError) -> UInt32 {
-        do throws(SystemdError) {
+        do throws(IOError) {
             return try UnixSocket.mode(of: path)
         } catch {
             throw DaemonError(

@@ -4,7 +4,7 @@ import Logging
 import SourceKinds
 import StatusConfiguration
 import StatusModel
-import Systemd
+import SystemdClient
 
 /// The kinds of messages that users read in the journal.
 ///

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
+import LogLimiting
 import Logging
 import NotificationStreams
 import SourceKinds
@@ -7,7 +9,6 @@ import StatusConfiguration
 import StatusModel
 import StatusMonitor
 import StatusSources
-import Systemd
 
 /// What clients do to servers by way of their sources.
 extension ServerRegistry {

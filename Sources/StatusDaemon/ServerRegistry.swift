@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
+import LogLimiting
 import Logging
 import NotificationStreams
 import SourceKinds
@@ -8,7 +10,6 @@ import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
-import Systemd
 
 /// The servers that are followed, and the sources that run for them: makes the monitor follow a configuration.
 @EventLoop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 import Glibc
-public import Systemd
 
 /// Where a client finds the daemon when nobody says.
 public enum MonitorAddress {
@@ -15,15 +15,15 @@ public enum MonitorAddress {
     /// A user's daemon leaves its directory: while it is restarted, what is meant for it must not reach the system's.
     /// `RUNTIME_DIRECTORY` is that of the service that runs the client, whose user could answer there as it likes.
     ///
-    /// - Throws: ``SystemdError/Code/invalidAddress`` where the variable holds none.
+    /// - Throws: ``IOError/Code/invalidAddress`` where the variable holds none.
     public static func standard(
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
-    ) throws(SystemdError) -> UnixAddress {
+    ) throws(IOError) -> UnixAddress {
         if let address = environment[variable], !address.isEmpty {
-            do throws(SystemdError) {
+            do throws(IOError) {
                 return try UnixAddress(parsing: address)
             } catch {
-                throw SystemdError(error.code, "$\(variable): \(error.message)")
+                throw IOError(error.code, "$\(variable): \(error.message)")
             }
         }
         guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"] else { return .path(system) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import StatusModel
-public import Systemd
 public import Varlink
 
 /// A client of the daemon: the methods of `org.statusd.monitor` as functions.

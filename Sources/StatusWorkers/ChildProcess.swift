@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// A child of this process, which nobody waits for, by a descriptor: its number may become another process's when it has ended (pidfd_open(2)).
 public final class ChildProcess: Sendable {
@@ -10,11 +10,11 @@ public final class ChildProcess: Sendable {
 
     /// A child that has just been started; nil if there is no descriptor for it.
     init?(_ process: pid_t) {
-        let descriptor = statusd_open_process(process)
+        let descriptor = linux_open_process(process)
         guard descriptor >= 0 else { return nil }
         self.descriptor = OwnedDescriptor(adopting: descriptor)
     }
 
     /// Ends it at once, if it has not ended.
-    public func kill() { _ = statusd_signal_process(descriptor.rawValue, SIGKILL) }
+    public func kill() { _ = linux_signal_process(descriptor.rawValue, SIGKILL) }
 }

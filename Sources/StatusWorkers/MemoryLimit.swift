@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
 import Glibc
 
 /// A bound of the memory that a worker may take.

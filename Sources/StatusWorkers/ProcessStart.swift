@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
 import Glibc
 
 /// A program to be started with posix_spawn(3), as the leader of a process group of its own.
@@ -39,7 +39,7 @@ struct ProcessStart {
         var process = pid_t()
         let failure = withCStrings(arguments) { arguments in
             guard let environment else {
-                return posix_spawn(&process, path, &actions, &attributes, arguments, statusd_environment())
+                return posix_spawn(&process, path, &actions, &attributes, arguments, linux_environment())
             }
             return withCStrings(environment.map { "\($0.key)=\($0.value)" }) { environment in
                 posix_spawn(&process, path, &actions, &attributes, arguments, environment)

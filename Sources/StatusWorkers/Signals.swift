@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// The signals that a single-threaded process without an event loop takes: that it shall end, and that a child has.
 enum Signals {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
 import Glibc
 
 /// What statusd is when it is not the daemon, by its first argument.
@@ -23,7 +23,7 @@ public enum WorkerRole: String, Sendable {
     /// Does what every process of such a role begins with.
     public func prepare() {
         // A plugin is another process of the same user, and has no business in this one's memory.
-        _ = statusd_refuse_tracers()
+        _ = linux_refuse_tracers()
         pthread_setname_np(pthread_self(), "statusd-\(name)")
     }
 

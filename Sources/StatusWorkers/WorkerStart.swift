@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 import Glibc
-public import Systemd
 
 /// A worker that has been started, perhaps by another process.
 public struct StartedWorker: Sendable {
@@ -24,16 +24,16 @@ public enum WorkerStart {
     /// Blocks until the worker's program has been executed.
     ///
     /// - Parameter program: the path of statusd; this process's own where nothing else is given.
-    /// - Throws: ``SystemdError`` if there can be none.
+    /// - Throws: ``IOError`` if there can be none.
     public static func connect(
         _ role: WorkerRole, program: String = ownProgram
-    ) throws(SystemdError) -> StartedWorker {
+    ) throws(IOError) -> StartedWorker {
         let (ours, theirs) = try UnixSocket.makePair()
         do throws(ProcessStart.Failure) {
             let process = try start(role, on: theirs, program: program)
             return StartedWorker(connection: ours, process: ChildProcess(process))
         } catch {
-            throw SystemdError(errno: error.number, "cannot start a worker for it")
+            throw IOError(errno: error.number, "cannot start a worker for it")
         }
     }
 

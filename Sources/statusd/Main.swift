@@ -2,6 +2,7 @@
 
 import Arguments
 import CurlRequests
+import EventLoopIO
 import Glibc
 import Logging
 import StatusDaemon
@@ -9,7 +10,6 @@ import StatusInterface
 import StatusModel
 import StatusSources
 import StatusWorkers
-import Systemd
 
 /// The command line of the daemon.
 @main

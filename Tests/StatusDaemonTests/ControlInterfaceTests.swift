@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Logging
 import SourceKinds
 import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
-import Systemd
 import Testing
 import Varlink
 

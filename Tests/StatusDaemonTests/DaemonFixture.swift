@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
+import EventLoopIO
 import Foundation
 import Logging
 import SourceKinds
@@ -10,7 +11,6 @@ import StatusModel
 import StatusMonitor
 import StatusSources
 import StatusTestSupport
-import Systemd
 import Varlink
 
 @testable import StatusDaemon
@@ -55,8 +55,8 @@ final class DaemonFixture {
         let (users, group) = (users, group)
         let accounts = Accounts(
             of: loaded.configuration.servers.values.compactMap(\.source), before: Accounts(),
-            user: { name throws(SystemdError) in users[name] },
-            group: { _ throws(SystemdError) in group })
+            user: { name throws(IOError) in users[name] },
+            group: { _ throws(IOError) in group })
         let reply = registry.apply(ReadConfiguration(loaded, accounts))
         warnings = reply.warnings
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }

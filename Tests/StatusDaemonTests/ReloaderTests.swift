@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Logging
 import SourceKinds
 import StatusConfiguration
 import StatusMonitor
-import Systemd
 import Testing
 
 @testable import StatusDaemon

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Logging
 import StatusModel
 import StatusMonitor
 import StatusTestSupport
-import Systemd
 import Testing
 
 @testable import StatusDaemon

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
+import LogLimiting
 import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusTestSupport
-import Systemd
 import Testing
 
 @testable import StatusDaemon

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import SourceKinds
 import StatusConfiguration
 import StatusModel
 import StatusSources
-import Systemd
 import Testing
 
 @testable import StatusDaemon

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Logging
 import StatusModel
 import StatusMonitor
-import Systemd
 import Testing
 import Varlink
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
 import StatusModel
-import Systemd
 import Testing
 import Varlink
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import Synchronization
-import Systemd
 import Testing
 
 @testable import Varlink

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import Synchronization
-import Systemd
 
 /// Shows on a terminal that something is under way, and for how long, as long as it is.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
+import EventLoopIO
 import Glibc
 import StatusModel
-import Systemd
 import Varlink
 
 /// The one place where something is written.

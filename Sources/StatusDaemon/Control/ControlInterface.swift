@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
 import StatusModel
 import StatusMonitor
-import Systemd
+import StatusSources
+import SystemdClient
 import Varlink
 
 /// The control interface `org.statusd.monitor`: checks who asks and what, and passes typed values on.
@@ -178,7 +180,7 @@ final class ControlInterface: VarlinkInterface {
     }
 
     func checkAccess(of call: VarlinkCall) throws {
-        guard call.isAllowed(by: registry.access) else { throw VarlinkError.permissionDenied }
+        guard registry.access.allows(call.caller) else { throw VarlinkError.permissionDenied }
     }
 
     /// Starts the timer of the streams; without streams it does not wake an idle daemon.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
 import StatusModel
-import Systemd
 import Varlink
 
 /// Writes events as JSON, and encodes an event once for all streams that write it at about the same time.

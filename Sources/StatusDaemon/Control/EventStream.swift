@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusModel
 import StatusMonitor
-import Systemd
 import Varlink
 
 /// One client that watches: a reader of the log on one side, a Varlink stream on the other, until that is closed.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import SourceKinds
 import StatusConfiguration
 import StatusSources
-import Systemd
 
 /// Reads the configuration on a thread of its own, since a disk, a network file system or a user database may keep it waiting.
 @EventLoop

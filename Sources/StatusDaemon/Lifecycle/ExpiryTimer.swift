@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusMonitor
-import Systemd
 
 /// Looks for stale statuses when the first of them is due, by the clock that counts suspended time, too.
 @EventLoop
@@ -17,7 +17,7 @@ final class ExpiryTimer {
     private var due: Duration?
     private var wasHeldUp = false
 
-    init(monitor: StatusMonitor) throws(SystemdError) {
+    init(monitor: StatusMonitor) throws(IOError) {
         self.monitor = monitor
         timer = try TimerSource(clock: .boottime, accuracy: .milliseconds(50)) { [weak self] in self?.fire() }
         monitor.scheduleExpiry { [weak self] due in EventLoop.perform { self?.schedule(due) } }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import StatusInterface
 import Synchronization
-import Systemd
 import Varlink
 
 /// Answers the clients for whom the service manager started a daemon that cannot start.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
+import SystemdClient
 
 /// The sockets for clients that the service manager has opened.
 struct InheritedSockets {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusModel
 import StatusMonitor
-import Systemd
 import Varlink
 
 /// The interface of the watchdog's probe, which takes the way of a client's post and of a client's stream.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
+import LogLimiting
 import Logging
 import SourceKinds
 import StatusConfiguration
 import StatusInterface
-import Systemd
+import SystemdClient
 
 /// Reads the configuration again and has it followed, one reload after another.
 ///

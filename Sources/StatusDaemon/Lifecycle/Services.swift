@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import Logging
 import ServiceLifecycle
 import StatusMonitor
-import Systemd
+import SystemdClient
 import Varlink
 
 /// Serves the control interface until the daemon goes down.

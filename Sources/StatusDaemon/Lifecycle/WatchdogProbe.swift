@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 import Varlink
 
 /// The watchdog's probe: two clients of the daemon, one of which posts and one of which watches, on connections inside the process.

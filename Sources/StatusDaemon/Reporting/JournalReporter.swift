@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Logging
 import StatusModel
 import StatusMonitor
-import Systemd
 
 /// Writes every event to the journal (or to standard error), one entry each: the journal is the history.
 ///

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusModel
 import StatusMonitor
-import Systemd
+import SystemdClient
 
 /// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, and whether the configuration is wrong.
 ///
@@ -39,7 +40,7 @@ final class ServiceManagerReporter {
     init(
         verification: String = "statusctl verify",
         notify: @escaping (String) -> Void = { ServiceManager.notify(.status($0)) }
-    ) throws(SystemdError) {
+    ) throws(IOError) {
         self.verification = verification
         self.notify = notify
         timer = try TimerSource { [weak self] in self?.timerFired() }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
+import LogLimiting
 import Logging
 import SourceKinds
 import StatusConfiguration
@@ -7,7 +9,6 @@ import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
-import Systemd
 
 /// Makes what runs for a server out of what its configuration says.
 @EventLoop
@@ -60,7 +61,7 @@ final class SourceFactory {
         let senders = environment.accounts.senders
         if directories.restoreNotify() { permitted = nil }
         guard senders != permitted else { return }
-        do throws(SystemdError) {
+        do throws(IOError) {
             try directories.permit(senders)
             permitted = senders
             permitFailures.forget(Self.notifySockets)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusSources
-import Systemd
 
 /// Runs the checks' schedules side by side, each until its source is closed.
 @EventLoop

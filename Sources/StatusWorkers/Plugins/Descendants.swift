@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
 import Glibc
 
 /// The processes that descend from this one, which has to be single-threaded and their subreaper (prctl(2)): whatever loses its parent
@@ -10,7 +10,7 @@ enum Descendants {
     private static let maximumRounds = 100
 
     /// Has orphans among the descendants become children of this process.
-    static func adoptOrphans() { _ = statusd_adopt_orphans() }
+    static func adoptOrphans() { _ = linux_adopt_orphans() }
 
     /// The process ids of the children, dead ones included.
     static func children() -> [pid_t] { numbers(in: "/proc/thread-self/children") }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import CLinux
+import EventLoopIO
 import Glibc
-import Systemd
+import SystemdClient
 
 /// The service that runs plugins apart from the daemon, as another user and in a sandbox of its own: a worker for each connection.
 public struct Executor {
@@ -62,8 +63,7 @@ public struct Executor {
 
     /// How long it may wait between two keep-alives, in milliseconds; for ever where nobody watches it.
     private static var watchdogPause: Int32 {
-        var interval: UInt64 = 0
-        return sd_watchdog_enabled(0, &interval) > 0 ? Int32(clamping: interval / 2000) : -1
+        ServiceManager.watchdogInterval.map { Int32(clamping: Int($0 / .milliseconds(2))) } ?? -1
     }
 
     private mutating func startWorkers(for listener: OwnedDescriptor) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CSystemd
+import EventLoopIO
 import Glibc
-import Systemd
 import Varlink
 
 /// A process that runs plugins for the daemon at the other end of its standard input, one after another, each with all that it leaves behind.

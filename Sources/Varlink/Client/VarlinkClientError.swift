@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Systemd
+public import EventLoopIO
 
 /// Why a service could not be asked, or its answer not be read.
 ///
@@ -36,7 +36,7 @@ public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
     }
 
     /// The error of a connection that could not be made.
-    public init(_ error: SystemdError) {
+    public init(_ error: IOError) {
         let code: Code =
             switch error.code {
             case .notFound, .connectionRefused: .noService

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Systemd
+public import EventLoopIO
 
 /// A client's connection to a Varlink service.
 ///
@@ -43,7 +43,7 @@ public final class VarlinkConnection {
     }
 
     /// Takes over a connected socket.
-    public init(_ descriptor: OwnedDescriptor) throws(SystemdError) {
+    public init(_ descriptor: OwnedDescriptor) throws(IOError) {
         transport = Transport(descriptor)
         // Nothing is read before somebody waits for it: a reader who is slow holds up the service's stream, not this process's memory.
         try transport.open { [weak self] in self?.ready($0) }
@@ -155,7 +155,7 @@ public final class VarlinkConnection {
     }
 
     private func startTimer(_ timeout: Duration) throws(VarlinkClientError) -> TimerSource {
-        do throws(SystemdError) {
+        do throws(IOError) {
             let timer = try TimerSource { [weak self] in
                 self?.fail(VarlinkClientError(.timedOut, "no answer within \(timeout.components.seconds) s"))
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 
 /// The replies of a call with `more`, one by one.
 ///

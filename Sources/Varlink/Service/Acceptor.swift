@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
+import LogLimiting
 
 /// Accepts the connections of one listening socket.
 @EventLoop
@@ -24,7 +25,7 @@ final class Acceptor {
     init(
         _ listener: OwnedDescriptor, isPrivileged: Bool, failures: LogLimiter,
         onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
-    ) throws(SystemdError) {
+    ) throws(IOError) {
         self.listener = listener
         self.isPrivileged = isPrivileged
         self.failures = failures
@@ -43,7 +44,7 @@ final class Acceptor {
     private func accept() {
         if OwnedDescriptor.areTooManyClosing(isPrivileged: isPrivileged) { return wait(Self.shortPause) }
         for _ in 0..<Self.connectionsPerWake {
-            do throws(SystemdError) {
+            do throws(IOError) {
                 guard let descriptor = try UnixSocket.accept(listener.rawValue, isPrivileged: isPrivileged)
                 else { return }
                 onConnection(descriptor)

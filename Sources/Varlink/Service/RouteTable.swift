@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// A method of a service: its names, and who implements it.
 @EventLoop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Logging
-import Systemd
 
 /// One client's connection: messages in, calls one after another, replies out.
 ///
@@ -53,7 +53,7 @@ final class ServerConnection {
     init(
         _ descriptor: OwnedDescriptor, credentials: PeerCredentials, account: UInt32, isInternal: Bool,
         service: VarlinkService
-    ) throws(SystemdError) {
+    ) throws(IOError) {
         self.service = service
         self.account = account
         self.isInternal = isInternal
@@ -66,13 +66,13 @@ final class ServerConnection {
         transport.interest = .input
     }
 
-    /// Whether a policy allows what the client asks for.
-    func isAllowed(by policy: AccessPolicy) -> Bool {
-        if policy.allows(credentials) { return true }
-        guard !hasGroups else { return false }
-        hasGroups = true
-        credentials.groups = transport.peerGroups
-        return policy.allows(credentials)
+    /// The client, with its supplementary groups; only few calls need those, so they are looked up when one does.
+    var caller: PeerCredentials {
+        if !hasGroups {
+            hasGroups = true
+            credentials.groups = transport.peerGroups
+        }
+        return credentials
     }
 
     /// Ends the connection.

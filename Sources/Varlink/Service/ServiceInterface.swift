@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 
 /// `org.varlink.service`, which every service has: who it is, and what its interfaces are.
 @EventLoop

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 
 /// The streams of a service that have something to write: one after another, those of one user after those of another, each as much as there is room for.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Systemd
+public import EventLoopIO
 
 /// A call as it was read, with the way to its method.
 struct ReceivedCall {
@@ -36,8 +36,8 @@ public final class VarlinkCall {
     var route: Route { received.route }
     /// Whether it comes from this process itself (``VarlinkService/add(_:isInternal:)``).
     public var isInternal: Bool { connection.isInternal }
-    /// Whether a policy allows who calls.
-    public func isAllowed(by policy: AccessPolicy) -> Bool { connection.isAllowed(by: policy) }
+    /// The process that calls, as it was when it connected.
+    public var caller: PeerCredentials { connection.caller }
 
     private let connection: ServerConnection
     private var received: ReceivedCall

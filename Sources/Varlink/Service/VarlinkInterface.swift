@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Systemd
+public import EventLoopIO
 
 /// An interface as a service implements it.
 @EventLoop

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 import Glibc
+import LogLimiting
 public import Logging
-public import Systemd
 
 /// Serves Varlink interfaces on listening sockets.
 @EventLoop
@@ -145,7 +146,7 @@ public final class VarlinkService {
         }
     }
 
-    private func accept(from listener: OwnedDescriptor, isPrivileged: Bool) throws(SystemdError) {
+    private func accept(from listener: OwnedDescriptor, isPrivileged: Bool) throws(IOError) {
         acceptors.append(
             try Acceptor(listener, isPrivileged: isPrivileged, failures: failures) { [weak self] in self?.add($0) })
     }
@@ -235,7 +236,7 @@ public final class VarlinkService {
         case .tooManyOfAll(let limit):
             return refuse(descriptor, of: credentials, account: account, limit, "since there are \(limit) already")
         }
-        do throws(SystemdError) {
+        do throws(IOError) {
             let connection = try ServerConnection(
                 descriptor, credentials: credentials, account: account, isInternal: isInternal, service: self)
             connections[ObjectIdentifier(connection)] = connection

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Systemd
+public import EventLoopIO
 
 /// A call that is answered by more than one reply.
 @EventLoop

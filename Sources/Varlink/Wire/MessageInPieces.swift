@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 
 /// A reply that is written piece by piece, as its client takes it, so that all of it is never in memory.
 struct MessageInPieces {

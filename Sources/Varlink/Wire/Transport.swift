@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import EventLoopIO
 import Glibc
-package import Systemd
 
 /// A connected socket on the loop: what was read and not taken yet, and what is written and not sent yet.
 @EventLoop
@@ -78,7 +78,7 @@ package final class Transport {
     ///
     /// `onReady` is called for what is of interest, for a peer that has gone or takes no more (`hangUp`), and, with
     /// no events, after output was sent.
-    package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(SystemdError) {
+    package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(IOError) {
         self.onReady = onReady
         guard let descriptor else { return }
         source = try IOSource(descriptor: descriptor.rawValue, events: [], isEdgeTriggered: foreign != nil) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import Logging
-import Systemd
 import Testing
 
 @testable import Varlink

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 import Testing
 
 /// A client that knows bytes only, to say what no well-behaved client would.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 public import StatusModel
 import StatusWorkers
-import Systemd
 
 /// `exec: [/path, argument]`: runs a plugin by the Nagios plugin interface.
 ///

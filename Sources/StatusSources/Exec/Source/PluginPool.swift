@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 public import StatusWorkers
-import Systemd
 
 /// Runs plugins.
 public typealias PluginPool = WorkerPool<PluginCall, PluginOutcome>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// What the kernel has told of some directories, with the names of the files, unless these are many.
 struct FileEvents {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 public import SourceKinds
-import Systemd
 
 extension FileSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// What one check waits for in a directory.
 @EventLoop

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// Has the kernel tell of changes in the directories of files, by one inotify(7) instance.
 ///

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Foundation
 import Logging
 import SourceKinds
 import StatusModel
 import StatusMonitor
-import Systemd
 import Testing
 
 @testable import StatusSources

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import SourceKinds
 public import StatusModel
 public import StatusWorkers
-import Systemd
 
 /// `http: { url: … }`: whether an HTTP server answers as it should, and how quickly.
 public struct HTTPCheck: Check {

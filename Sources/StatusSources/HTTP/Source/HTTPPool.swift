@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LogLimiting
 public import Logging
 public import StatusWorkers
-import Systemd
 
 /// Makes HTTP requests, each in a process apart, which loads libcurl: what a server does to it concerns no other request.
 public typealias HTTPPool = WorkerPool<HTTPRequest, HTTPOutcome>

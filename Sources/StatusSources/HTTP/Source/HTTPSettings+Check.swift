@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 public import SourceKinds
 import StatusWorkers
-import Systemd
 
 extension HTTPSettings: CheckMaking {
     public func makeCheck(_ order: SourceOrder) -> any Check {

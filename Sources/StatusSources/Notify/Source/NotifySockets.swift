@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import StatusModel
-public import Systemd
 
 /// The notify sockets of all servers.
 @EventLoop
@@ -48,7 +48,7 @@ public final class NotifySockets: SharedResource {
                 "there are \(Self.limit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
             )
         }
-        do throws(SystemdError) {
+        do throws(IOError) {
             return try NotifySource(
                 server: server, in: environment.paths.notify, access: access, predecessor: predecessor,
                 monitor: environment.monitor, logger: environment.logger)

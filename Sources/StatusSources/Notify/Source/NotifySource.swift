@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 import Glibc
+import LogLimiting
 public import Logging
 public import NotificationStreams
 public import StatusModel
 public import StatusMonitor
-public import Systemd
 
 /// `notify: true`: a datagram socket that any program that speaks sd_notify(3) can be pointed at with `NOTIFY_SOCKET`.
 ///
@@ -52,13 +53,13 @@ public final class NotifySource {
     public init(
         server: ServerName, in directory: String, access: AccessPolicy, predecessor: NotifySource? = nil,
         monitor: StatusMonitor, logger: Logger
-    ) throws(SystemdError) {
+    ) throws(IOError) {
         self.monitor = monitor
         self.server = server
         self.directory = directory
         self.access = access
         self.logger = logger
-        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, for: access), unheard)
+        socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)), unheard)
         Self.count += 1
         if let predecessor {
             (state, times) = (predecessor.state, predecessor.times)
@@ -71,12 +72,13 @@ public final class NotifySource {
     /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
     ///
     /// Senders always find a socket, and what was sent before is handled first.
-    public func open(for access: AccessPolicy) throws(SystemdError) {
+    public func open(for access: AccessPolicy) throws(IOError) {
         if isReachable(for: access) { return }
         let (before, unheard) = (self.unheard, Unheard())
         let next = try makeSocket(
             try hasPath
-                ? UnixSocket.replaceDatagram(at: path, for: access) : UnixSocket.bindDatagram(at: path, for: access),
+                ? UnixSocket.replaceDatagram(at: path, restrict: access.apply(toFile:))
+                : UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)),
             unheard, isHeld: true)
         endFormerSocket()
         let gone = self.access.users(missingIn: access)
@@ -97,7 +99,7 @@ public final class NotifySource {
 
     private func makeSocket(
         _ descriptor: OwnedDescriptor, _ unheard: Unheard, isHeld: Bool = false
-    ) throws(SystemdError) -> DatagramSocket {
+    ) throws(IOError) -> DatagramSocket {
         try DatagramSocket(adopting: descriptor, isHeld: isHeld) { datagram in
             if !unheard.users.contains(datagram.sender) { self.receive(datagram) }
         }

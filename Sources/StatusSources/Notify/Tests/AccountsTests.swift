@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import SourceKinds
 import StatusSources
-import Systemd
 import Testing
 
 @Suite("Users and groups of a configuration") struct AccountsTests {
@@ -11,16 +11,16 @@ import Testing
         [AnySourceSettings(NotifySettings(users: users))]
     }
 
-    private let refuse: Accounts.LookUp = { name throws(SystemdError) in
-        throw SystemdError(errno: EIO, "cannot look up “\(name)”")
+    private let refuse: Accounts.LookUp = { name throws(IOError) in
+        throw IOError(errno: EIO, "cannot look up “\(name)”")
     }
 
     @Test("are as the databases say; a name that they do not have is nobody")
     func known() throws {
         let accounts = Accounts(
             of: sources(users: ["www-data", "nobody-else"]), before: Accounts(),
-            user: { name throws(SystemdError) in name == "www-data" ? 33 : nil },
-            group: { _ throws(SystemdError) in 995 })
+            user: { name throws(IOError) in name == "www-data" ? 33 : nil },
+            group: { _ throws(IOError) in 995 })
         #expect(accounts.user("www-data") == 33)
         #expect(accounts.user("nobody-else") == nil)
         #expect(accounts.access == AccessPolicy(groups: [995]))
@@ -31,8 +31,8 @@ import Testing
     func unavailable() throws {
         let sources = sources(users: ["www-data", "new"])
         let before = Accounts(
-            of: sources, before: Accounts(), user: { name throws(SystemdError) in name == "new" ? nil : 33 },
-            group: { _ throws(SystemdError) in 995 })
+            of: sources, before: Accounts(), user: { name throws(IOError) in name == "new" ? nil : 33 },
+            group: { _ throws(IOError) in 995 })
         let accounts = Accounts(of: sources, before: before, user: refuse, group: refuse)
         #expect(accounts.user("www-data") == 33)
         #expect(accounts.user("new") == nil)

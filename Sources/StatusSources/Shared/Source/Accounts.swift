@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import SourceKinds
-public import Systemd
 
 /// The users and groups that a configuration is about, as the system's databases know them.
 public struct Accounts: Sendable {
     /// Asks a database for the number of a name; nil if it has no such name.
-    public typealias LookUp = (String) throws(SystemdError) -> UInt32?
+    public typealias LookUp = (String) throws(IOError) -> UInt32?
 
     /// Those who may change things, beside root and the daemon's own user.
     private static let groupName = "statusd"
@@ -33,7 +33,7 @@ public struct Accounts: Sendable {
     }
 
     private mutating func lookUp(_ name: String, before: UInt32?, in database: LookUp) -> UInt32? {
-        do throws(SystemdError) {
+        do throws(IOError) {
             return try database(name)
         } catch {
             failures.append(before == nil ? error.message : "\(error.message); what was known of it still holds")

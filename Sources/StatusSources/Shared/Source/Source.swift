@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import NotificationStreams
-public import Systemd
 
 /// What runs for one server so that its statuses come in.
 @EventLoop

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import Logging
 public import StatusMonitor
-public import Systemd
 
 /// What all sources share.
 @EventLoop

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import SourceKinds
 public import StatusModel
-public import Systemd
 
 /// Settings of which a source can be made: those of every kind.
 @EventLoop

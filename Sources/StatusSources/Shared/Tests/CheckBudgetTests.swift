@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import SourceKinds
 import StatusModel
 import Synchronization
-import Systemd
 import Testing
 
 @testable import StatusSources

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Foundation
 import NotificationStreams
 import SourceKinds
 import StatusModel
 import StatusMonitor
 import StatusTestSupport
-import Systemd
 import Testing
 
 @testable import StatusSources

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 
 /// Decides which address of a host is tried next; does nothing itself.
 ///

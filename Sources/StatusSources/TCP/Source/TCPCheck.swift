@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import NotificationStreams
 import StatusModel
-import Systemd
 
 /// `tcp: host:port`: whether somebody accepts connections there, and how quickly.
 public struct TCPCheck: Check {
@@ -30,7 +30,7 @@ public struct TCPCheck: Check {
             return try await connect(to: addresses, within: timeout - (ContinuousClock.now - began))
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
-        } catch let error as SystemdError {
+        } catch let error as IOError {
             // Without descriptors, or a port of its own, nothing is known of the server.
             if error.code == .exhausted { throw CheckFailure(error.message) }
             return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
-import Systemd
 
 /// Connects to one of several addresses, and closes again.
 ///
@@ -10,7 +10,7 @@ import Systemd
 enum TCPConnection {
     private enum Step {
         case connected(Duration)
-        case failed(SystemdError)
+        case failed(IOError)
         case nextIsDue
     }
 
@@ -18,13 +18,13 @@ enum TCPConnection {
 
     /// Connects, and returns how long that took at the address that answered.
     ///
-    /// - Throws: the ``SystemdError`` of the address that was tried first, or of one that could not be tried because something has run out here;
+    /// - Throws: the ``IOError`` of the address that was tried first, or of one that could not be tried because something has run out here;
     ///   `CancellationError`.
     static func probe(_ addresses: [InternetAddress]) async throws -> Duration {
         try await withThrowingTaskGroup(of: Step.self) { group in
             defer { group.cancelAll() }
             var attempts = ConnectionAttempts(addresses)
-            var failure: SystemdError?
+            var failure: IOError?
             func tryNext() {
                 guard let (address, needsTimer) = attempts.next() else { return }
                 group.addTask { try await attempt(address) }
@@ -46,7 +46,7 @@ enum TCPConnection {
                 }
                 tryNext()
             }
-            throw failure ?? SystemdError(errno: EADDRNOTAVAIL, "cannot connect")
+            throw failure ?? IOError(errno: EADDRNOTAVAIL, "cannot connect")
         }
     }
 
@@ -54,7 +54,7 @@ enum TCPConnection {
     private static func attempt(_ address: InternetAddress) async throws -> Step {
         let began = ContinuousClock.now
         let socket: OwnedDescriptor?
-        do throws(SystemdError) {
+        do throws(IOError) {
             socket = try await InternetSocket.connect(to: address)
         } catch {
             return .failed(error)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 import Testing
 
 @testable import StatusSources

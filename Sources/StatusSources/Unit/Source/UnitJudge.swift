@@ -2,7 +2,7 @@
 
 import SourceKinds
 import StatusModel
-import Systemd
+import SystemdClient
 
 /// Decides which of a unit's states are shown, and when.
 ///

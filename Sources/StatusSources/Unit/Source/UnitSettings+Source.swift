@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import SourceKinds
-public import Systemd
+public import SystemdClient
 
 extension UnitSettings: SourceMaking {
     public func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)? {

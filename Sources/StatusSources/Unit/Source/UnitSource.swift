@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 import Glibc
 public import NotificationStreams
 public import SourceKinds
 public import StatusModel
 public import StatusMonitor
-public import Systemd
+public import SystemdClient
 
 /// `unit: nginx.service`: follows a unit of the system's service manager.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Systemd
+import SystemdClient
 
 /// What a unit's properties mean for a server.
 struct UnitStatus: Equatable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import Systemd
+import SystemdClient
 import Testing
 
 @testable import StatusSources

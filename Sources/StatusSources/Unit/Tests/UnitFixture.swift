@@ -2,7 +2,7 @@
 
 import SourceKinds
 import StatusModel
-import Systemd
+import SystemdClient
 
 @testable import StatusSources
 

@@ -2,7 +2,7 @@
 
 import SourceKinds
 import StatusModel
-import Systemd
+import SystemdClient
 import Testing
 
 @testable import StatusSources

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import SourceKinds
 public import StatusModel
-public import Systemd
 
 /// How many checks may run side by side, those of all servers together.
 ///

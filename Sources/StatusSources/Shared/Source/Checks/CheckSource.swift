@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 public import NotificationStreams
 public import SourceKinds
 public import StatusModel
 public import StatusMonitor
-public import Systemd
 
 /// A server whose status is loaded by a check: once at first, then again and again, and whenever somebody asks for it.
 @EventLoop

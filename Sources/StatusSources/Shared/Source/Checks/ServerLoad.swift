@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import NotificationStreams
 import StatusModel
 import StatusMonitor
-import Systemd
 
 /// The load of one server's status: never two at once, the first exactly once, and shared by all who ask for it.
 ///

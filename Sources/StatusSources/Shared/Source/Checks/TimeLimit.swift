@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Systemd
+import EventLoopIO
 
 /// It took longer than it may.
 package struct TimeLimitExceeded: Error {}

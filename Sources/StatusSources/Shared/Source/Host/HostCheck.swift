@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import SourceKinds
 import StatusModel
 import StatusWorkers
-import Systemd
 
 /// Looks at something of this host, in a process apart.
 struct HostCheck: Check {

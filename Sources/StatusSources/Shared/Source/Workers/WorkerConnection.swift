@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import Glibc
 import StatusWorkers
-import Systemd
 import Varlink
 
 /// The daemon's end of a connection to a worker.
@@ -33,7 +33,7 @@ final class WorkerConnection {
     var onMessage: @EventLoop (UnsafeRawBufferPointer) -> Bool = { _ in false }
 
     /// Takes over the connection to a worker.
-    init(_ started: StartedWorker) throws(SystemdError) {
+    init(_ started: StartedWorker) throws(IOError) {
         self.started = started
         transport = Transport(started.connection)
         try transport.open { [weak self] events in self?.ready(events) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
 import StatusModel
 import StatusWorkers
-public import Systemd
 
 /// Where workers come from.
 public enum WorkerPlace: Sendable {
@@ -50,7 +50,7 @@ struct WorkerStarter {
     }
 
     private func connect(until deadline: ContinuousClock.Instant) async throws -> WorkerConnection {
-        do throws(SystemdError) {
+        do throws(IOError) {
             return try WorkerConnection(try await begin(within: deadline - .now))
         } catch {
             try Task.checkCancellation()
@@ -58,13 +58,13 @@ struct WorkerStarter {
         }
     }
 
-    private func begin(within limit: Duration) async throws(SystemdError) -> StartedWorker {
+    private func begin(within limit: Duration) async throws(IOError) -> StartedWorker {
         switch place {
         case .executor(let address):
-            do throws(SystemdError) {
+            do throws(IOError) {
                 return StartedWorker(connection: try await UnixSocket.connect(to: address, timeout: limit))
             } catch {
-                throw SystemdError(
+                throw IOError(
                     error.code,
                     "\(error.message); see “systemctl status statusd-executor.socket”, or restart that"
                 )
@@ -72,10 +72,10 @@ struct WorkerStarter {
         case .program(let program):
             let role = role
             let worker = await BlockingThread.run(within: limit) {
-                Result { () throws(SystemdError) in try WorkerStart.connect(role, program: program) }
+                Result { () throws(IOError) in try WorkerStart.connect(role, program: program) }
             }
             guard let worker else {
-                throw SystemdError(.timedOut, "no process starts for it; does the system have too many?")
+                throw IOError(.timedOut, "no process starts for it; does the system have too many?")
             }
             return try worker.get()
         }

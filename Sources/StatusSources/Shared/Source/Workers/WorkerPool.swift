@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import EventLoopIO
+import LogLimiting
 import Logging
 import StatusModel
 public import StatusWorkers
-public import Systemd
 public import Varlink
 
 /// Workers that carry out calls, each one at a time, of which as many are kept as were needed lately.

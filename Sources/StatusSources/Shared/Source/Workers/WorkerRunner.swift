@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusWorkers
-import Systemd
 import Varlink
 
 /// A worker that carries out one call at a time.

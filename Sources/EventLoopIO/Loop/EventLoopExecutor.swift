@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import CSystemd
+import Glibc
+import Synchronization
+
+/// The thread that waits for descriptors and for sd-event's sources, and runs the jobs of Swift's concurrency in between.
+///
+/// It is not a `TaskExecutor`: each asynchronous function that is entered would put an actor's job, run as one of a task that prefers
+/// the executor, back behind all others (<https://github.com/swiftlang/swift/issues/85668>).
+///
+/// Unchecked: what the comments say is used on the thread only; the rest never changes or is behind a lock.
+public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
+    private enum Job {
+        /// A job of an actor whose executor this is.
+        case isolated(UnownedJob)
+        /// A job of Swift's global executor (``EventLoop/runProcess(_:)``).
+        case concurrent(UnownedJob)
+        /// A closure of ``EventLoop/perform(_:)``.
+        case closure(@EventLoop @Sendable () -> Void)
+    }
+
+    /// Jobs that have been taken from the inbox, and how many of them have been run.
+    private struct Backlog {
+        var jobs: [Job] = []
+        var next = 0
+
+        var isEmpty: Bool { next == jobs.count }
+
+        mutating func clear() {
+            jobs.removeAll(keepingCapacity: true)
+            next = 0
+        }
+    }
+
+    private struct Inbox {
+        var jobs: [Job] = []
+        /// Whether the loop waits, or is about to, so that it has to be woken.
+        var isAsleep = false
+    }
+
+    /// After this many jobs the loop looks at the time, so that a flood of jobs cannot starve events.
+    private static let jobsPerRound = 16
+
+    private let inbox = Mutex(Inbox())
+    private let wakeUp: Int32
+    private let sdEvent: OpaquePointer
+    /// What ``IOSource``s watch, and what the loop itself waits for; on the thread only.
+    let pollSet = PollSet()
+    /// What ``EventLoop/atEndOfTurn(_:)`` collected; on the thread only.
+    var endOfTurn: [() -> Void] = []
+    /// What ``EventLoop/atNextTurn(_:)`` collected; on the thread only.
+    var nextTurn: [() -> Void] = []
+    /// What each of those that have something to do may take of this turn; on the thread only.
+    private(set) var share = EventLoopExecutor.turn
+
+    /// The number of this turn; on the thread only.
+    private(set) var turnNumber: UInt64 = 0
+
+    /// How long a turn should last if there is much to do; a client may have to wait for several.
+    private static let turn = Duration.milliseconds(1)
+
+    /// Whether sd-event must look at its sources before the loop waits; on the thread only.
+    private var mustPrepare = true
+
+    init() {
+        var event: OpaquePointer?
+        let created = sd_event_new(&event)
+        wakeUp = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+        guard created >= 0, let event, wakeUp >= 0 else {
+            preconditionFailure("no event loop: out of descriptors or memory")
+        }
+        sdEvent = event
+        let failure = max(
+            pollSet.control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, place: PollSet.wakeUpPlace),
+            pollSet.control(EPOLL_CTL_ADD, sd_event_get_fd(event), EPOLLIN.rawValue, place: PollSet.sdEventPlace))
+        precondition(failure == 0, "no event loop: out of memory")
+    }
+
+    /// sd-event, for adding a source; on the thread only.
+    var event: OpaquePointer {
+        sourceChanged()
+        return sdEvent
+    }
+
+    /// Notes that a source of sd-event changed, so that sd-event looks at it before the loop waits; on the thread only.
+    func sourceChanged() { mustPrepare = true }
+
+    /// Runs the loop on a thread of its own.
+    func startThread() {
+        var thread = pthread_t()
+        let started = pthread_create(&thread, nil, runEventLoop, Unmanaged.passRetained(self).toOpaque())
+        precondition(started == 0, "no event loop: the thread does not start")
+    }
+
+    // MARK: Jobs
+
+    /// Whether the caller is on the loop's thread.
+    public var isCurrent: Bool { isEventLoopThread }
+
+    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.isolated(UnownedJob(job))) }
+
+    func enqueue(_ body: @escaping @EventLoop @Sendable () -> Void) { enqueue(.closure(body)) }
+
+    func enqueueConcurrent(_ job: UnownedJob) { enqueue(.concurrent(job)) }
+
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+    public func checkIsolated() { precondition(isCurrent, "not on the event loop's thread") }
+
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    private func enqueue(_ job: Job) {
+        let mustWake = inbox.withLock { inbox in
+            inbox.jobs.append(job)
+            defer { inbox.isAsleep = false }
+            return inbox.isAsleep
+        }
+        if mustWake { eventfd_write(wakeUp, 1) }
+    }
+
+    // MARK: The loop
+
+    /// The thread's whole life.
+    func run() -> Never {
+        var backlog = Backlog()
+        while true {
+            // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
+            let hasDispatched = runWhatIsDue(&backlog)
+            let mayWait = inbox.withLock { inbox in
+                inbox.isAsleep = inbox.jobs.isEmpty && backlog.isEmpty && !hasDispatched && nextTurn.isEmpty
+                return inbox.isAsleep
+            }
+            if pollSet.wait(mayWait: mayWait) { mustPrepare = true }
+            if mayWait { inbox.withLock { $0.isAsleep = false } }
+            turnNumber &+= 1
+            share = Self.turn / max(1, pollSet.readyCount + nextTurn.count)
+            pollSet.dispatch(wakeUp: wakeUp)
+            runNextTurn()
+        }
+    }
+
+    /// Runs jobs and dispatches the sources of sd-event that are due, each with the jobs it creates, for up to the length of a turn.
+    ///
+    /// With one source per turn, a timer would be late by as many turns as other timers are due.
+    ///
+    /// - Returns: whether the jobs of the last source have not been run, or something is left for the end of the turn.
+    private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
+        let share = TurnShare(Self.turn)
+        while true {
+            repeat {
+                runJobs(&backlog, share)
+                runEndOfTurn()
+            } while !endOfTurn.isEmpty && !share.isUsedUp
+            guard mustPrepare, dispatchSDEvent() else { return !endOfTurn.isEmpty }
+            if share.isUsedUp { return true }
+        }
+    }
+
+    private func runNextTurn() {
+        guard !nextTurn.isEmpty else { return }
+        let bodies = nextTurn
+        nextTurn.removeAll(keepingCapacity: true)
+        for body in bodies { body() }
+    }
+
+    /// Has sd-event look at its sources and dispatch one that is due; returns whether there was one.
+    private func dispatchSDEvent() -> Bool {
+        mustPrepare = false
+        let result = sd_event_run(sdEvent, 0)
+        precondition(result >= 0, "the event loop fails: \(String(cString: strerror(-result)))")
+        // Another one may be due.
+        if result > 0 { mustPrepare = true }
+        return result > 0
+    }
+
+    /// Runs jobs, and those that they create, as long as the share lasts; one round at the least.
+    private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
+        repeat {
+            if backlog.isEmpty {
+                backlog.clear()
+                inbox.withLock { swap(&$0.jobs, &backlog.jobs) }
+                if backlog.isEmpty { return }
+            }
+            let end = min(backlog.jobs.count, backlog.next + Self.jobsPerRound)
+            while backlog.next < end {
+                backlog.next += 1
+                run(backlog.jobs[backlog.next - 1])
+            }
+        } while !share.isUsedUp
+        // What closures hold is let go before the loop waits.
+        if backlog.isEmpty { backlog.clear() }
+    }
+
+    private func run(_ job: Job) {
+        switch job {
+        case .isolated(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+        case .concurrent(let job): job.runSynchronously(on: .concurrent)
+        case .closure(let body): EventLoop.assumeIsolated(body)
+        }
+    }
+
+    private func runEndOfTurn() {
+        while !endOfTurn.isEmpty {
+            let bodies = endOfTurn
+            endOfTurn.removeAll(keepingCapacity: true)
+            for body in bodies { body() }
+            if inbox.withLock({ !$0.jobs.isEmpty }) { return }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+
+/// Calls a handler on the loop whenever a descriptor is ready.
+@EventLoop
+public final class IOSource {
+    /// What a descriptor is ready for.
+    public struct Events: OptionSet, Sendable {
+        public let rawValue: UInt8
+
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// There is something to read, or the peer has closed.
+        public static let readable = Events(rawValue: 1)
+        /// There is room to write.
+        public static let writable = Events(rawValue: 2)
+        /// Both directions are closed; reported whether asked for or not.
+        public static let hangUp = Events(rawValue: 4)
+        /// Something is wrong with the descriptor; reported whether asked for or not.
+        public static let error = Events(rawValue: 8)
+
+        init(epoll: UInt32) {
+            var events: Events = []
+            if epoll & EPOLLIN.rawValue != 0 { events.insert(.readable) }
+            if epoll & EPOLLOUT.rawValue != 0 { events.insert(.writable) }
+            if epoll & EPOLLHUP.rawValue != 0 { events.insert(.hangUp) }
+            if epoll & EPOLLERR.rawValue != 0 { events.insert(.error) }
+            self = events
+        }
+
+        var epoll: UInt32 {
+            (contains(.readable) ? EPOLLIN.rawValue : 0) | (contains(.writable) ? EPOLLOUT.rawValue : 0)
+        }
+    }
+
+    private let descriptor: Int32
+    private let isEdgeTriggered: Bool
+    /// Where the loop finds this source, until it is cancelled.
+    private var place: UInt64?
+    private var handler: (@EventLoop (Events) -> Void)?
+
+    /// What is waited for.
+    ///
+    /// With none, not even a hang-up is reported.
+    public var events: Events {
+        didSet {
+            guard let place, events != oldValue else { return }
+            if events.isEmpty {
+                _ = control(EPOLL_CTL_DEL, place)
+            } else {
+                _ = control(oldValue.isEmpty ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, place)
+            }
+        }
+    }
+
+    /// Watches `descriptor`, which has to stay open until ``cancel()``.
+    ///
+    /// - Parameter isEdgeTriggered: whether the handler is called once for what has changed, or for what there is when ``events`` has been set, and not as
+    ///   long as the descriptor is ready.
+    public init(
+        descriptor: Int32, events: Events, isEdgeTriggered: Bool = false,
+        handler: @escaping @EventLoop (Events) -> Void
+    ) throws(IOError) {
+        self.descriptor = descriptor
+        self.isEdgeTriggered = isEdgeTriggered
+        self.events = events
+        self.handler = handler
+        let place = EventLoop.executor.pollSet.add(self)
+        self.place = place
+        let failure = events.isEmpty ? 0 : control(EPOLL_CTL_ADD, place)
+        guard failure == 0 else {
+            EventLoop.executor.pollSet.remove(place)
+            self.place = nil
+            throw IOError(errno: failure, "cannot watch a descriptor")
+        }
+    }
+
+    isolated deinit { cancel() }
+
+    /// Stops watching and lets the handler go.
+    ///
+    /// The descriptor stays open.
+    public func cancel() {
+        guard let place else { return }
+        if !events.isEmpty { _ = control(EPOLL_CTL_DEL, place) }
+        EventLoop.executor.pollSet.remove(place)
+        self.place = nil
+        handler = nil
+    }
+
+    private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
+        let trigger = isEdgeTriggered ? EPOLLET.rawValue : 0
+        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll | trigger, place: place)
+    }
+
+    func fire(_ ready: Events) {
+        // A handler that ran after the kernel was asked may have changed what is waited for.
+        let events = ready.intersection(self.events.isEmpty ? [] : self.events.union([.hangUp, .error]))
+        guard !events.isEmpty else { return }
+        // A local reference: the handler may cancel the source, and with it release itself.
+        let handler = handler
+        handler?(events)
+    }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What C calls. In a file of their own and nonisolated: a closure that is formed in an isolated context, given to C and called on
+// another thread stops the process.
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// The thread of the one loop, 0 until it begins.
+private let eventLoopThread = Atomic<pthread_t>(0)
+
+/// Whether the caller is on the event loop's thread.
+var isEventLoopThread: Bool { pthread_self() == eventLoopThread.load(ordering: .relaxed) }
+
+func runEventLoop(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context else { return nil }
+    becomeEventLoopThread()
+    pthread_setname_np(pthread_self(), "sd-event")
+    Unmanaged<EventLoopExecutor>.fromOpaque(context).takeRetainedValue().run()
+}
+
+/// Makes the caller's thread the event loop's.
+func becomeEventLoopThread() { eventLoopThread.store(pthread_self(), ordering: .relaxed) }
+
+func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMutableRawPointer?) -> Int32 {
+    guard let context else { return 0 }
+    let source = Unmanaged<TimerSource>.fromOpaque(context).takeUnretainedValue()
+    EventLoop.assumeIsolated { source.fire() }
+    return 0
+}
+
+/// The signal that ends the wait of a system call; ignored unless it is handled, and used for nothing else.
+let interruption = SIGURG
+
+/// Has ``interruption`` be delivered, so that it interrupts.
+func handleInterruptions() {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = { _ in }
+    sigaction(interruption, &action, nil)
+}
+
+func signalCallback(
+    _ source: OpaquePointer?, _ information: UnsafePointer<signalfd_siginfo>?, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let context, let signal = information?.pointee.ssi_signo else { return 0 }
+    let source = Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue()
+    EventLoop.assumeIsolated { source.fire(Int32(signal)) }
+    return 0
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+
+/// All descriptors that the loop waits for: those of ``IOSource``s, sd-event's own, and the one that wakes the loop.
+///
+/// sd-event would ask the kernel for all that is ready, handle one of it, and ask for all again: with a thousand busy clients that is
+/// a thousand times the work. Here up to 64 ready descriptors are handled each time the kernel is asked, in the order in which
+/// they became ready, and those that stay ready go to the end of the line.
+///
+/// Used on the loop's thread alone.
+final class PollSet {
+    private static let batch = 64
+
+    private struct Slot {
+        var source: Unmanaged<IOSource>?
+        /// Grows whenever the slot is taken by another source, so that an event for the one before is not given to it.
+        var generation: UInt32 = 0
+    }
+
+    /// The place of the descriptor that wakes the loop.
+    static let wakeUpPlace = UInt64.max
+    /// The place of sd-event's descriptor.
+    static let sdEventPlace = UInt64.max - 1
+
+    private let descriptor: Int32
+    private var slots: [Slot] = []
+    private var freeSlots: [Int] = []
+    private var ready = [epoll_event](repeating: epoll_event(), count: batch)
+    /// How many descriptors were ready when the kernel was asked last.
+    private(set) var readyCount = 0
+
+    init() {
+        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        precondition(descriptor >= 0, "no event loop: out of descriptors or memory")
+    }
+
+    /// A place for a source, which has to give it back before it goes.
+    func add(_ source: IOSource) -> UInt64 {
+        let index = freeSlots.popLast() ?? slots.count
+        if index == slots.count { slots.append(Slot()) }
+        slots[index].source = .passUnretained(source)
+        return UInt64(slots[index].generation) << 32 | UInt64(index)
+    }
+
+    /// Gives a source's place back.
+    func remove(_ place: UInt64) {
+        let index = Int(place & 0xFFFF_FFFF)
+        slots[index].source = nil
+        slots[index].generation &+= 1
+        freeSlots.append(index)
+    }
+
+    /// Begins, changes or ends the watching of a descriptor; returns 0, or what went wrong.
+    func control(_ operation: Int32, _ descriptor: Int32, _ events: UInt32, place: UInt64) -> Int32 {
+        var event = epoll_event(events: events, data: epoll_data_t(u64: place))
+        return epoll_ctl(self.descriptor, operation, descriptor, &event) == 0 ? 0 : errno
+    }
+
+    /// Asks the kernel what is ready, and waits for it if it may; returns whether sd-event has a source that is ready.
+    func wait(mayWait: Bool) -> Bool {
+        let count = ready.withUnsafeMutableBufferPointer {
+            epoll_wait(descriptor, $0.baseAddress, Int32($0.count), mayWait ? -1 : 0)
+        }
+        readyCount = max(0, Int(count))
+        for index in 0..<readyCount where ready[index].data.u64 == Self.sdEventPlace { return true }
+        return false
+    }
+
+    /// Calls the handlers of the sources that ``wait(mayWait:)`` found ready.
+    func dispatch(wakeUp: Int32) {
+        for index in 0..<readyCount {
+            let place = ready[index].data.u64
+            if place >= Self.sdEventPlace {
+                var count: UInt64 = 0
+                if place == Self.wakeUpPlace { eventfd_read(wakeUp, &count) }
+                continue
+            }
+            let slot = slots[Int(place & 0xFFFF_FFFF)]
+            // A handler before this one may have cancelled the source.
+            guard UInt64(slot.generation) == place >> 32, let source = slot.source else { continue }
+            let events = IOSource.Events(epoll: ready[index].events)
+            EventLoop.assumeIsolated { source.takeUnretainedValue().fire(events) }
+        }
+    }
+}

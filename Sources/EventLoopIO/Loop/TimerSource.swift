@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import Glibc
+
+/// Calls a handler on the loop when a time has come; once for each time it is scheduled.
+@EventLoop
+public final class TimerSource {
+    /// What a timer counts by.
+    public enum Clock: Sendable {
+        /// Stands still while the machine is suspended.
+        case monotonic
+        /// Counts while the machine is suspended, too.
+        case boottime
+        /// The wall clock, which may jump.
+        case realtime
+
+        var identifier: clockid_t {
+            switch self {
+            case .monotonic: CLOCK_MONOTONIC
+            case .boottime: CLOCK_BOOTTIME
+            case .realtime: CLOCK_REALTIME
+            }
+        }
+    }
+
+    private static let longestDelay = Duration.seconds(100 * 366 * 86_400)
+
+    private let clock: Clock
+    private var source: OpaquePointer?
+    private var handler: (@EventLoop () -> Void)?
+
+    /// A timer that is not scheduled yet.
+    ///
+    /// - Parameters:
+    ///   - clock: what it counts by.
+    ///   - accuracy: how late it may be, so that the machine wakes up less often.
+    ///   - handler: what to call.
+    public init(
+        clock: Clock = .monotonic, accuracy: Duration = .milliseconds(1), handler: @escaping @EventLoop () -> Void
+    ) throws(IOError) {
+        self.clock = clock
+        self.handler = handler
+        let result = sd_event_add_time(
+            EventLoop.executor.event, &source, clock.identifier, UInt64.max, max(1, accuracy.microseconds),
+            timerCallback, Unmanaged.passUnretained(self).toOpaque())
+        guard result >= 0 else { throw IOError(errno: -result, "cannot make a timer") }
+        sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF))
+    }
+
+    isolated deinit { cancel() }
+
+    /// Calls the handler once, `delay` from now.
+    ///
+    /// Scheduling again moves the time. No delay is longer than a hundred years.
+    public func schedule(after delay: Duration) {
+        guard let source else { return }
+        EventLoop.executor.sourceChanged()
+        // Absolute, because sd-event would count from its own last turn, which may be long ago. A time that it cannot count to would
+        // leave the old one in its place.
+        var now = timespec()
+        clock_gettime(clock.identifier, &now)
+        let time = Duration.seconds(now.tv_sec) + .nanoseconds(now.tv_nsec) + min(delay, Self.longestDelay)
+        sd_event_source_set_time(source, time.microseconds)
+        sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
+    }
+
+    /// The time of its clock for which it was scheduled last.
+    var due: Duration {
+        var time: UInt64 = 0
+        if let source { sd_event_source_get_time(source, &time) }
+        return .microseconds(Int64(clamping: time))
+    }
+
+    /// Forgets the time; the timer may be scheduled again.
+    public func stop() {
+        if let source { sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF)) }
+    }
+
+    /// Ends the timer for good and lets the handler go.
+    public func cancel() {
+        source = sd_event_source_disable_unref(source)
+        handler = nil
+    }
+
+    func fire() {
+        let handler = handler
+        handler?()
+    }
+}
+
+extension Duration {
+    /// Whole microseconds, 0 where it is negative.
+    var microseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard self > .zero else { return 0 }
+        return UInt64(seconds) * 1_000_000 + UInt64(attoseconds / 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Sends messages, in order, to a receiver that may keep its sender waiting: from a thread of its own, which ends when nothing is left.
+///
+/// Whoever posts a message never waits. If the receiver takes nothing, messages up to a bound are kept, and the oldest are dropped and
+/// counted.
+package final class Outbox<Message: Sendable>: Sendable {
+    private struct State {
+        var queue: OutboxQueue<Message>
+        var waiters: [@Sendable () -> Void] = []
+    }
+
+    private let state: Mutex<State>
+    private let send: @Sendable (Message) -> Void
+    private let reportLoss: @Sendable (Int) -> Void
+
+    /// An outbox.
+    ///
+    /// - Parameters:
+    ///   - capacity: how many bytes of messages may wait.
+    ///   - send: sends a message, and may wait; called on the outbox's thread.
+    ///   - reportLoss: called on that thread, too, once everything that was kept has been sent, with the number of messages dropped.
+    package init(
+        capacity: Int, send: @escaping @Sendable (Message) -> Void, reportLoss: @escaping @Sendable (Int) -> Void
+    ) {
+        state = Mutex(State(queue: OutboxQueue(capacity: capacity)))
+        self.send = send
+        self.reportLoss = reportLoss
+    }
+
+    /// Sends a message of `size` bytes soon.
+    ///
+    /// - Parameters:
+    ///   - message: what is sent.
+    ///   - size: its bytes.
+    ///   - inPlace: whether it takes the place of the message that it makes needless.
+    ///   - replaces: whether it makes a message needless that still waits.
+    package func post(
+        _ message: Message, size: Int, inPlace: Bool = false,
+        replacing replaces: @Sendable (Message) -> Bool = { _ in false }
+    ) {
+        let mustStart = state.withLock { $0.queue.add(message, size: size, inPlace: inPlace, replacing: replaces) }
+        if mustStart { BlockingThread.start { self.work() } }
+    }
+
+    /// Returns when everything has been sent, or after `limit`.
+    @EventLoop package func drain(within limit: Duration) async {
+        await TimedWait<Void>.run(within: limit) { end in
+            let isEmpty = state.withLock { state in
+                if !state.queue.isEmpty { state.waiters.append { end(()) } }
+                return state.queue.isEmpty
+            }
+            if isEmpty { end(()) }
+        }
+    }
+
+    private func work() {
+        while true {
+            let (step, waiters) = state.withLock { state in
+                let step = state.queue.next()
+                guard case .end = step else { return (step, [@Sendable () -> Void]()) }
+                defer { state.waiters = [] }
+                return (step, state.waiters)
+            }
+            switch step {
+            case .send(let message): send(message)
+            case .reportLoss(let count): reportLoss(count)
+            case .end: return waiters.forEach { $0() }
+            }
+        }
+    }
+}

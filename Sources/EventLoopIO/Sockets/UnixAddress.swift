@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The address of a Unix socket, as Varlink and systemd write it: `unix:/path`, `/path`, `unix:@abstract`.
+public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
+    /// A path in the file system.
+    case path(String)
+    /// A name in the abstract namespace, without the `@`.
+    case abstract(String)
+
+    /// Reads an address.
+    ///
+    /// - Throws: ``IOError/Code/invalidAddress`` for what is none, ``IOError/Code/pathTooLong`` for more than 107 bytes.
+    public init(parsing text: String) throws(IOError) {
+        let place = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
+        guard let first = place.first, !place.utf8.contains(0) else {
+            throw IOError(.invalidAddress, "“\(text)” is not an address; write unix:/path or unix:@name")
+        }
+        switch first {
+        case "@" where place.count > 1: self = .abstract(String(place.dropFirst()))
+        case "/": self = .path(String(place))
+        default: throw IOError(.invalidAddress, "“\(text)” is not an address; write unix:/path or unix:@name")
+        }
+        try withSocketAddress { _, _ in }
+    }
+
+    public var description: String {
+        switch self {
+        case .path(let path): "unix:\(path)"
+        case .abstract(let name): "unix:@\(name)"
+        }
+    }
+
+    /// Calls `body` with the address as the kernel takes it.
+    func withSocketAddress<Result>(
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) throws(IOError) -> Result {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes: [UInt8] =
+            switch self {
+            case .path(let path): Array(path.utf8) + [0]
+            case .abstract(let name): [0] + Array(name.utf8)
+            }
+        guard bytes.count <= MemoryLayout.size(ofValue: address.sun_path) else {
+            throw IOError(
+                .pathTooLong, "\(self): a socket's path has at most 107 bytes; use a shorter directory")
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+
+/// Unix sockets, all close-on-exec and non-blocking.
+public enum UnixSocket {
+    private static let stream = Int32(SOCK_STREAM.rawValue)
+    private static let datagram = Int32(SOCK_DGRAM.rawValue)
+
+    /// A stream socket that listens at `path`.
+    ///
+    /// One that nobody listens on any more is replaced; nothing else is ever removed. Two processes that do so at the same moment may
+    /// not notice each other, so they need a lock of their own (``FileLock``).
+    ///
+    /// - Parameters:
+    ///   - path: where.
+    ///   - mode: who may connect, as file permissions.
+    ///   - backlog: how many connections may wait to be accepted.
+    /// - Throws: ``IOError/Code/addressInUse`` where a living process listens, ``IOError/Code/notASocket`` where
+    ///   something else stands there, and whatever the directory does not allow.
+    public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(IOError)
+        -> OwnedDescriptor
+    {
+        try removeDead(path, type: stream)
+        let socket = try bind(path, type: stream, mode: mode)
+        guard Glibc.listen(socket.rawValue, backlog) == 0 else {
+            throw IOError(errno: errno, "cannot listen at \(path)")
+        }
+        return socket
+    }
+
+    /// Who may connect to the socket at `path`, as file permissions that mean the same for a file of this process's user and group.
+    public static func mode(of path: String) throws(IOError) -> UInt32 {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw IOError(errno: errno, "cannot look at \(path)") }
+        let others = status.st_mode & 0o006
+        let group = status.st_gid == getegid() ? status.st_mode & 0o060 : others << 3
+        return 0o600 | group | others
+    }
+
+    /// A datagram socket bound to `path`; the rules are those of ``listen(at:mode:backlog:)``.
+    ///
+    /// - Parameters:
+    ///   - path: where.
+    ///   - restrict: sets who may send to the file at a path, to which only this process's user may before that.
+    public static func bindDatagram(
+        at path: String, restrict: (_ path: String) throws(IOError) -> Void
+    ) throws(IOError) -> OwnedDescriptor {
+        try removeDead(path, type: datagram)
+        let socket = try bind(path, type: datagram, mode: 0o600)
+        do throws(IOError) {
+            try restrict(path)
+        } catch {
+            unlink(path)
+            throw error
+        }
+        return socket
+    }
+
+    /// A datagram socket that replaces one of this process's own at `path`; a sender finds the one or the other.
+    ///
+    /// The kernel keeps the name that it was bound with: `path` and a tilde.
+    public static func replaceDatagram(
+        at path: String, restrict: (_ path: String) throws(IOError) -> Void
+    ) throws(IOError) -> OwnedDescriptor {
+        let temporary = path + "~"
+        let socket = try bindDatagram(at: temporary, restrict: restrict)
+        guard rename(temporary, path) == 0 else {
+            let failure = errno
+            unlink(temporary)
+            throw IOError(errno: failure, "cannot replace the socket \(path)")
+        }
+        return socket
+    }
+
+    /// Sends one datagram, without waiting.
+    ///
+    /// - Throws: ``IOError/Code/timedOut`` if the receiver's queue is full.
+    public static func send(_ bytes: [UInt8], to address: UnixAddress) throws(IOError) {
+        let socket = try make(datagram)
+        let failure = try address.withSocketAddress {
+            let sent = sendto(socket.rawValue, bytes, bytes.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), $0, $1)
+            return sent < 0 ? errno : 0
+        }
+        guard failure == 0 else { throw IOError(errno: failure, "cannot send to \(address)") }
+    }
+
+    /// Two stream sockets that are connected to each other.
+    public static func makePair() throws(IOError) -> (OwnedDescriptor, OwnedDescriptor) {
+        var ends: [Int32] = [-1, -1]
+        let type = stream | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+            throw IOError(errno: errno, "cannot make a pair of sockets")
+        }
+        return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
+    }
+
+    /// A stream socket connected to `address`.
+    ///
+    /// Waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be polled for, and
+    /// the kernel wakes those that wait in their order.
+    public static func connect(
+        to address: UnixAddress, timeout: Duration = .seconds(5)
+    ) async throws(IOError) -> OwnedDescriptor {
+        let socket = try make(stream)
+        var failure = try connect(socket, to: address)
+        if failure == EAGAIN, timeout > .zero {
+            failure =
+                await BlockingThread.run(within: timeout) { wait(for: timeout, toConnect: socket, to: address) }
+                ?? EAGAIN
+        }
+        guard failure == 0 else { throw IOError(errno: failure, "cannot connect to \(address)") }
+        return socket
+    }
+
+    /// Accepts a connection; nil where nobody waits any more.
+    ///
+    /// - Parameter isPrivileged: whether ordinary users cannot connect to the listener.
+    /// - Throws: ``IOError/Code/exhausted`` where descriptors have run out, but for a ``OwnedDescriptor/reserve``: then the
+    ///   caller has to pause accepting.
+    public static func accept(_ listener: Int32, isPrivileged: Bool = false) throws(IOError) -> OwnedDescriptor? {
+        if OwnedDescriptor.isInReserve(nextTo: listener) {
+            throw IOError(errno: EMFILE, "cannot accept a connection")
+        }
+        while true {
+            let descriptor = accept4(
+                listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
+            if descriptor >= 0 { return OwnedDescriptor(adoptingConnection: descriptor, isPrivileged: isPrivileged) }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EAGAIN: return nil
+            default: throw IOError(errno: errno, "cannot accept a connection")
+            }
+        }
+    }
+
+    /// Has the kernel refuse to put descriptors of other processes into the queue of a socket, and of those that are accepted from it
+    /// (`SO_PASSRIGHTS`, Linux 6.16; socket(7)).
+    ///
+    /// An older kernel cannot. Then ``OwnedDescriptor/receive(into:)`` looks at what comes in.
+    public static func refuseDescriptors(_ descriptor: Int32) { _ = linux_refuse_descriptors(descriptor) }
+
+    /// Who is at the other end of a connected stream socket, but for its supplementary groups (``peerGroups(of:)``).
+    public static func peerCredentials(of descriptor: Int32) throws(IOError) -> PeerCredentials {
+        try PeerCredentials(ofConnected: descriptor)
+    }
+
+    /// The supplementary groups of who is at the other end of a connected stream socket; empty where they are not known, or are more than 4096.
+    public static func peerGroups(of descriptor: Int32) -> [UInt32] { PeerCredentials.groups(ofConnected: descriptor) }
+
+    // MARK: -
+
+    /// Returns the `errno` of connect(2), else 0.
+    private static func connect(_ socket: OwnedDescriptor, to address: UnixAddress) throws(IOError) -> Int32 {
+        try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
+    }
+
+    /// Connects, and waits for room in the backlog; returns `EAGAIN` if there is none for so long, else what connect(2) says.
+    private static func wait(for limit: Duration, toConnect socket: OwnedDescriptor, to address: UnixAddress) -> Int32 {
+        let flags = fcntl(socket.rawValue, F_GETFL)
+        _ = fcntl(socket.rawValue, F_SETFL, flags & ~O_NONBLOCK)
+        defer { _ = fcntl(socket.rawValue, F_SETFL, flags) }
+        let end = ContinuousClock.now + limit
+        while true {
+            socket.setSendTimeout(max(end - .now, .microseconds(1)))
+            let failure = (try? connect(socket, to: address)) ?? EINVAL
+            // The process was stopped and goes on.
+            guard failure == EINTR else { return failure }
+        }
+    }
+
+    private static func make(_ type: Int32, receives: Bool = false) throws(IOError) -> OwnedDescriptor {
+        let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = socket(AF_UNIX, type | flags, 0)
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot make a socket") }
+        guard receives else { return OwnedDescriptor(adopting: descriptor) }
+        let socket = OwnedDescriptor(adoptingReceiver: descriptor)
+        // Before anybody can send to it, so that of each datagram it is known who did.
+        try socket.passCredentials()
+        return socket
+    }
+
+    private static func bind(_ path: String, type: Int32, mode: UInt32) throws(IOError) -> OwnedDescriptor {
+        let socket = try make(type, receives: type == datagram)
+        // For a socket the mode of the descriptor, less the umask, becomes that of the path (Linux): it is never wider for a moment.
+        guard fchmod(socket.rawValue, mode) == 0 else {
+            throw IOError(errno: errno, "cannot set the mode of \(path)")
+        }
+        let failure = try UnixAddress.path(path).withSocketAddress {
+            Glibc.bind(socket.rawValue, $0, $1) == 0 ? 0 : errno
+        }
+        guard failure == 0 else { throw IOError(errno: failure, "cannot make the socket \(path)") }
+        guard chmod(path, mode) == 0 else { throw IOError(errno: errno, "cannot set the mode of \(path)") }
+        return socket
+    }
+
+    /// Whether the process that made a connected socket's other end listen has ended.
+    private static func hasEndedListener(_ connection: OwnedDescriptor) -> Bool {
+        guard let credentials = try? peerCredentials(of: connection.rawValue) else { return false }
+        return credentials.processID > 0 && ProcessStatus.hasEnded(credentials.processID)
+    }
+
+    /// Removes a socket that nobody listens on any more.
+    private static func removeDead(_ path: String, type: Int32) throws(IOError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFSOCK else {
+            throw IOError(.notASocket, "\(path) is no socket; remove it, or use another directory")
+        }
+        let probe = try make(type)
+        let failure = try UnixAddress.path(path).withSocketAddress {
+            Glibc.connect(probe.rawValue, $0, $1) == 0 ? 0 : errno
+        }
+        // Refused means that nobody is there. A full backlog or a socket of the other type means that somebody is.
+        let isDead = failure == 0 ? hasEndedListener(probe) : failure == ECONNREFUSED || failure == ENOENT
+        guard isDead else {
+            throw IOError(.addressInUse, "\(path) is in use by another process; stop that first")
+        }
+        guard unlink(path) == 0 || errno == ENOENT else {
+            throw IOError(errno: errno, "cannot replace the socket \(path) that nobody uses")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// The system's users and groups (getpwnam(3), getgrnam(3)).
+///
+/// They may be kept on another machine: to be asked on a thread that may wait (``BlockingThread``).
+public enum UserDatabase {
+    /// The number of a user, who is given by name or number; nil if there is no such user.
+    ///
+    /// - Throws: ``IOError`` if that cannot be known now.
+    public static func user(_ text: String) throws(IOError) -> UInt32? {
+        if let number = UInt32(text) { return number }
+        return try lookUp("user “\(text)”") { buffer, size in
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            let failure = getpwnam_r(text, &entry, buffer, size, &found)
+            return (failure, found == nil ? nil : entry.pw_uid)
+        }
+    }
+
+    /// The number of a group; nil if there is no such group.
+    ///
+    /// - Throws: ``IOError`` if that cannot be known now.
+    public static func group(named name: String) throws(IOError) -> UInt32? {
+        try lookUp("group “\(name)”") { buffer, size in
+            var entry = Glibc.group()
+            var found: UnsafeMutablePointer<Glibc.group>?
+            let failure = getgrnam_r(name, &entry, buffer, size, &found)
+            return (failure, found == nil ? nil : entry.gr_gid)
+        }
+    }
+
+    /// Calls `body` with more and more memory until that is enough.
+    private static func lookUp(
+        _ what: String, _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, number: UInt32?)
+    ) throws(IOError) -> UInt32? {
+        var size = 4096
+        while size <= 1 << 24 {
+            let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+            defer { buffer.deallocate() }
+            let result = body(buffer, size)
+            switch result.failure {
+            case ERANGE: size *= 4
+            // All of these mean that there is no such entry (getpwnam(3)).
+            case 0, ENOENT, ESRCH, EBADF, EPERM: return result.number
+            case let failure: throw IOError(errno: failure, "cannot look up the \(what)")
+            }
+        }
+        throw IOError(errno: ERANGE, "cannot look up the \(what)")
+    }
+}

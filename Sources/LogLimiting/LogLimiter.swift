@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import EventLoopIO
+public import Logging
+
+/// Logs what others can cause as often as they like: the first few messages at once, then the newest one of an interval, with the number of the others.
+@EventLoop
+public final class LogLimiter {
+    private struct Subject {
+        /// How often it was logged in this interval.
+        var logged = 0
+        /// How many messages were not logged since; the newest one is kept.
+        var count = 0
+        var level: Logger.Level
+        var message: Logger.Message
+        var metadata: Logger.Metadata
+    }
+
+    /// More subjects at a time are counted as one.
+    private static let maximumSubjects = 64
+    private static let others = "others"
+
+    /// Those that count something.
+    private static var active: [ObjectIdentifier: LogLimiter] = [:]
+
+    private let logger: Logger
+    private let level: Logger.Level
+    private let burst: Int
+    private let interval: Duration
+    private var timer: TimerSource?
+    private var subjects: [String: Subject] = [:]
+
+    /// A limiter of messages of one kind.
+    ///
+    /// - Parameters:
+    ///   - logger: where they are logged.
+    ///   - level: how serious they are, where a message does not say otherwise.
+    ///   - burst: how many messages about one subject are logged in an interval.
+    ///   - interval: how long that is.
+    public init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
+        self.logger = logger
+        self.level = level
+        self.burst = burst
+        self.interval = interval
+    }
+
+    /// Logs a message about a subject, such as a user; or counts it, if there were enough about the same in this interval.
+    ///
+    /// Returns whether it was logged now.
+    @discardableResult
+    public func log(
+        _ message: Logger.Message, about subject: String, level: Logger.Level? = nil, metadata: Logger.Metadata = [:]
+    ) -> Bool {
+        let level = level ?? self.level
+        if subjects.isEmpty { schedule() }
+        // Without a timer nothing would ever say how many were left out.
+        guard timer != nil else {
+            logger.log(level: level, message, metadata: metadata)
+            return true
+        }
+        let key = subjects[subject] != nil || subjects.count < Self.maximumSubjects ? subject : Self.others
+        var known = subjects[key] ?? Subject(level: level, message: message, metadata: metadata)
+        (known.level, known.message, known.metadata) = (level, message, metadata)
+        defer { subjects[key] = known }
+        guard known.logged < burst else {
+            known.count += 1
+            return false
+        }
+        known.logged += 1
+        logger.log(level: level, message, metadata: metadata)
+        return true
+    }
+
+    /// Forgets what was counted of a subject, since it is not the case any more.
+    public func forget(_ subject: String) { subjects[subject]?.count = 0 }
+
+    private func schedule() {
+        Self.active[ObjectIdentifier(self)] = self
+        if timer == nil { timer = try? TimerSource(accuracy: .seconds(1)) { [weak self] in self?.logRepetitions() } }
+        timer?.schedule(after: interval)
+    }
+
+    /// Called at the end of each interval: says what was counted, and forgets what has not happened again.
+    func logRepetitions() {
+        for (key, subject) in subjects.sorted(by: { $0.key < $1.key }) {
+            guard subject.count > 0 else {
+                subjects[key] = nil
+                continue
+            }
+            log(subject)
+            subjects[key]?.count = 0
+            subjects[key]?.logged = 1
+        }
+        if subjects.isEmpty { Self.active[ObjectIdentifier(self)] = nil } else { schedule() }
+    }
+
+    private func log(_ subject: Subject) {
+        var metadata = subject.metadata
+        metadata["repeated"] = "\(subject.count)"
+        let others = subject.count - 1
+        let messages = others == 1 ? "message" : "messages"
+        let time = interval.components.seconds
+        let more = others == 0 ? "" : "and \(others) more such \(messages) "
+        let rest = " (\(more)in the last \(time) s)"
+        logger.log(level: subject.level, "\(subject.message)\(rest)", metadata: metadata)
+    }
+
+    /// Says what all limiters have counted, because the process ends.
+    public static func logAllRepetitions() {
+        for limiter in active.values { limiter.logRepetitions() }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import FoundationEssentials
+import Glibc
+import StatusSources
+import Testing
+
+@Suite("Who may use something") struct AccessPolicyTests {
+    private let policy = AccessPolicy(users: [33], groups: [995])
+
+    private func allows(user: UInt32, group: UInt32 = 12345, groups: [UInt32] = []) -> Bool {
+        policy.allows(PeerCredentials(processID: 1, userID: user, groupID: group, groups: groups))
+    }
+
+    @Test("root, the own user and those who are named may, and members of the groups, by either kind of membership")
+    func rule() {
+        #expect(allows(user: 0))
+        #expect(allows(user: geteuid()))
+        #expect(allows(user: 33))
+        #expect(allows(user: 12345, group: 995))
+        #expect(allows(user: 12345, groups: [4, 995]))
+        #expect(!allows(user: 12345))
+        #expect(!allows(user: 12345, groups: [4, 33]))
+        #expect(!allows(user: 995))
+    }
+
+    @Test("users who are added may; the policy that they were added to stays as it was")
+    func adding() {
+        let wider = policy.allowing(users: [12345])
+        #expect(wider.allows(PeerCredentials(processID: 1, userID: 12345, groupID: 12345)))
+        #expect(wider.allows(PeerCredentials(processID: 1, userID: 33, groupID: 33)))
+        #expect(!allows(user: 12345))
+    }
+
+    @Test("a policy is a list on a file, by which the kernel decides who may use it")
+    func accessList() throws {
+        let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
+        defer { unlink(path) }
+        close(open(path, O_CREAT | O_RDWR, 0o600))
+        try AccessPolicy(users: [65534, 1, 1], groups: [7]).apply(toFile: path)
+        var status = stat()
+        stat(path, &status)
+        // With a list, the group's bits are the most that anybody on it may.
+        #expect(status.st_mode & 0o777 == 0o660)
+        try AccessPolicy().apply(toDirectory: path)
+        stat(path, &status)
+        #expect(status.st_mode & 0o777 == 0o710)
+    }
+}

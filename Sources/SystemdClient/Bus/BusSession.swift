@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import CSystemd
+import EventLoopIO
+import Glibc
+
+/// A connection of sd-bus's to the system bus, on the thread that uses it.
+final class BusSession {
+    private let bus: OpaquePointer
+    private let settings: BusSettings
+    private let receive: @Sendable (BusThread.Event) -> Void
+    /// The numbers of calls that are not answered, by sd-bus's own (cookie), and how often the service's name had changed hands before.
+    private var calls: [UInt64: (number: Int, ownerCount: Int)] = [:]
+    private var trust: BusTrust
+
+    /// Connects.
+    init(_ settings: BusSettings, receive: @escaping @Sendable (BusThread.Event) -> Void) throws(IOError) {
+        bus = try Self.open(settings.address)
+        trust = BusTrust(service: settings.service)
+        self.settings = settings
+        self.receive = receive
+        let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
+        // What is open by now is closed by deinit.
+        guard result >= 0 else { throw IOError(errno: -result, "cannot reach the system bus") }
+    }
+
+    deinit { sd_bus_close_unref(bus) }
+
+    /// The system bus as sd_bus_open_system(3) opens it, but without descriptors: those that any user may send would be closed here, which may wait for them.
+    private static func open(_ address: String) throws(IOError) -> OpaquePointer {
+        var bus: OpaquePointer?
+        guard sd_bus_new(&bus) >= 0, let bus else { throw IOError(errno: ENOMEM, "cannot reach the system bus") }
+        for result in [
+            sd_bus_set_address(bus, address), sd_bus_set_bus_client(bus, 1), sd_bus_negotiate_fds(bus, 0),
+            sd_bus_set_exit_on_disconnect(bus, 0), sd_bus_start(bus),
+        ] where result < 0 {
+            sd_bus_unref(bus)
+            throw IOError(errno: -result, "cannot reach the system bus")
+        }
+        return bus
+    }
+
+    /// Sends a call, or keeps it until there is a connection.
+    func send(_ call: BusCall) throws(IOError) {
+        var message: OpaquePointer?
+        defer { sd_bus_message_unref(message) }
+        var result = sd_bus_message_new_method_call(
+            bus, &message, call.destination, call.path, call.interface, call.member)
+        // Nobody starts the service manager.
+        if result >= 0 { result = sd_bus_message_set_auto_start(message, 0) }
+        for argument in call.arguments where result >= 0 {
+            result = sd_bus_message_append_basic(message, CChar(bitPattern: UInt8(ascii: "s")), argument)
+        }
+        if result >= 0 {
+            let context = Unmanaged.passUnretained(self).toOpaque()
+            result = sd_bus_call_async(bus, nil, message, busReply, context, UInt64(call.timeout / .microseconds(1)))
+        }
+        var cookie: UInt64 = 0
+        if result >= 0 { result = sd_bus_message_get_cookie(message, &cookie) }
+        guard result >= 0 else { throw IOError(errno: -result, "cannot send to the system bus") }
+        calls[cookie] = (call.number, trust.ownerCount)
+    }
+
+    /// Does one thing that is due; returns whether there was one.
+    func process() throws(IOError) -> Bool {
+        let result = sd_bus_process(bus, nil)
+        if result >= 0, sd_bus_is_open(bus) > 0 { return result > 0 }
+        throw IOError(.systemCall, "the system bus closed the connection")
+    }
+
+    /// Waits until something is due, or `other` is readable, which is reset.
+    func wait(or other: OwnedDescriptor) {
+        let events = sd_bus_get_events(bus)
+        var due = UInt64.max
+        guard events >= 0, sd_bus_get_timeout(bus, &due) >= 0 else { return }
+        var polled = [
+            pollfd(fd: sd_bus_get_fd(bus), events: Int16(truncatingIfNeeded: events), revents: 0),
+            pollfd(fd: other.rawValue, events: Int16(POLLIN), revents: 0),
+        ]
+        poll(&polled, 2, Self.milliseconds(until: due))
+        var count: UInt64 = 0
+        if polled[1].revents != 0 { eventfd_read(other.rawValue, &count) }
+    }
+
+    /// The time until a moment of the monotonic clock, in microseconds, as poll(2) wants it.
+    private static func milliseconds(until due: UInt64) -> Int32 {
+        if due == .max { return -1 }
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let elapsed = UInt64(now.tv_sec) * 1_000_000 + UInt64(now.tv_nsec) / 1000
+        return due <= elapsed ? 0 : Int32(clamping: (due - elapsed) / 1000 + 1)
+    }
+
+    // MARK: What comes
+
+    fileprivate func takeReply(_ message: OpaquePointer) {
+        var cookie: UInt64 = 0
+        guard sd_bus_message_get_reply_cookie(message, &cookie) >= 0,
+            let call = calls.removeValue(forKey: cookie)
+        else { return }
+        let reply = BusMessage(message, wanted: settings.wanted, filter: settings.filter)
+        trust.noteReply(from: reply.sender, toCallOf: call.ownerCount)
+        receive(.reply(call.number, reply))
+    }
+
+    fileprivate func takeOther(_ message: OpaquePointer) {
+        let sender = sd_bus_message_get_sender(message).map { String(cString: $0) }
+        switch trust.judge(sender, now: .now) {
+        case .ignore: return
+        case .report: receive(.disturbed)
+        case .believe:
+            let header = (
+                member: sd_bus_message_get_member(message).map { String(cString: $0) },
+                path: sd_bus_message_get_path(message).map { String(cString: $0) }
+            )
+            if header.member == "UnitNew" || header.member == "UnitRemoved" { noteCaused() }
+            guard settings.filter.mayPass(member: header.member, path: header.path) else { return }
+            let signal = BusMessage(message, wanted: settings.wanted)
+            if sender == BusTrust.busName, signal.member == "NameOwnerChanged" { trust.noteChange(signal.strings) }
+            if settings.filter.passes(signal) { receive(.signal(signal)) }
+        }
+    }
+
+    /// Who has the service send so many signals may keep it too busy to send others.
+    private func noteCaused() {
+        if trust.noteCaused(now: .now, limit: settings.filter.usualSignals) { receive(.disturbed) }
+    }
+}
+
+private func busReply(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let context, let message else { return 0 }
+    Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeReply(message)
+    return 0
+}
+
+private func busFilter(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let context, let message else { return 0 }
+    var type: UInt8 = 0
+    sd_bus_message_get_type(message, &type)
+    // Replies that nobody waits for any more are nothing.
+    let isCall = type == UInt8(SD_BUS_MESSAGE_METHOD_CALL)
+    guard isCall || type == UInt8(SD_BUS_MESSAGE_SIGNAL) else { return 0 }
+    Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeOther(message)
+    // A call is not answered: sd-bus's refusal repeats the object's path, and whoever does not read lets them pile up here, without a bound.
+    return isCall ? 1 : 0
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+
+/// The followed units by what signals call them: their names and objects.
+@EventLoop
+final class UnitIndex {
+    /// Lets only their signals pass.
+    let filter = BusFilter()
+    private var units: [String: [FollowedUnit]] = [:]
+    private var subjects: [ObjectIdentifier: Set<String>] = [:]
+
+    /// Takes over what a unit is called, which may be something else than before.
+    func update(_ unit: FollowedUnit) {
+        remove(unit)
+        subjects[ObjectIdentifier(unit)] = unit.subjects
+        for subject in unit.subjects { units[subject, default: []].append(unit) }
+        let added = unit.subjects
+        filter.change { $0.formUnion(added) }
+    }
+
+    /// Forgets a unit.
+    func remove(_ unit: FollowedUnit) {
+        var gone: Set<String> = []
+        for subject in subjects.removeValue(forKey: ObjectIdentifier(unit)) ?? [] {
+            units[subject]?.removeAll { $0 === unit }
+            guard units[subject]?.isEmpty == true else { continue }
+            units[subject] = nil
+            gone.insert(subject)
+        }
+        let removed = gone
+        if !removed.isEmpty { filter.change { $0.subtract(removed) } }
+    }
+
+    /// Those that a signal is about.
+    subscript(subject: String) -> [FollowedUnit] { units[subject] ?? [] }
+}

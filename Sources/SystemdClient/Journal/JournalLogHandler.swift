@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+import EventLoopIO
+import Glibc
+public import Logging
+
+/// How metadata keys become the names of journal fields.
+public struct JournalFieldNames: Sendable {
+    /// The key whose value is the `MESSAGE_ID` of the kind of message.
+    public static let messageID = "message-id"
+
+    private let prefix: String
+    private let exact: Set<String>
+
+    /// Keys in `exact` become fields of their own name (`server` becomes `SERVER`), all others get the prefix
+    /// (`old-text` becomes `STATUSD_OLD_TEXT`).
+    public init(prefix: String, exact: Set<String> = []) {
+        self.prefix = prefix
+        self.exact = exact
+    }
+
+    /// The name of the field for a key, always valid; nil where the key has nothing that could be in one.
+    public func name(for key: String) -> String? {
+        if key == Self.messageID { return "MESSAGE_ID" }
+        return JournalFields.name(for: key, prefix: exact.contains(key) ? "" : prefix)
+    }
+}
+
+/// Writes log messages to the journal, each piece of metadata as a field of its own (systemd.journal-fields(7)).
+public struct JournalLogHandler: LogHandler {
+    public var logLevel: Logger.Level = .info
+    public var metadata: Logger.Metadata = [:]
+    public var metadataProvider: Logger.MetadataProvider?
+
+    private let label: String
+    private let identifier: String
+    private let names: JournalFieldNames
+    /// Takes over where the journal does not take a message.
+    private let fallback: TextLogHandler
+
+    /// A handler for the logger `label`.
+    ///
+    /// - Parameters:
+    ///   - label: the logger's label, as the field `LOGGER`.
+    ///   - identifier: the program, as `SYSLOG_IDENTIFIER`.
+    ///   - names: how metadata keys become fields.
+    public init(label: String, identifier: String, names: JournalFieldNames) {
+        self.label = label
+        self.identifier = identifier
+        self.names = names
+        fallback = TextLogHandler(identifier: identifier)
+    }
+
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    public func log(event: LogEvent) {
+        let metadata = event.merged(with: metadata, metadataProvider)
+        let fields = fields(of: event, metadata)
+        LogOutbox.shared.post(
+            { [fallback] in if !Self.send(fields) { fallback.write(event, metadata) } }, size: fields.bytes.count)
+    }
+
+    func fields(of event: LogEvent, _ metadata: Logger.Metadata) -> JournalFields {
+        var fields = JournalFields()
+        fields.append("MESSAGE", event.message.description)
+        fields.append("PRIORITY", String(event.level.syslogPriority))
+        fields.append("SYSLOG_IDENTIFIER", identifier)
+        fields.append("LOGGER", label)
+        fields.append("CODE_FILE", event.file)
+        fields.append("CODE_LINE", String(event.line))
+        fields.append("CODE_FUNC", event.function)
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            if let name = names.name(for: key) { fields.append(name, value.description) }
+        }
+        return fields
+    }
+
+    private static func send(_ fields: JournalFields) -> Bool {
+        var bytes = fields.bytes
+        let ranges = fields.ranges
+        return bytes.withUnsafeMutableBytes { buffer in
+            let vectors = ranges.map { range in
+                iovec(iov_base: buffer.baseAddress?.advanced(by: range.lowerBound), iov_len: range.count)
+            }
+            return sd_journal_sendv(vectors, Int32(vectors.count)) >= 0
+        }
+    }
+}
+
+extension Logger.Level {
+    /// The priority of syslog(3).
+    var syslogPriority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
+    }
+}
+
+extension LogEvent {
+    /// All metadata of an event; the nearer to the call, the more it counts.
+    func merged(with metadata: Logger.Metadata, _ provider: Logger.MetadataProvider?) -> Logger.Metadata {
+        var merged = metadata
+        if let provided = provider?.get() { merged.merge(provided) { $1 } }
+        if let own = self.metadata { merged.merge(own) { $1 } }
+        if let error { merged["error"] = "\(error)" }
+        return merged
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSystemd
+public import EventLoopIO
+import Glibc
+import Synchronization
+
+/// Sockets that another process opened for this one, by name.
+public final class ListeningSockets: Sendable {
+    /// Those from the service manager (sd_listen_fds_with_names(3)).
+    ///
+    /// The first use unsets the environment variables that describe them, so that no child takes them for its own.
+    public static let inherited = ListeningSockets(receive())
+
+    /// A socket's `FileDescriptorName=`, and its descriptor.
+    typealias Named = (name: String, descriptor: OwnedDescriptor)
+
+    private let sockets: Mutex<[Named]>
+
+    init(_ sockets: [Named]) { self.sockets = Mutex(sockets) }
+
+    /// Takes the sockets with this name; each is handed out once.
+    ///
+    /// They do not block: systemd hands them over blocking, and whoever accepts on the loop must never wait.
+    public func take(named name: String) -> [OwnedDescriptor] {
+        sockets.withLock { sockets in
+            let taken = sockets.filter { $0.name == name }
+            sockets.removeAll { $0.name == name }
+            for (_, socket) in taken {
+                _ = fcntl(socket.rawValue, F_SETFL, fcntl(socket.rawValue, F_GETFL) | O_NONBLOCK)
+            }
+            return taken.map(\.descriptor)
+        }
+    }
+
+    /// Gives sockets back that were taken, for whoever takes them next.
+    public func giveBack(_ taken: [OwnedDescriptor], named name: String) {
+        sockets.withLock { $0 += taken.map { (name, $0) } }
+    }
+
+    private static func receive() -> [Named] {
+        var names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+        let count = sd_listen_fds_with_names(1, &names)
+        guard count > 0, let names else { return [] }
+        defer { free(names) }
+        return (0..<Int(count)).map { index in
+            defer { free(names[index]) }
+            let descriptor = OwnedDescriptor(adopting: SD_LISTEN_FDS_START + Int32(index))
+            return (names[index].map { String(cString: $0) } ?? "unknown", descriptor)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import Testing
+
+@testable import EventLoopIO
+
+@Suite("The event loop", .timeLimit(.minutes(1))) struct EventLoopTests {
+    @Test("work from another thread runs on the loop, all of it and in order")
+    func order() async {
+        let seen = Seen<Int>()
+        for number in 0..<10_000 {
+            EventLoop.perform { seen.append(number) }
+        }
+        await EventLoop.run {}
+        #expect(seen.all == Array(0..<10_000))
+    }
+
+    @Test("no wake-up is lost between threads that hand work to one another")
+    func wakeUps() async {
+        for _ in 0..<20_000 { await EventLoop.run {} }
+    }
+
+    @Test("nothing comes between a task on the loop and the functions of the loop that it calls")
+    @EventLoop func staysOnTheLoop() async {
+        let seen = Seen<String>()
+        // Unstructured: a job that waits for the loop while this one runs.
+        let other = Task { @EventLoop in seen.append("other") }
+        await continuation(of: seen)
+        await other.value
+        #expect(seen.all == ["continuation", "after", "other"])
+    }
+
+    @EventLoop private func continuation(of seen: Seen<String>) async {
+        if seen.all.isEmpty {
+            await withCheckedContinuation { continuation in
+                seen.append("continuation")
+                continuation.resume()
+            }
+        }
+        seen.append("after")
+    }
+
+    @Test("what is put off to the end of the turn runs once the jobs before it have run")
+    func endOfTurn() async {
+        let seen = Seen<String>()
+        await withCheckedContinuation { continuation in
+            EventLoop.perform {
+                EventLoop.atEndOfTurn {
+                    seen.append("end")
+                    continuation.resume()
+                }
+                seen.append("first")
+            }
+        }
+        #expect(seen.all == ["first", "end"])
+    }
+
+    @Test("timers fire in the order of their times, and a time can be moved")
+    func timers() async throws {
+        let fired = Seen<String>()
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            EventLoop.perform {
+                do {
+                    let late = try TimerSource {
+                        fired.append("late")
+                        continuation.resume()
+                    }
+                    // The late one is moved far away, and back once the early one has fired, however slow the machine is.
+                    let early = try TimerSource {
+                        fired.append("early")
+                        late.schedule(after: .zero)
+                    }
+                    late.schedule(after: .zero)
+                    late.schedule(after: .seconds(3600))
+                    early.schedule(after: .milliseconds(1))
+                    EventLoopTests.keep.withLock { $0 += [late, early] }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+        #expect(fired.all == ["early", "late"])
+    }
+
+    @Test("a time that nobody lives to see does not come at once")
+    func farTimer() async throws {
+        let fired = Seen<String>()
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            EventLoop.perform {
+                do {
+                    let far = try TimerSource { fired.append("far") }
+                    let near = try TimerSource { continuation.resume() }
+                    // A time in the past, which a time that cannot be set would leave in its place.
+                    far.schedule(after: .zero)
+                    far.schedule(after: .microseconds(Int64.max))
+                    far.schedule(after: .seconds(Int64.max))
+                    near.schedule(after: .milliseconds(1))
+                    EventLoopTests.keep.withLock { $0 += [far, near] }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+        #expect(fired.all == [])
+    }
+
+    /// Timers of tests, which have to live until they fire.
+    private static let keep = Mutex<[TimerSource]>([])
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import EventLoopIO
+
+@Suite("File locks", .timeLimit(.minutes(1))) struct FileLockTests {
+    private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
+
+    @Test("a lock that another holds is refused at once, and free again when that one is gone")
+    func exclusive() throws {
+        defer { unlink(path) }
+        var first: FileLock? = try FileLock(at: path)
+        let refusal = #expect(throws: IOError.self) { try FileLock(at: path) }
+        #expect(refusal?.code == .addressInUse)
+        #expect(first != nil)
+        first = nil
+        _ = try FileLock(at: path)
+    }
+
+    @Test("a lock whose holder has ended, but for a thread that cannot be killed, is free")
+    func holderThatHasEnded() throws {
+        defer { unlink(path) }
+        let lock = try FileLock(at: path)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "\(getpid())\n")
+        // A process that has ended and that nobody has waited for.
+        var child: pid_t = 0
+        var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
+        defer { free(arguments[0]) }
+        try #require(posix_spawn(&child, "/bin/true", nil, nil, &arguments, nil) == 0)
+        var information = siginfo_t()
+        try #require(waitid(P_PID, id_t(child), &information, Int32(WEXITED) | Int32(WNOWAIT)) == 0)
+        try "\(child)\n".write(toFile: path, atomically: false, encoding: .utf8)
+        _ = try FileLock(at: path)
+        waitpid(child, nil, 0)
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("a file that others may open, and have locked, is replaced", arguments: [0o644, 0o666])
+    func lockedByOthers(mode: UInt32) throws {
+        defer { unlink(path) }
+        let foreign = open(path, O_RDWR | O_CREAT, 0o600)
+        defer { close(foreign) }
+        fchmod(foreign, mode)
+        flock(foreign, LOCK_EX)
+        let lock = try FileLock(at: path)
+        var status = stat()
+        stat(path, &status)
+        #expect(status.st_mode & 0o777 == 0o600)
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("a file with something else in it is refused, and left alone", arguments: ["precious\n", "1", "1\n2\n"])
+    func otherContent(text: String) throws {
+        defer { for path in [path, path + ".next"] { unlink(path) } }
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(throws: IOError.self) { try FileLock(at: path) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+    }
+
+    @Test("one that a disk has filled with zeros, when the power failed, is free")
+    func lostContent() throws {
+        defer { for path in [path, path + ".next"] { unlink(path) } }
+        try "\0\0\0\0".write(toFile: path, atomically: true, encoding: .utf8)
+        _ = try FileLock(at: path)
+    }
+
+    @Test("a link or a pipe in its place is replaced, and what the link leads to is left alone")
+    func otherFiles() throws {
+        defer { unlink(path) }
+        let precious = path + ".precious"
+        try "precious".write(toFile: precious, atomically: true, encoding: .utf8)
+        defer { unlink(precious) }
+        symlink(precious, path)
+        _ = try FileLock(at: path)
+        #expect(try String(contentsOfFile: precious, encoding: .utf8) == "precious")
+        unlink(path)
+        mkfifo(path, 0o666)
+        _ = try FileLock(at: path)
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import Testing
+
+@testable import EventLoopIO
+
+@Suite("Descriptors of other processes", .timeLimit(.minutes(1))) struct ForeignDescriptorTests {
+    /// A connection that this end reads, and the peer's end.
+    private func connection() throws -> (mine: OwnedDescriptor, peer: OwnedDescriptor) {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        return (OwnedDescriptor(adoptingConnection: ends[0]), OwnedDescriptor(adopting: ends[1]))
+    }
+
+    private func send(_ text: String, with descriptor: Int32? = nil, to peer: OwnedDescriptor) {
+        var bytes = Array(text.utf8)
+        // A control message by hand (cmsg(3)): length, level, type, descriptor.
+        var control: [Int32] = [20, 0, SOL_SOCKET, Int32(SCM_RIGHTS), descriptor ?? -1, 0]
+        let sent = bytes.withUnsafeMutableBytes { bytes in
+            control.withUnsafeMutableBytes { control in
+                var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                return withUnsafeMutablePointer(to: &vector) { vector in
+                    var header = msghdr()
+                    header.msg_iov = vector
+                    header.msg_iovlen = 1
+                    if descriptor != nil { (header.msg_control, header.msg_controllen) = (control.baseAddress, 24) }
+                    return sendmsg(peer.rawValue, &header, 0)
+                }
+            }
+        }
+        #expect(sent == bytes.count)
+    }
+
+    private func receive(_ descriptor: OwnedDescriptor) -> String? {
+        var bytes = [UInt8](repeating: 0, count: 100)
+        let count = bytes.withUnsafeMutableBytes { descriptor.receive(into: $0) }
+        return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
+    }
+
+    @Test("bytes without descriptors are read; from the first descriptor on nothing more is")
+    func receiving() throws {
+        let (mine, peer) = try connection()
+        send("before", to: peer)
+        #expect(receive(mine) == "before")
+        send("with", with: peer.rawValue, to: peer)
+        #expect(receive(mine) == nil)
+        #expect(errno == EPROTO)
+        #expect(receive(mine) == nil)
+    }
+
+    @Test("a connection with descriptors in its queue is closed, and they with it")
+    func closing() async throws {
+        var pipe: [Int32] = [-1, -1]
+        try #require(Glibc.pipe(&pipe) == 0)
+        let reading = OwnedDescriptor(adopting: pipe[0])
+        var ends: (mine: OwnedDescriptor, peer: OwnedDescriptor)? = try connection()
+        if let ends { send("with", with: pipe[1], to: ends.peer) }
+        close(pipe[1])
+        ends = nil
+        // The pipe ends when its last writer is closed.
+        #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
+    }
+
+    /// A datagram socket that hands on what it receives, and a socket that is connected to it.
+    @EventLoop private func receiver() throws -> (DatagramSocket, peer: OwnedDescriptor, AsyncStream<String>) {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
+            continuation.yield(String(decoding: datagram.bytes, as: UTF8.self))
+        }
+        return (socket, OwnedDescriptor(adopting: ends[1]), stream)
+    }
+
+    @Test(
+        "descriptors that come with a datagram are released when its text is handled, and what is behind it is received"
+    )
+    @EventLoop func datagrams() async throws {
+        let (socket, peer, stream) = try receiver()
+        var iterator = stream.makeAsyncIterator()
+        for _ in 0..<3 {
+            var pipe: [Int32] = [-1, -1]
+            try #require(Glibc.pipe(&pipe) == 0)
+            let reading = OwnedDescriptor(adopting: pipe[0])
+            send("first", to: peer)
+            send("with", with: pipe[1], to: peer)
+            send("behind", to: peer)
+            close(pipe[1])
+            for text in ["first", "with", "behind"] { #expect(await iterator.next() == text) }
+            // The pipe ends when its last writer is released.
+            #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
+        }
+        socket.cancel()
+    }
+
+    @Test("all that was sent is received before it is said to be, also what is behind descriptors", arguments: 0..<3)
+    @EventLoop func receivesAll(withDescriptor: Int) async throws {
+        let (socket, peer, stream) = try receiver()
+        var iterator = stream.makeAsyncIterator()
+        for number in 0..<3 { send("\(number)", with: number == withDescriptor ? peer.rawValue : nil, to: peer) }
+        await withCheckedContinuation { received in socket.receiveAll { received.resume() } }
+        socket.cancel()
+        for number in 0..<3 { #expect(await iterator.next() == "\(number)") }
+    }
+
+    @Test("a socket that is held receives nothing until it goes on")
+    @EventLoop func held() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
+        let peer = OwnedDescriptor(adopting: ends[1])
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        var count = 0
+        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0]), isHeld: true) {
+            count += 1
+            continuation.yield(String(decoding: $0.bytes, as: UTF8.self))
+        }
+        send("text", to: peer)
+        for _ in 0..<3 { await withCheckedContinuation { turn in EventLoop.atNextTurn { turn.resume() } } }
+        #expect(count == 0)
+        socket.resume()
+        var iterator = stream.makeAsyncIterator()
+        #expect(await iterator.next() == "text")
+        socket.cancel()
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import EventLoopIO
+
+@Suite("Connections to processes of any user", .timeLimit(.minutes(1)))
+@EventLoop struct ForeignSocketTests {
+    private let peer: OwnedDescriptor
+    private let socket: ForeignSocket
+    private let notices: AsyncStream<ForeignSocket.Notice>
+
+    init() throws {
+        let (peer, ours) = try UnixSocket.makePair()
+        self.peer = peer
+        socket = ForeignSocket(ours, user: 1)
+        let (notices, continuation) = AsyncStream<ForeignSocket.Notice>.makeStream()
+        self.notices = notices
+        socket.onNotice = { continuation.yield($0) }
+    }
+
+    private func look() -> String? {
+        withUnsafeTemporaryAllocation(byteCount: 100, alignment: 1) { room in
+            let count = socket.look(into: room)
+            return count < 0 ? nil : String(decoding: room.prefix(count), as: UTF8.self)
+        }
+    }
+
+    private func send(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer(socket.send) }
+
+    /// Waits until there is a notice of this.
+    private func notice(of event: ForeignSocket.Notice) async {
+        for await notice in notices where !notice.isDisjoint(with: event) { return }
+    }
+
+    @Test("what has been looked at is seen once; what comes behind it is seen when other threads have received it")
+    func looking() async {
+        _ = peer.send(Array("one".utf8)[...])
+        #expect(look() == "one")
+        _ = peer.send(Array("two".utf8)[...])
+        #expect(look() == nil)
+        send([])
+        await notice(of: .readable)
+        #expect(look() == "two")
+        #expect(shutdown(peer.rawValue, Int32(SHUT_WR)) == 0)
+        send([])
+        await notice(of: .readable)
+        #expect(look() == "")
+    }
+
+    @Test("all that is to be sent arrives in order, also if the peer takes only a part at first, and a notice says so")
+    func sending() async {
+        let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 1000) }
+        for start in stride(from: 0, to: bytes.count, by: 100_000) { send(Array(bytes[start..<start + 100_000])) }
+        await notice(of: .full)
+        var received: [UInt8] = []
+        while received.count < bytes.count {
+            receive(into: &received)
+            socket.resume()
+            await Task.yield()
+        }
+        socket.notifyWhenSent()
+        await notice(of: .sent)
+        #expect(socket.unsentCount == 0)
+        #expect(received == bytes)
+    }
+
+    /// Receives all that the peer can receive now.
+    private func receive(into received: inout [UInt8]) {
+        withUnsafeTemporaryAllocation(byteCount: 100_000, alignment: 1) { room in
+            while case let count = peer.receive(into: room), count > 0 { received += room.prefix(count) }
+        }
+    }
+
+    @Test("a peer that has gone is noticed when something is sent to it")
+    func gone() async throws {
+        #expect(shutdown(peer.rawValue, Int32(SHUT_RDWR)) == 0)
+        send([1])
+        await notice(of: .failed)
+        #expect(socket.unsentCount == 0)
+    }
+
+    @Test("a socket is closed with what was not received, and nothing is looked at any more")
+    func closing() async {
+        _ = peer.send(Array(repeating: 1, count: 10_000)[...])
+        socket.close()
+        #expect(look() == nil)
+        var pollfd = pollfd(fd: peer.rawValue, events: 0, revents: 0)
+        while poll(&pollfd, 1, 0) == 0 { await Task.yield() }
+        #expect(pollfd.revents & Int16(POLLHUP) != 0)
+        send([1])
+    }
+}

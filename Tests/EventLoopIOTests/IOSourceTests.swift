@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+import Testing
+
+@Suite("Sources of the event loop", .timeLimit(.minutes(1)))
+@EventLoop
+struct IOSourceTests {
+    /// A pipe whose reading end is watched.
+    private final class Pipe {
+        let reading: OwnedDescriptor
+        let writing: OwnedDescriptor
+
+        init() {
+            var ends: [Int32] = [-1, -1]
+            let result = pipe(&ends)
+            precondition(result == 0, "no pipe")
+            reading = OwnedDescriptor(adopting: ends[0])
+            writing = OwnedDescriptor(adopting: ends[1])
+        }
+
+        func fill() { _ = write(writing.rawValue, "x", 1) }
+
+        func drain() {
+            var byte: UInt8 = 0
+            _ = read(reading.rawValue, &byte, 1)
+        }
+    }
+
+    @Test("Whatever is ready at the same moment is handled, however much it is")
+    func handlesCrowds() async throws {
+        let pipes = (0..<130).map { _ in Pipe() }
+        var handled: Set<Int> = []
+        var sources: [IOSource] = []
+        for pipe in pipes { pipe.fill() }
+        await withCheckedContinuation { continuation in
+            sources = pipes.enumerated().compactMap { index, pipe in
+                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                    pipe.drain()
+                    handled.insert(index)
+                    if handled.count == pipes.count { continuation.resume() }
+                }
+            }
+        }
+        #expect(handled.count == 130)
+        for source in sources { source.cancel() }
+    }
+
+    @Test("A handler that cancels another source is the last to hear of it, though that was ready too")
+    func cancelsOthers() async throws {
+        let pipes = (0..<10).map { _ in Pipe() }
+        for pipe in pipes { pipe.fill() }
+        var sources: [IOSource] = []
+        var handled = 0
+        await withCheckedContinuation { continuation in
+            sources = pipes.compactMap { pipe in
+                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                    handled += 1
+                    for source in sources { source.cancel() }
+                    // What takes the place of a source that was cancelled does not get its events.
+                    let quiet = (0..<10).map { _ in Pipe() }
+                    sources = quiet.compactMap { pipe in
+                        try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in handled += 100 }
+                    }
+                    EventLoop.atEndOfTurn {
+                        for source in sources { source.cancel() }
+                        withExtendedLifetime(quiet) {}
+                        continuation.resume()
+                    }
+                }
+            }
+        }
+        #expect(handled == 1)
+    }
+
+    @Test("A handler that ends another source's interest is the last to hear of it, though that was ready too")
+    func silencesOthers() async throws {
+        let pipes = (0..<10).map { _ in Pipe() }
+        for pipe in pipes { pipe.fill() }
+        var sources: [IOSource] = []
+        var handled = 0
+        await withCheckedContinuation { continuation in
+            sources = pipes.compactMap { pipe in
+                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                    handled += 1
+                    for source in sources { source.events = [] }
+                    EventLoop.atEndOfTurn { continuation.resume() }
+                }
+            }
+        }
+        #expect(handled == 1)
+        for source in sources { source.cancel() }
+    }
+
+    @Test("A source without interest is silent, even when its peer has gone, and hears of it when asked again")
+    func pauses() async throws {
+        let pipe = Pipe()
+        pipe.fill()
+        var heard = 0
+        let source = try IOSource(descriptor: pipe.reading.rawValue, events: []) { _ in heard += 1 }
+        // Another source's event shows that the loop has looked.
+        let other = Pipe()
+        other.fill()
+        var witness: IOSource?
+        await withCheckedContinuation { continuation in
+            witness = try? IOSource(descriptor: other.reading.rawValue, events: .readable) { _ in
+                witness?.cancel()
+                continuation.resume()
+            }
+        }
+        #expect(heard == 0)
+        var again: IOSource?
+        source.cancel()
+        await withCheckedContinuation { continuation in
+            again = try? IOSource(descriptor: pipe.reading.rawValue, events: []) { events in
+                #expect(events.contains(.readable))
+                again?.events = []
+                continuation.resume()
+            }
+            again?.events = .readable
+        }
+        again?.cancel()
+    }
+
+    @Test("A descriptor that cannot be watched is refused, and leaves nothing behind")
+    func refuses() async throws {
+        #expect(throws: IOError.self) {
+            try IOSource(descriptor: -1, events: .readable) { _ in }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Testing
+
+@testable import EventLoopIO
+
+/// Sleeping is what is tested here; no time passes for it: what sleeps has nothing left to sleep, or is cancelled.
+@Suite("Sleeping on the event loop", .timeLimit(.minutes(1)))
+@EventLoop
+struct SleepTests {
+    @Test("a sleep ends")
+    func ends() async throws { try await EventLoop.sleep(for: .zero) }
+
+    @Test("a timer counts from when it is scheduled, not from sd-event's last turn")
+    func countsFromNow() throws {
+        let timer = try TimerSource {}
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        timer.schedule(after: .seconds(3600))
+        // To the microsecond, as sd-event counts.
+        let earliest = Duration.seconds(now.tv_sec + 3600) + .microseconds(now.tv_nsec / 1000)
+        #expect(timer.due >= earliest)
+        timer.cancel()
+    }
+
+    @Test("timers that are due at the same time are served in few turns")
+    func together() async throws {
+        let count = 200
+        var turns: [UInt64] = []
+        let hasEnded = AsyncStream<Void>.makeStream()
+        let timers = try (0..<count).map { _ in
+            try TimerSource {
+                turns.append(EventLoop.turn)
+                if turns.count == count { hasEnded.continuation.finish() }
+            }
+        }
+        for timer in timers { timer.schedule(after: .zero) }
+        for await _ in hasEnded.stream {}
+        // Other tests use the loop, too.
+        #expect(Set(turns).count < count)
+    }
+
+    @Test("a cancelled sleep ends at once, whether it was cancelled before or while it slept")
+    func cancelled() async {
+        for isAsleep in [false, true] {
+            let task = Task { @EventLoop in try await EventLoop.sleep(for: .seconds(1_000_000)) }
+            // The task's job is in the loop's queue: behind it, the task sleeps.
+            if isAsleep { await Task.yield() }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    @Test("a thread of its own hands over what its function returns")
+    func blockingThread() async {
+        let isOnLoop = await BlockingThread.run { EventLoop.executor.isCurrent }
+        #expect(!isOnLoop)
+    }
+}

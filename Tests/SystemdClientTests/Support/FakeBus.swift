@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import CSystemd
+import Glibc
+import Testing
+
+@testable import EventLoopIO
+@testable import SystemdClient
+
+/// A D-Bus with a service manager on it, as sd-bus's own server serves one: real messages, and what they are answered is the test's choice.
+@EventLoop
+final class FakeBus {
+    /// The unique names of the service manager, and of somebody else.
+    static let (manager, stranger) = (":1.1", ":1.66")
+    private static let (bus, systemd) = ("org.freedesktop.DBus", "org.freedesktop.systemd1")
+
+    private static let missing = ["LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"]
+
+    /// What the manager says of units, by their names; others do not exist.
+    var units: [String: [String: String]] = [:]
+    /// Whether the manager answers.
+    var isAnswering = true
+    /// How many more calls to the manager the bus refuses, as it does if too much waits there.
+    var refusals = 0
+    /// What the bus's policy forbids, and what it has no room for, of the manager's methods.
+    var forbidden: Set<String> = []
+    var refused: Set<String> = []
+    /// What the manager itself fails to do.
+    var failing: Set<String> = []
+    /// Whether the client has asked the manager, as it is now, for signals.
+    private var isSubscribed = false
+    /// The methods of the calls that were answered.
+    private let answered: AsyncStream<String>
+    private let answering: AsyncStream<String>.Continuation
+    /// Called when a list of all units has been answered.
+    var onListing: () -> Void = {}
+    /// The calls that came, such as `GetUnit db.service`, or `GetAll db.service` by the name of its object.
+    private(set) var calls: [String] = []
+    /// How often the client has answered a call.
+    fileprivate(set) var answers = 0
+
+    let address: String
+    private let path: String
+    private let listener: OwnedDescriptor
+    private var acceptor: IOSource?
+    private var connection: OpaquePointer?
+    private var source: IOSource?
+    private var owner = FakeBus.manager
+
+    init() throws {
+        (answered, answering) = AsyncStream.makeStream()
+        path = "/tmp/statusd-bus-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        address = "unix:path=\(path)"
+        listener = try UnixSocket.listen(at: path, mode: 0o600)
+        acceptor = try IOSource(descriptor: listener.rawValue, events: .readable) { [unowned self] _ in accept() }
+    }
+
+    isolated deinit {
+        acceptor?.cancel()
+        drop()
+        unlink(path)
+    }
+
+    /// Ends the client's connection.
+    func drop() {
+        isSubscribed = false
+        source?.cancel()
+        source = nil
+        connection = sd_bus_close_unref(connection)
+    }
+
+    /// Returns when a call of this method has been answered once more, and not been refused.
+    func answered(_ method: String) async { for await answered in answered where answered == method { return } }
+
+    private func accept() {
+        let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let descriptor = accept4(listener.rawValue, nil, nil, flags)
+        guard descriptor >= 0 else { return }
+        drop()
+        sd_bus_new(&connection)
+        sd_bus_set_fd(connection, descriptor, descriptor)
+        sd_bus_set_server(connection, 1, sd_id128_t())
+        sd_bus_set_anonymous(connection, 1)
+        sd_bus_add_filter(connection, nil, takeMessage, Unmanaged.passUnretained(self).toOpaque())
+        sd_bus_start(connection)
+        source = try? IOSource(descriptor: descriptor, events: .readable) { [unowned self] _ in process() }
+        process()
+    }
+
+    private func process() {
+        while connection != nil, case let result = sd_bus_process(connection, nil), result != 0 {
+            if result < 0 { return drop() }
+        }
+        sd_bus_flush(connection)
+    }
+
+    // MARK: Answers
+
+    fileprivate func take(_ call: OpaquePointer) {
+        let message = BusMessage(call)
+        let member = message.member ?? ""
+        let unit = units.keys.first { Self.path(of: $0) == message.path }
+        calls.append(
+            ([member] + message.strings.filter { !$0.isEmpty } + [unit].compactMap(\.self)).joined(separator: " "))
+        let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
+        guard isForBus || isAnswering else { return }
+        let sender = isForBus ? Self.bus : owner
+        if !isForBus, forbidden.contains(member) {
+            return refuse(call, from: Self.bus, "\(Self.bus).Error.AccessDenied", "forbidden")
+        }
+        if !isForBus, refused.contains(member) {
+            return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
+        }
+        if !isForBus, refusals > 0 {
+            refusals -= 1
+            return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
+        }
+        if !isForBus, failing.contains(member) {
+            return refuse(call, from: sender, "System.Error.ENOBUFS", "no buffer space available")
+        }
+        if member == "Subscribe" { isSubscribed = true }
+        defer { answering.yield(member) }
+        switch member {
+        case "Hello": reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("s"), ":1.2") }
+        case "GetUnit":
+            let name = message.strings.first ?? ""
+            guard units[name] != nil else {
+                return refuse(call, from: sender, "\(Self.systemd).NoSuchUnit", "Unit \(name) not loaded.")
+            }
+            reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("o"), Self.path(of: name)) }
+        case "GetAll":
+            let properties = unit.map { (units[$0] ?? [:]).merging(["Id": $0]) { own, _ in own } } ?? Self.missing
+            reply(to: call, from: sender) { Self.append(properties, to: $0) }
+        case "ListUnits":
+            reply(to: call, from: sender) { append(units, to: $0) }
+            onListing()
+        default: reply(to: call, from: sender) { _ in }
+        }
+    }
+
+    private func reply(to call: OpaquePointer, from sender: String, _ fill: (OpaquePointer) -> Void) {
+        var reply: OpaquePointer?
+        sd_bus_message_new_method_return(call, &reply)
+        send(reply, from: sender, fill)
+    }
+
+    private func refuse(_ call: OpaquePointer, from sender: String, _ name: String, _ text: String) {
+        var reply: OpaquePointer?
+        var error = sd_bus_error()
+        sd_bus_error_set(&error, name, text)
+        sd_bus_message_new_method_error(call, &reply, &error)
+        sd_bus_error_free(&error)
+        send(reply, from: sender) { _ in }
+    }
+
+    private func send(_ message: OpaquePointer?, from sender: String, _ fill: (OpaquePointer) -> Void) {
+        guard let message else { return }
+        fill(message)
+        sd_bus_message_set_sender(message, sender)
+        // Without a place for it, a call would say that it wants no answer.
+        var cookie: UInt64 = 0
+        sd_bus_send(connection, message, &cookie)
+        sd_bus_message_unref(message)
+        sd_bus_flush(connection)
+    }
+
+    /// Calls a method of the client's, which has none.
+    func callClient(from sender: String) {
+        var call: OpaquePointer?
+        sd_bus_message_new_method_call(connection, &call, nil, "/nowhere", "org.example", "Nothing")
+        send(call, from: sender) { _ in }
+    }
+
+    // MARK: Signals
+
+    /// Says that a unit was loaded.
+    func load(_ unit: String) {
+        signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "UnitNew", from: owner) { message in
+            sd_bus_message_append_basic(message, Self.code("s"), unit)
+            sd_bus_message_append_basic(message, Self.code("o"), Self.path(of: unit))
+        }
+    }
+
+    /// Says that a job for a unit has ended.
+    func endJob(of unit: String, _ result: String) {
+        signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "JobRemoved", from: owner) { message in
+            var number: UInt32 = 7
+            sd_bus_message_append_basic(message, Self.code("u"), &number)
+            sd_bus_message_append_basic(message, Self.code("o"), "/org/freedesktop/systemd1/job/7")
+            for text in [unit, result] { sd_bus_message_append_basic(message, Self.code("s"), text) }
+        }
+    }
+
+    /// Says that properties of a unit have changed.
+    func change(_ unit: String, _ properties: [String: String], from sender: String = manager) {
+        units[unit]?.merge(properties) { $1 }
+        #expect(isSubscribed, "the service manager sends signals to those only who have asked for them")
+        signal(Self.path(of: unit), "\(Self.bus).Properties", "PropertiesChanged", from: sender) { message in
+            sd_bus_message_append_basic(message, Self.code("s"), "\(Self.systemd).Unit")
+            Self.append(properties, to: message)
+            sd_bus_message_open_container(message, Self.code("a"), "s")
+            sd_bus_message_close_container(message)
+        }
+    }
+
+    /// Says that the manager has left the bus, or that another one has taken its name.
+    func changeOwner(to newOwner: String?) {
+        let former = owner
+        owner = newOwner ?? ""
+        isSubscribed = false
+        isAnswering = newOwner != nil
+        signal("/org/freedesktop/DBus", Self.bus, "NameOwnerChanged", from: Self.bus) { message in
+            for name in [Self.systemd, former, owner] { sd_bus_message_append_basic(message, Self.code("s"), name) }
+        }
+    }
+
+    private func signal(
+        _ path: String, _ interface: String, _ member: String, from sender: String, _ fill: (OpaquePointer) -> Void
+    ) {
+        var message: OpaquePointer?
+        sd_bus_message_new_signal(connection, &message, path, interface, member)
+        send(message, from: sender, fill)
+    }
+
+    // MARK: -
+
+    private func append(_ units: [String: [String: String]], to message: OpaquePointer) {
+        sd_bus_message_open_container(message, Self.code("a"), "(\(UnitStates.listing))")
+        for (name, properties) in units {
+            sd_bus_message_open_container(message, Self.code("r"), UnitStates.listing)
+            let states = ["LoadState", "ActiveState", "SubState"].map { properties[$0] ?? "" }
+            for text in [name, "described"] + states + [""] {
+                sd_bus_message_append_basic(message, Self.code("s"), text)
+            }
+            sd_bus_message_append_basic(message, Self.code("o"), Self.path(of: name))
+            var job: UInt32 = 0
+            sd_bus_message_append_basic(message, Self.code("u"), &job)
+            sd_bus_message_append_basic(message, Self.code("s"), "")
+            sd_bus_message_append_basic(message, Self.code("o"), "/")
+            sd_bus_message_close_container(message)
+        }
+        sd_bus_message_close_container(message)
+    }
+
+    private static func append(_ properties: [String: String], to message: OpaquePointer) {
+        sd_bus_message_open_container(message, code("a"), "{sv}")
+        for (name, value) in properties {
+            sd_bus_message_open_container(message, code("e"), "sv")
+            sd_bus_message_append_basic(message, code("s"), name)
+            sd_bus_message_open_container(message, code("v"), "s")
+            sd_bus_message_append_basic(message, code("s"), value)
+            sd_bus_message_close_container(message)
+            sd_bus_message_close_container(message)
+        }
+        sd_bus_message_close_container(message)
+    }
+
+    private static func path(of unit: String) -> String { FollowedUnit(unit).path }
+
+    private static func code(_ type: Character) -> CChar { CChar(type.asciiValue ?? 0) }
+}
+
+private func takeMessage(
+    _ message: OpaquePointer?, _ context: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
+) -> Int32 {
+    guard let message, let context else { return 0 }
+    let bus = Unmanaged<FakeBus>.fromOpaque(context).takeUnretainedValue()
+    nonisolated(unsafe) let call = message
+    EventLoop.assumeIsolated {
+        if sd_bus_message_get_expect_reply(call) > 0 { bus.take(call) } else { bus.answers += 1 }
+    }
+    return 1
+}
