@@ -60,7 +60,7 @@ import Testing
         close(pipe[1])
         ends = nil
         // The pipe ends when its last writer is closed.
-        #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
+        #expect(try await Readiness(of: reading, for: .readable).wait())
     }
 
     /// A datagram socket that hands on what it receives, and a socket that is connected to it.
@@ -90,7 +90,7 @@ import Testing
             close(pipe[1])
             for text in ["first", "with", "behind"] { #expect(await iterator.next() == text) }
             // The pipe ends when its last writer is released.
-            #expect(try await Readiness(of: reading.rawValue, for: .readable).wait())
+            #expect(try await Readiness(of: reading, for: .readable).wait())
         }
         socket.cancel()
     }

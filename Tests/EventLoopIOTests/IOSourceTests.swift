@@ -36,7 +36,7 @@ struct IOSourceTests {
         for pipe in pipes { pipe.fill() }
         await withCheckedContinuation { continuation in
             sources = pipes.enumerated().compactMap { index, pipe in
-                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                try? IOSource(pipe.reading, events: .readable) { _ in
                     pipe.drain()
                     handled.insert(index)
                     if handled.count == pipes.count { continuation.resume() }
@@ -55,13 +55,13 @@ struct IOSourceTests {
         var handled = 0
         await withCheckedContinuation { continuation in
             sources = pipes.compactMap { pipe in
-                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                try? IOSource(pipe.reading, events: .readable) { _ in
                     handled += 1
                     for source in sources { source.cancel() }
                     // What takes the place of a source that was cancelled does not get its events.
                     let quiet = (0..<10).map { _ in Pipe() }
                     sources = quiet.compactMap { pipe in
-                        try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in handled += 100 }
+                        try? IOSource(pipe.reading, events: .readable) { _ in handled += 100 }
                     }
                     EventLoop.atEndOfTurn {
                         for source in sources { source.cancel() }
@@ -82,7 +82,7 @@ struct IOSourceTests {
         var handled = 0
         await withCheckedContinuation { continuation in
             sources = pipes.compactMap { pipe in
-                try? IOSource(descriptor: pipe.reading.rawValue, events: .readable) { _ in
+                try? IOSource(pipe.reading, events: .readable) { _ in
                     handled += 1
                     for source in sources { source.events = [] }
                     EventLoop.atEndOfTurn { continuation.resume() }
@@ -98,13 +98,13 @@ struct IOSourceTests {
         let pipe = Pipe()
         pipe.fill()
         var heard = 0
-        let source = try IOSource(descriptor: pipe.reading.rawValue, events: []) { _ in heard += 1 }
+        let source = try IOSource(pipe.reading, events: []) { _ in heard += 1 }
         // Another source's event shows that the loop has looked.
         let other = Pipe()
         other.fill()
         var witness: IOSource?
         await withCheckedContinuation { continuation in
-            witness = try? IOSource(descriptor: other.reading.rawValue, events: .readable) { _ in
+            witness = try? IOSource(other.reading, events: .readable) { _ in
                 witness?.cancel()
                 continuation.resume()
             }
@@ -113,7 +113,7 @@ struct IOSourceTests {
         var again: IOSource?
         source.cancel()
         await withCheckedContinuation { continuation in
-            again = try? IOSource(descriptor: pipe.reading.rawValue, events: []) { events in
+            again = try? IOSource(pipe.reading, events: []) { events in
                 #expect(events.contains(.readable))
                 again?.events = []
                 continuation.resume()
@@ -126,7 +126,19 @@ struct IOSourceTests {
     @Test("A descriptor that cannot be watched is refused, and leaves nothing behind")
     func refuses() async throws {
         #expect(throws: IOError.self) {
-            try IOSource(descriptor: -1, events: .readable) { _ in }
+            try IOSource(OwnedDescriptor(adopting: -1), events: .readable) { _ in }
         }
+    }
+
+    @Test("A watched descriptor stays open, so that no other source gets its number and loses its events")
+    func holdsDescriptor() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[1]) }
+        let source = try IOSource(OwnedDescriptor(adopting: ends[0]), events: .readable) { _ in }
+        #expect(fcntl(ends[0], F_GETFD) >= 0)
+        source.cancel()
+        var pipeEnd = pollfd(fd: ends[1], events: 0, revents: 0)
+        #expect(poll(&pipeEnd, 1, 0) == 1 && pipeEnd.revents & Int16(POLLERR) != 0)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLinux
+import Glibc
 
 /// Calls a handler on the loop whenever a descriptor is ready.
 @EventLoop
@@ -34,7 +35,10 @@ public final class IOSource {
         }
     }
 
-    private let descriptor: Int32
+    /// Held until the source is cancelled.
+    ///
+    /// If it were closed before that, another source could get its number, and would lose its events when this one stops watching the number.
+    private var descriptor: OwnedDescriptor?
     private let isEdgeTriggered: Bool
     /// Where the loop finds this source, until it is cancelled.
     private var place: UInt64?
@@ -54,12 +58,12 @@ public final class IOSource {
         }
     }
 
-    /// Watches `descriptor`, which has to stay open until ``cancel()``.
+    /// Watches `descriptor`, and keeps it open until ``cancel()``.
     ///
     /// - Parameter isEdgeTriggered: whether the handler is called once for what has changed, or for what there is when ``events`` has been set, and not as
     ///   long as the descriptor is ready.
     public init(
-        descriptor: Int32, events: Events, isEdgeTriggered: Bool = false,
+        _ descriptor: OwnedDescriptor, events: Events, isEdgeTriggered: Bool = false,
         handler: @escaping @EventLoop (Events) -> Void
     ) throws(IOError) {
         self.descriptor = descriptor
@@ -78,18 +82,18 @@ public final class IOSource {
 
     isolated deinit { cancel() }
 
-    /// Stops watching and lets the handler go.
-    ///
-    /// The descriptor stays open.
+    /// Stops watching, and lets the handler and the descriptor go.
     public func cancel() {
         guard let place else { return }
         if !events.isEmpty { _ = control(EPOLL_CTL_DEL, place) }
         EventLoop.executor.pollSet.remove(place)
         self.place = nil
         handler = nil
+        descriptor = nil
     }
 
     private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
+        guard let descriptor = descriptor?.rawValue else { return EBADF }
         let trigger = isEdgeTriggered ? EPOLLET.rawValue : 0
         return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll | trigger, place: place)
     }

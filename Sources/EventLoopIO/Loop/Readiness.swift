@@ -7,9 +7,9 @@ public final class Readiness {
     private var isDecided: Bool?
     private var continuation: CheckedContinuation<Bool, Never>?
 
-    /// Watches `descriptor`, which has to stay open as long as this is waited for.
-    public init(of descriptor: Int32, for events: IOSource.Events) throws(IOError) {
-        source = try IOSource(descriptor: descriptor, events: events) { [weak self] _ in self?.decide(true) }
+    /// Watches `descriptor`, and keeps it open, until it is ready.
+    public init(of descriptor: OwnedDescriptor, for events: IOSource.Events) throws(IOError) {
+        source = try IOSource(descriptor, events: events) { [weak self] _ in self?.decide(true) }
     }
 
     /// Returns true when the descriptor is ready, false when ``cancel()`` was called before; one may wait.

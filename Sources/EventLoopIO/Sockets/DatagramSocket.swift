@@ -63,7 +63,7 @@ public final class DatagramSocket {
         isWaiting = isHeld
         // Else the room for the credentials would be room for a descriptor.
         try descriptor.passCredentials()
-        source = try IOSource(descriptor: descriptor.rawValue, events: isHeld ? [] : .readable) { [unowned self] _ in
+        source = try IOSource(descriptor, events: isHeld ? [] : .readable) { [unowned self] _ in
             receive()
         }
     }

@@ -14,7 +14,7 @@ public enum InternetSocket {
         let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
         if failure == 0 { return socket }
         guard failure == EINPROGRESS else { throw error(failure, of: address) }
-        guard try await Readiness(of: descriptor, for: .writable).waitUnlessCancelled() else { return nil }
+        guard try await Readiness(of: socket, for: .writable).waitUnlessCancelled() else { return nil }
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)

@@ -12,7 +12,9 @@ final class PipeReader {
 
     init() {
         // What cannot be watched, such as a file, has nobody who goes away.
-        source = try? IOSource(descriptor: STDOUT_FILENO, events: .hangUp) { events in
+        let copy = dup(STDOUT_FILENO)
+        guard copy >= 0 else { return }
+        source = try? IOSource(OwnedDescriptor(adopting: copy), events: .hangUp) { events in
             if !events.isDisjoint(with: [.hangUp, .error]) { exit(ExitStatus.done.rawValue) }
         }
     }

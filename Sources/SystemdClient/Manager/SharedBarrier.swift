@@ -39,7 +39,7 @@ final class SharedBarrier {
         (current, next) = (next, [:])
         guard let pipe = OwnedDescriptor.makePipe(),
             let source = try? IOSource(
-                descriptor: pipe.reading.rawValue, events: .readable, handler: { [weak self] _ in self?.end() })
+                pipe.reading, events: .readable, handler: { [weak self] _ in self?.end() })
         else { return end() }
         (self.source, reading) = (source, pipe.reading)
         // Only now: one that nobody waits for would only be in the receiver's way.

@@ -30,7 +30,7 @@ final class Acceptor {
         self.isPrivileged = isPrivileged
         self.failures = failures
         self.onConnection = onConnection
-        source = try IOSource(descriptor: listener.rawValue, events: .readable) { [weak self] _ in self?.accept() }
+        source = try IOSource(listener, events: .readable) { [weak self] _ in self?.accept() }
         timer = try TimerSource { [weak self] in self?.source?.events = .readable }
     }
 

@@ -81,7 +81,7 @@ package final class Transport {
     package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(IOError) {
         self.onReady = onReady
         guard let descriptor else { return }
-        source = try IOSource(descriptor: descriptor.rawValue, events: [], isEdgeTriggered: foreign != nil) {
+        source = try IOSource(descriptor, events: [], isEdgeTriggered: foreign != nil) {
             [unowned self] in ready($0)
         }
         foreign?.onNotice = { [unowned self] in noticed($0) }

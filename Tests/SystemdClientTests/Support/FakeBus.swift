@@ -53,7 +53,7 @@ final class FakeBus {
         path = "/tmp/statusd-bus-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         address = "unix:path=\(path)"
         listener = try UnixSocket.listen(at: path, mode: 0o600)
-        acceptor = try IOSource(descriptor: listener.rawValue, events: .readable) { [unowned self] _ in accept() }
+        acceptor = try IOSource(listener, events: .readable) { [unowned self] _ in accept() }
     }
 
     isolated deinit {
@@ -84,7 +84,9 @@ final class FakeBus {
         sd_bus_set_anonymous(connection, 1)
         sd_bus_add_filter(connection, nil, takeMessage, Unmanaged.passUnretained(self).toOpaque())
         sd_bus_start(connection)
-        source = try? IOSource(descriptor: descriptor, events: .readable) { [unowned self] _ in process() }
+        source = try? IOSource(OwnedDescriptor(adopting: dup(descriptor)), events: .readable) { [unowned self] _ in
+            process()
+        }
         process()
     }
 

@@ -99,7 +99,7 @@ final class RawClient {
         var source: IOSource?
         await withCheckedContinuation { continuation in
             var waiting: CheckedContinuation<Void, Never>? = continuation
-            source = try? IOSource(descriptor: descriptor, events: events) { _ in
+            source = try? IOSource(OwnedDescriptor(adopting: dup(descriptor)), events: events) { _ in
                 waiting?.resume()
                 waiting = nil
                 source?.cancel()

@@ -35,7 +35,7 @@ final class FileWatcher: SharedResource {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         queue = descriptor < 0 ? nil : OwnedDescriptor(adopting: descriptor)
         guard let queue else { return }
-        source = try? IOSource(descriptor: queue.rawValue, events: .readable) { [weak self] _ in self?.read() }
+        source = try? IOSource(queue, events: .readable) { [weak self] _ in self?.read() }
         timer = try? TimerSource { [weak self] in self?.source?.events = .readable }
     }
 
