@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-/// A call of `forLatest` whose bodies tell what they do, and end when they are told.
+/// A call of `forLatest` whose bodies log what they do, and end when the test says so.
 private final class Selections: Sendable {
     let executor = StepExecutor()
     let log = Log<String>()
@@ -37,7 +37,7 @@ private final class Selections: Sendable {
         executor.run()
     }
 
-    /// Lets the body of an identity end, which does not end for being cancelled.
+    /// Lets the body of an identity end; it does not end because it is cancelled.
     func end(_ identity: String) {
         ends[identity]?.open()
         executor.run()
@@ -56,7 +56,7 @@ private final class Selections: Sendable {
 
 @Suite("forLatest", .timeLimit(.minutes(1)))
 struct ForLatestTests {
-    @Test("Another identity cancels the body, and the next begins only when that one has ended")
+    @Test("A different identity cancels the body, and the next body begins only after that one has ended")
     func waitsForTheEnd() {
         let selections = Selections()
         selections.select("A")
@@ -69,7 +69,7 @@ struct ForLatestTests {
         #expect(selections.log.entries.suffix(2) == ["B ends", "all ended"])
     }
 
-    @Test("An identity equal to the newest is ignored while its body runs")
+    @Test("An equal identity is ignored while the body runs")
     func ignoresEqual() {
         let selections = Selections()
         selections.select("A")
@@ -80,7 +80,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A ends", "all ended"])
     }
 
-    @Test("A body that ended by itself is not begun again by an equal identity, and is by a different one")
+    @Test("A body that has returned is not begun again by an equal identity, but by a different one")
     func endedByItself() {
         let selections = Selections()
         selections.select("A")
@@ -96,7 +96,7 @@ struct ForLatestTests {
         #expect(selections.log.entries.last == "all ended")
     }
 
-    @Test("Identities that are superseded while a body is ending never begin")
+    @Test("Identities that are superseded while a body is ending never get a body")
     func newestWins() {
         let selections = Selections()
         selections.select("A")
@@ -109,7 +109,7 @@ struct ForLatestTests {
         selections.finish()
     }
 
-    @Test("Of identities that are there before any body has begun, only the newest begins")
+    @Test("Of several identities before the first body, only the newest gets a body")
     func newestOfMany() {
         let selections = Selections()
         selections.select("A", "B", "C")
@@ -118,7 +118,7 @@ struct ForLatestTests {
         selections.finish()
     }
 
-    @Test("A body that was cancelled for another identity begins again when its own is the newest once more")
+    @Test("A cancelled body begins again if its identity becomes the newest again")
     func thereAndBack() {
         let selections = Selections()
         selections.select("A")
@@ -131,7 +131,7 @@ struct ForLatestTests {
         #expect(selections.log.entries.last == "all ended")
     }
 
-    @Test("When the sequence ends, the last body is let finish")
+    @Test("When the sequence ends, the last body runs to its end")
     func lastOneFinishes() {
         let selections = Selections()
         selections.select("A")
@@ -153,14 +153,14 @@ struct ForLatestTests {
         #expect(selections.log.entries.suffix(2) == ["B ends", "all ended"])
     }
 
-    @Test("A sequence without identities ends at once")
+    @Test("An empty sequence ends the call at once")
     func none() {
         let selections = Selections()
         selections.finish()
         #expect(selections.log.entries == ["all ended"])
     }
 
-    @Test("Cancelling the caller cancels the body, waits for its end, and begins no other")
+    @Test("Cancelling the caller cancels the body and waits for its end, and no other body begins")
     func cancelled() {
         let selections = Selections()
         selections.select("A")
@@ -171,7 +171,7 @@ struct ForLatestTests {
         #expect(selections.log.entries == ["A begins", "A cancelled", "A ends", "all ended"])
     }
 
-    @Test("Cancelling the caller while the body runs, or before there is one, ends the call")
+    @Test("Cancelling the caller ends the call, with or without a running body")
     func cancelledEarly() {
         let running = Selections()
         running.select("A")

@@ -1,87 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Runs a body for the newest identity of a sequence: begun, cancelled and begun again as the identity changes.
+/// Runs a body for the newest identity of a sequence, and cancels it when a different identity arrives.
 ///
-/// This is SwiftUI's `task(id:)` as a function: where a view has a value that changes, this has an asynchronous sequence of
-/// the values.
+/// This is SwiftUI's `task(id:)` as a function. The identities come from an asynchronous sequence instead of a view's value.
 /// ```swift
 /// await forLatest(of: selections) { server in
-///     for await notification in NotificationCenter.default.notifications(named: .didUpdateStatus, object: server) {
-///         show(notification)
+///     for await update in NotificationBus.default.notifications(named: .didUpdateStatus, object: server) {
+///         show(update.status)
 ///     }
 /// }
 /// ```
-/// What holds:
-/// - **An equal identity changes nothing.** It is compared with the newest one received before it. Also after the body ended
-///   by itself an equal identity does not begin it again, as in SwiftUI; the next different one does.
-/// - **One body at a time.** Another identity cancels the running body and *waits for its end* before the next body
-///   begins. SwiftUI does not wait; here a body may rely on being the only one.
-/// - **The newest wins.** Identities are received while bodies run and while they end. The one that begins is the newest
-///   received when the body before it has ended; those that were superseded until then never begin. An identity that is
-///   superseded after that has begun already, and finds itself cancelled. So of A, B, A, where B came while A was
-///   running and A again while A was still ending, B never begins, and A begins again: it had been cancelled.
-/// - **When the sequence ends**, nothing supersedes the last body any more, so it is let finish, and a last identity
-///   that has not begun yet is begun. A sequence of one identity thereby is a plain call of the body. Who wants the end of
-///   the sequence to end the body cancels the task that called this.
-/// - **When the calling task is cancelled**, the body is cancelled and waited for, and no other begins. The sequence must
-///   end its wait for an element when its task is cancelled, as asynchronous sequences do.
+/// - **An equal identity changes nothing.** Each identity is compared with the one received before it. As in SwiftUI, an equal
+///   identity does not restart a body that has returned; the next different one does.
+/// - **Only one body runs at a time.** A different identity cancels the running body, and the next body begins only after that
+///   one has ended. SwiftUI does not wait; here a body can rely on being the only one.
+/// - **The newest identity wins.** Identities are received while a body runs and while it ends. Those that are superseded before
+///   it has ended are skipped. Take A, B, A: if B arrives while A runs, and the second A while the first is still ending, then B
+///   never begins, and A begins again because it was cancelled.
+/// - **When the sequence ends**, the last body runs to its end. If an identity is still waiting for its turn, it gets it. To end
+///   the body together with the sequence, cancel the calling task.
+/// - **When the calling task is cancelled**, the body is cancelled and waited for, and no other body begins. The call then returns
+///   normally, unless the body or the sequence throws, usually a `CancellationError`: the caller gets the first such error.
 ///
-/// Each body is the only child of a task group of its own: it inherits the caller's task-local values, and has ended when
-/// this function returns. The sequence is read on the caller's actor. The body runs on the executor that is preferred,
-/// else on the one the caller's task prefers, else on the concurrent one; a body that is isolated to an actor goes there.
+/// The first error ends the call:
+/// - **If a body throws while the sequence waits**, that wait is cancelled. The error is thrown when the wait has ended.
+/// - **If the sequence throws while a body runs**, the body is cancelled. The error is thrown when the body has ended. An identity
+///   that is still waiting for its turn does not get it.
+/// - **If a body throws after it was superseded**, its error is ignored, whatever it is, and the next body begins. A cancelled body
+///   may therefore end by throwing `CancellationError` or an error that means the same. A body is superseded as soon as a different
+///   identity has been received.
+/// - A `CancellationError` that a body throws for any other reason is an error like all others.
+///
+/// Each body runs in a child task, so it inherits the caller's task-local values. It runs on the preferred executor, or else on
+/// the one that the caller's task prefers, or else on the concurrent one; a body that is isolated to an actor runs there. The
+/// sequence is read in another child task, which needs no turns of the caller's actor. Its wait must end when the task is
+/// cancelled, as with asynchronous sequences in general.
 ///
 /// - Parameters:
-///   - identities: The identities; the body runs for the newest.
-///   - name: The name of the body's tasks, for debuggers; the call site's file and line if `nil`.
-///   - executorPreference: The executor the body's tasks prefer.
-///   - priority: The priority of the body's tasks; the caller's if `nil`.
+///   - identities: The identities. The iterator is made before the call first suspends.
+///   - name: The name of the bodies' tasks, for debuggers; the call site's file and line if `nil`.
+///   - executorPreference: The executor that the bodies' tasks prefer.
+///   - priority: The priority of the bodies' tasks; the caller's if `nil`.
 ///   - file: The file for the default name.
 ///   - line: The line for the default name.
-///   - body: What to do for an identity. It should end soon when its task is cancelled.
-public func forLatest<Identities: AsyncSequence>(
-    of identities: Identities,
+///   - body: What to do for an identity. It should end soon after its task is cancelled. To keep the type of its errors, write it
+///     in the closure, as in `{ server throws(Disconnected) in … }`: Swift takes `any Error` otherwise.
+/// - Throws: What the body throws; nothing if the body cannot throw.
+public func forLatest<Identities: AsyncSequence, Failure: Error>(
+    of identities: sending Identities,
     name: String? = nil,
     executorPreference: (any TaskExecutor)? = nil,
     priority: TaskPriority? = nil,
     file: String = #fileID,
     line: Int = #line,
-    _ body: @escaping @Sendable (Identities.Element) async -> Void
-) async where Identities.Element: Equatable & Sendable, Identities.Failure == Never {
-    let name = name ?? "\(file):\(line)"
-    let latest = LatestIdentity<Identities.Element>()
-    await withDiscardingTaskGroup { group in
-        group.addTask(name: name, preferring: executorPreference, priority: priority) {
-            while let identity = await latest.next() {
-                await withDiscardingTaskGroup { group in
-                    group.addTask(name: name, preferring: executorPreference, priority: priority) {
-                        await body(identity)
-                    }
-                    if await latest.isSuperseded() {
-                        group.cancelAll()
-                    }
-                }
-            }
-        }
-        var iterator = identities.makeAsyncIterator()
-        while !Task.isCancelled, let identity = await iterator.next(isolation: #isolation) {
-            latest.receive(identity)
-        }
-        latest.finish()
-    }
+    _ body: @escaping @Sendable (Identities.Element) async throws(Failure) -> Void
+) async throws(Failure) where Identities.Element: Equatable & Sendable, Identities.Failure == Never {
+    let runner = BodyRunner(name ?? "\(file):\(line)", executorPreference, priority, body)
+    try await runner.run(for: identities) { (_: Never) -> Failure in }
 }
 
-extension DiscardingTaskGroup {
-    /// Adds a child that prefers an executor, or if `nil` the one its parent prefers.
-    ///
-    /// The library's `addTask(executorPreference: nil)` means no preference at all, not even the parent's.
-    fileprivate mutating func addTask(
-        name: String, preferring executor: (any TaskExecutor)?, priority: TaskPriority?,
-        operation: sending @escaping @isolated(any) () async -> Void
-    ) {
-        if let executor {
-            addTask(name: name, executorPreference: executor, priority: priority, operation: operation)
-        } else {
-            addTask(name: name, priority: priority, operation: operation)
-        }
-    }
+/// Runs a body for the newest identity of a sequence that can fail.
+///
+/// The parameters and the rules are those of ``forLatest(of:name:executorPreference:priority:file:line:_:)-2ssyd``.
+///
+/// - Throws: The first error of the sequence or of a body. Its static type is `any Error`, because their types may differ.
+public func forLatest<Identities: AsyncSequence>(
+    of identities: sending Identities,
+    name: String? = nil,
+    executorPreference: (any TaskExecutor)? = nil,
+    priority: TaskPriority? = nil,
+    file: String = #fileID,
+    line: Int = #line,
+    _ body: @escaping @Sendable (Identities.Element) async throws -> Void
+) async throws where Identities.Element: Equatable & Sendable {
+    let runner = BodyRunner(name ?? "\(file):\(line)", executorPreference, priority, body)
+    try await runner.run(for: identities) { $0 }
 }

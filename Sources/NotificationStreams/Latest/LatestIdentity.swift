@@ -2,44 +2,58 @@
 
 import Synchronization
 
-/// What is between the loop that receives identities and the loop that runs bodies for them.
-///
-/// Only the newest identity waits here; there is one loop on either side.
-final class LatestIdentity<Identity: Equatable & Sendable>: Sendable {
-    private let machine = Mutex(LatestIdentityStateMachine<Identity>())
+/// Passes the newest identity from the task that receives identities to the task that runs bodies for them.
+final class LatestIdentity<Identity: Equatable & Sendable, Failure: Error>: Sendable {
+    private let machine = Mutex(LatestIdentityStateMachine<Identity, Failure>())
 
-    /// Takes an identity in; an equal one is ignored, and one that waits is superseded.
-    func receive(_ identity: Identity) {
-        machine.withLock { $0.received(identity) }?.resume()
+    /// Receives identities until they end, fail, or the task is cancelled.
+    func receive<Iterator: AsyncIteratorProtocol>(
+        from iterator: sending Iterator, failure: (Iterator.Failure) -> Failure
+    ) async where Iterator.Element == Identity {
+        var iterator = iterator
+        do throws(Iterator.Failure) {
+            while !Task.isCancelled, let identity = try await iterator.next(isolation: #isolation) {
+                machine.withLock { $0.received(identity) }?.resume()
+            }
+            machine.withLock { $0.finished() }?.resume()
+        } catch {
+            let failure = failure(error)
+            machine.withLock { $0.failed(failure) }?.resume()
+        }
     }
 
-    /// Says that no more identities will come; one that waits is still handed out.
-    func finish() {
-        machine.withLock { $0.finished() }?.resume()
-    }
-
-    /// Waits for an identity that is newer than the one handed out last, and takes it; `nil` when there will be none, and
-    /// when the task is cancelled.
+    /// Waits for an identity that has not been taken, and takes it; `nil` if none will come, or the task is cancelled.
     func next() async -> Identity? {
         await change()
         return machine.withLock { $0.take() }
     }
 
-    /// Waits until it is known whether the identity handed out last is superseded: `true` as soon as a newer one has come,
-    /// `false` when none will come.
-    func isSuperseded() async -> Bool {
+    /// Waits until it is certain whether the body of the identity taken last must be cancelled.
+    ///
+    /// It must be if a newer identity arrives or something fails, and need not be if no more identities will come.
+    func mustCancelBody() async -> Bool {
         await change()
-        return machine.withLock { $0.hasPending }
+        return machine.withLock { $0.mustCancelBody }
     }
 
-    /// Waits until an identity is there to be taken, or none will come, or the task is cancelled.
+    /// Records a body's error, which ends everything unless the body was superseded.
+    func bodyFailed(_ error: Failure) {
+        machine.withLock { $0.bodyFailed(error) }?.resume()
+    }
+
+    /// The first error.
+    var failure: Failure? {
+        machine.withLock { $0.failure }
+    }
+
+    /// Waits until an identity can be taken, or none will come, or the task is cancelled.
     private func change() async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { runner in
                 machine.withLock { $0.wait(runner) }?.resume()
             }
         } onCancel: {
-            // Nothing that comes after a cancelling is to begin, so it ends the identities for good.
+            // No body may begin after this, so it ends the identities for good.
             machine.withLock { $0.cancelled() }?.resume()
         }
     }

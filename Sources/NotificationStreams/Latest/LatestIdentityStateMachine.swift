@@ -1,118 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which identity is the next to have its body run; does nothing itself.
+/// Decides which identity gets its body next, and which error ends everything; performs no effects itself.
 ///
-/// Each event returns who is to be resumed, outside the lock.
-struct LatestIdentityStateMachine<Identity: Equatable>: ~Copyable {
+/// Each event returns the runner to resume outside the lock, if any.
+struct LatestIdentityStateMachine<Identity: Equatable, Failure: Error>: ~Copyable {
     typealias Runner = CheckedContinuation<Void, Never>
 
     private enum State: ~Copyable {
-        /// The newest identity has been taken, or there was none yet.
-        case idle
-        /// As idle, and somebody waits for another.
-        case waiting(Runner)
+        /// No identity has arrived since the last one was taken; the runner may be waiting.
+        case idle(Runner?)
         /// The newest identity has not been taken.
         case pending(Identity)
-        /// No more will come, and the last one may not have been taken.
-        case finished(pending: Identity?)
+        /// No more identities will come. The last one may not have been taken; after a failure there is none to take.
+        case ended(pending: Identity?, Failure?)
     }
 
     private var state: State
-    /// The newest identity received, which the next is compared with, whether its body ran, runs, or never will.
+    /// The identity received last, whether or not its body has begun.
     private var newest: Identity?
 
     init() {
-        self.init(state: .idle, newest: nil)
+        self.init(.idle(nil), newest: nil)
     }
 
-    private init(state: consuming State, newest: Identity?) {
+    private init(_ state: consuming State, newest: Identity?) {
         self.state = state
         self.newest = newest
     }
 
-    /// Whether an identity has come that has not been taken.
-    var hasPending: Bool {
+    /// Whether an identity waits to be taken.
+    private var hasPending: Bool {
         switch state {
         case .pending: true
-        case .finished(let pending): pending != nil
-        default: false
+        case .ended(let pending, _): pending != nil
+        case .idle: false
         }
     }
+
+    /// The first error.
+    var failure: Failure? {
+        switch state {
+        case .ended(_, let failure): failure
+        default: nil
+        }
+    }
+
+    /// Whether the body of the identity taken last must be cancelled.
+    var mustCancelBody: Bool { hasPending || failure != nil }
 
     mutating func received(_ identity: Identity) -> Runner? {
         guard identity != newest else { return nil }
         switch consume state {
-        case .idle:
-            self = Self(state: .pending(identity), newest: identity)
-            return nil
-        case .pending:
-            // The one that waited is superseded, and never begins.
-            self = Self(state: .pending(identity), newest: identity)
-            return nil
-        case .waiting(let runner):
-            self = Self(state: .pending(identity), newest: identity)
+        case .idle(let runner):
+            self = Self(.pending(identity), newest: identity)
             return runner
-        case .finished(let pending):
-            // The task was cancelled while this one was on its way.
-            self = Self(state: .finished(pending: pending), newest: newest)
+        case .pending:
+            // The identity that was pending is superseded and never gets its body.
+            self = Self(.pending(identity), newest: identity)
+            return nil
+        case .ended(let pending, let failure):
+            // The task was cancelled, or a body failed, while this identity was on its way.
+            self = Self(.ended(pending: pending, failure), newest: newest)
             return nil
         }
     }
 
-    mutating func finished() -> Runner? {
+    /// The sequence has ended; a pending identity still gets its body.
+    mutating func finished() -> Runner? { end(keepingPending: true) }
+
+    /// The calling task was cancelled.
+    mutating func cancelled() -> Runner? { end(keepingPending: false) }
+
+    /// The sequence threw an error.
+    mutating func failed(_ error: Failure) -> Runner? { end(error, keepingPending: false) }
+
+    /// A body threw an error, which does not count if the body was superseded.
+    mutating func bodyFailed(_ error: Failure) -> Runner? { hasPending ? nil : failed(error) }
+
+    private mutating func end(_ failure: Failure? = nil, keepingPending: Bool) -> Runner? {
         switch consume state {
-        case .idle:
-            self = Self(state: .finished(pending: nil), newest: newest)
-            return nil
-        case .waiting(let runner):
-            self = Self(state: .finished(pending: nil), newest: newest)
+        case .idle(let runner):
+            self = Self(.ended(pending: nil, failure), newest: newest)
             return runner
         case .pending(let identity):
-            self = Self(state: .finished(pending: identity), newest: newest)
+            self = Self(.ended(pending: keepingPending ? identity : nil, failure), newest: newest)
             return nil
-        case .finished(let pending):
-            self = Self(state: .finished(pending: pending), newest: newest)
+        case .ended(let pending, let first):
+            self = Self(.ended(pending: keepingPending ? pending : nil, first ?? failure), newest: newest)
             return nil
         }
     }
 
-    /// The task is cancelled: as finished, and what has not been taken never will be.
-    mutating func cancelled() -> Runner? {
-        let runner = finished()
-        self = Self(state: .finished(pending: nil), newest: newest)
-        return runner
-    }
-
-    /// Somebody waits for a change; returned when there is one already.
+    /// The runner waits for a change; returns it if there is one already.
     mutating func wait(_ runner: Runner) -> Runner? {
         switch consume state {
-        case .idle:
-            self = Self(state: .waiting(runner), newest: newest)
+        case .idle(let waiting):
+            precondition(waiting == nil, "two runners wait for the same identities")
+            self = Self(.idle(runner), newest: newest)
             return nil
-        case .waiting:
-            fatalError("two loops wait for the same identities")
         case .pending(let identity):
-            self = Self(state: .pending(identity), newest: newest)
+            self = Self(.pending(identity), newest: newest)
             return runner
-        case .finished(let pending):
-            self = Self(state: .finished(pending: pending), newest: newest)
+        case .ended(let pending, let failure):
+            self = Self(.ended(pending: pending, failure), newest: newest)
             return runner
         }
     }
 
+    /// Takes the pending identity, if any.
     mutating func take() -> Identity? {
         switch consume state {
-        case .idle:
-            self = Self(state: .idle, newest: newest)
-            return nil
-        case .waiting(let runner):
-            self = Self(state: .waiting(runner), newest: newest)
+        case .idle(let runner):
+            self = Self(.idle(runner), newest: newest)
             return nil
         case .pending(let identity):
-            self = Self(state: .idle, newest: newest)
+            self = Self(.idle(nil), newest: newest)
             return identity
-        case .finished(let pending):
-            self = Self(state: .finished(pending: nil), newest: newest)
+        case .ended(let pending, let failure):
+            self = Self(.ended(pending: nil, failure), newest: newest)
             return pending
         }
     }
