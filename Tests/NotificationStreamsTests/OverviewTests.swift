@@ -4,7 +4,7 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-/// What NotificationStreams.md shows, as it stands there.
+/// The examples in NotificationStreams.md, word for word.
 @Suite("The examples of the overview", .timeLimit(.minutes(1)))
 struct OverviewTests {
     @Test("The selected server's status is shown")
@@ -36,14 +36,14 @@ struct OverviewTests {
         await task.value
     }
 
-    @Test("A server's state is loaded once, and again with each refresh")
+    @Test("A server's state is loaded once, and again by each refresh")
     func loads() async throws {
         let fetched = Log<Int>()
         let fetch: @Sendable () async throws -> Int = {
             fetched.append(fetched.entries.count)
             return fetched.entries.count
         }
-        let first = LoadOnce { try await fetch() }
+        let first = SharedLoad(keepsValue: true) { try await fetch() }
         let again = SharedLoad { try await fetch() }
         let refresh = RefreshAction { _ = try? await again.load() }
 

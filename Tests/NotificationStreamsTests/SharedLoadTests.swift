@@ -8,12 +8,12 @@ import Testing
 struct SharedLoadTests {
     let loads = Loads()
 
-    private func make() -> SharedLoad<String> {
+    private func make() -> SharedLoad<String, LoadFailure> {
         SharedLoad(executorPreference: loads.executor, loads.load)
     }
 
-    @Test("Who asks while it runs joins it, and who asks when it has ended gets another")
-    func joins() async {
+    @Test("A call made while it runs shares it, and a call made after it has ended begins another")
+    func shares() async {
         let shared = make()
         let (one, other) = (loads.caller(shared.load), loads.caller(shared.load))
         loads.executor.run()
@@ -28,7 +28,7 @@ struct SharedLoadTests {
         #expect(await later.outcome == "value 2")
     }
 
-    @Test("Each caller may leave, and the last to leave cancels it")
+    @Test("A caller that leaves does not cancel it, and the last one does")
     func leaving() async {
         let shared = make()
         let (one, other) = (loads.caller(shared.load), loads.caller(shared.load))
@@ -44,7 +44,7 @@ struct SharedLoadTests {
         loads.end(1)
     }
 
-    @Test("Cancelling it lets all who wait go and cancels the load; who asks then gets another")
+    @Test("cancel() releases all callers and cancels the load, and the next call begins another")
     func cancelled() async {
         let shared = make()
         shared.cancel()
@@ -62,7 +62,7 @@ struct SharedLoadTests {
         #expect(await next.outcome == "value 2")
     }
 
-    @Test("Callers who come while a cancelled load is ending share the next one, from which they may leave as well")
+    @Test("Calls made while a cancelled load is ending share the next one, and can leave that too")
     func whileEnding() async {
         let shared = make()
         let leaver = loads.caller(shared.load)
@@ -79,8 +79,8 @@ struct SharedLoadTests {
         #expect(await next[2].outcome == "value 2")
     }
 
-    @Test("If all who came while a cancelled load was ending have left too, no other begins")
-    func nobodyLeft() async {
+    @Test("If all calls made while a cancelled load was ending have left as well, no other load begins")
+    func noCallersLeft() async {
         let shared = make()
         let (leaver, other) = (loads.caller(shared.load), loads.caller(shared.load))
         loads.executor.run()
@@ -94,7 +94,7 @@ struct SharedLoadTests {
         #expect(loads.log.entries == ["load 1 begins", "load 1 cancelled", "load 1 ends"])
     }
 
-    @Test("As a refresh action it joins, and a caller that is cancelled leaves it")
+    @Test("A refresh action can share it, and a cancelled refresh leaves it")
     func asRefreshAction() async {
         let shared = make()
         let refresh = RefreshAction { _ = try? await shared.load() }
@@ -109,12 +109,41 @@ struct SharedLoadTests {
         #expect(await stays.outcome == "value 1")
     }
 
-    @Test("The load's task is named after the place where it was made, or as asked")
+    @Test("Its task is named after the line that creates it, or as requested")
     func names() async throws {
         let line = #line + 1
         let unnamed = SharedLoad { Task.name }
         #expect(try await unnamed.load() == "\(#fileID):\(line)")
         let named = SharedLoad(name: "check") { Task.name }
         #expect(try await named.load() == "check")
+    }
+
+    @Test("result() returns the load's error with its type, and throws only a CancellationError")
+    func typedErrors() async throws {
+        let shared = make()
+        let failing = Task(executorPreference: loads.executor) { try await shared.result() }
+        loads.executor.run()
+        loads.end(1, failing: true)
+        #expect(try await failing.value == .failure(LoadFailure(number: 1)))
+        let cancelled = Task(executorPreference: loads.executor) { () async -> CancellationError? in
+            do throws(CancellationError) { _ = try await shared.result() } catch { return error }
+            return nil
+        }
+        loads.executor.run()
+        cancelled.cancel()
+        loads.executor.run()
+        #expect(await cancelled.value != nil)
+        loads.end(2)
+    }
+
+    @Test("If the load cannot fail, load() throws only a CancellationError")
+    func neverFails() async {
+        let shared = SharedLoad { await Gate.untilCancelled() }
+        let caller = Task { () async -> CancellationError? in
+            do throws(CancellationError) { try await shared.load() } catch { return error }
+            return nil
+        }
+        caller.cancel()
+        #expect(await caller.value != nil)
     }
 }

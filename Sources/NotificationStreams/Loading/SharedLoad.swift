@@ -1,64 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A load that callers share: who asks while it runs joins it, each may leave, and the last to leave cancels it.
+import Synchronization
+
+/// A load that concurrent callers share (single-flight), and that is cancelled when its last caller leaves.
 ///
 /// ```swift
-/// let check = SharedLoad { try await runCheck() }
-/// let refresh = RefreshAction { _ = try? await check.load() }
+/// let first = SharedLoad(keepsValue: true) { try await fetch() }
+/// let again = SharedLoad { try await fetch() }
+/// let refresh = RefreshAction { _ = try? await again.load() }
 /// ```
-/// A caller leaves by being cancelled: its call then throws `CancellationError` at once, and the others notice nothing.
-/// When the last one leaves, the load is cancelled and what it still brings is thrown away. Two loads never overlap: who
-/// asks while a cancelled load has not ended yet waits for its end, and then for a load of its own.
+/// - A call made while a load is running shares it: both get its value or its error. A call made after it has ended begins
+///   another load.
+/// - A caller leaves when its task is cancelled. Its call then throws `CancellationError` at once, and the other callers notice
+///   nothing.
+/// - When the last caller leaves, the load is cancelled and its result is discarded. Loads never overlap: a call made while a
+///   cancelled load is still ending waits for that, then for a load of its own.
+/// - With `keepsValue`, the first load that succeeds is the last. Its value is kept as long as this object, and every later call
+///   gets it. Errors are not kept.
 ///
-/// If the load throws, all who wait for it get the error, and the next to ask begins another.
-///
-/// The load belongs to no caller, so it runs in a detached task: it takes neither priority nor task-local values from whoever
-/// happened to come first. It has no time limit; a closure that needs one brings it along.
-public final class SharedLoad<Value: Sendable>: Sendable {
-    private let storage: SharedLoadStorage<Value>
+/// The load belongs to no single caller, so it runs in a detached task and inherits neither a priority nor task-local values. It
+/// has no timeout; a closure that needs one must bring it.
+public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
+    private typealias Machine = SharedLoadStateMachine<Value, Failure>
 
-    /// Makes a shared load, which begins with the first call of ``load()``.
+    private let name: String
+    private let executorPreference: (any TaskExecutor)?
+    private let priority: TaskPriority?
+    private let keepsValue: Bool
+    private let closure: @Sendable () async throws(Failure) -> Value
+    private let lastID = Atomic(0)
+    private let machine = Mutex(SharedLoadStateMachine<Value, Failure>())
+
+    /// Creates a shared load, which begins with the first call of `load()` or `result()`.
     ///
     /// - Parameters:
-    ///   - name: The name of the task that loads, for debuggers; the call site's file and line if `nil`.
-    ///   - executorPreference: The executor that task prefers; else it runs on the concurrent one.
-    ///   - priority: The priority of that task; the default one if `nil`.
+    ///   - name: The name of the load's task, for debuggers; the call site's file and line if `nil`.
+    ///   - executorPreference: The executor that this task prefers; the concurrent one if `nil`.
+    ///   - priority: The priority of this task; the default one if `nil`.
+    ///   - keepsValue: Whether to keep the first value and never load again.
     ///   - file: The file for the default name.
     ///   - line: The line for the default name.
-    ///   - load: What to run. It should end soon when its task is cancelled.
+    ///   - load: What to run. It should end soon after its task is cancelled. To keep the type of its errors, write it in the
+    ///     closure, as in `{ () throws(Disconnected) in … }`: Swift takes `any Error` otherwise.
     public init(
         name: String? = nil,
         executorPreference: (any TaskExecutor)? = nil,
         priority: TaskPriority? = nil,
+        keepsValue: Bool = false,
         file: String = #fileID,
         line: Int = #line,
-        _ load: @escaping @Sendable () async throws -> Value
+        _ load: @escaping @Sendable () async throws(Failure) -> Value
     ) {
-        storage = SharedLoadStorage(
-            Loader(
-                name: name ?? "\(file):\(line)", executorPreference: executorPreference, priority: priority, load: load),
-            keepsValue: false)
+        self.name = name ?? "\(file):\(line)"
+        self.executorPreference = executorPreference
+        self.priority = priority
+        self.keepsValue = keepsValue
+        self.closure = load
     }
 
-    /// Joins the load that runs, or begins one, and waits for its end.
+    /// Shares the running load, or begins one, and returns its value.
     ///
-    /// - Throws: What the load throws; `CancellationError` if the caller's task is cancelled, at once.
+    /// - Throws: What the load throws, or what ``result()`` throws, which separates the two.
     public func load() async throws -> Value {
-        try await storage.load()
+        try await result().get()
     }
 
-    /// Lets all who wait go with a `CancellationError`, and cancels the load; the next to ask begins another.
+    /// Shares the running load, or begins one, and returns its value or its error.
+    ///
+    /// - Throws: `CancellationError` as soon as the caller's task is cancelled or ``cancel()`` is called. A value that is kept is
+    ///   returned even to a cancelled task.
+    public func result() async throws(CancellationError) -> Result<Value, Failure> {
+        if let value { return .success(value) }
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { caller in
+                // Cancellation is checked under the lock. If the task is not cancelled, the handler below runs later and finds the
+                // caller. If it is, the handler may have run already, without finding it.
+                perform { $0.joined(id, caller, isCancelled: Task.isCancelled) }
+            }
+        } onCancel: {
+            perform { $0.left(id) }
+        }
+        guard let result else { throw CancellationError() }
+        return result
+    }
+
+    /// Cancels the running load and releases its callers with a `CancellationError`; the next call begins another load.
+    ///
+    /// A value that is kept stays.
     public func cancel() {
-        storage.cancel()
+        perform { $0.cancelled() }
     }
 
-    /// Whether somebody waits for a load at this moment.
+    /// The value, if one is kept.
+    public var value: Value? {
+        machine.withLock { $0.value }
+    }
+
+    /// Whether a caller is waiting.
     public var isLoading: Bool {
-        storage.callers > 0
+        callers > 0
     }
 
-    /// How many callers wait at this moment.
+    /// The number of callers that are waiting.
     public var callers: Int {
-        storage.callers
+        machine.withLock { $0.callers }
+    }
+
+    private func perform(_ event: (inout Machine) -> Machine.Action) {
+        switch machine.withLock({ event(&$0) }) {
+        case .none:
+            break
+        case .begin(let id):
+            begin(id)
+        case .resume(let callers, let result, let task):
+            task?.cancel()
+            for caller in callers {
+                caller.resume(returning: result)
+            }
+        }
+    }
+
+    private func begin(_ id: Machine.ID) {
+        // Unstructured, because the caller that begins it may leave before it ends. It cannot run on unwanted: the last caller to
+        // leave cancels it.
+        let task = Task.detached(name: name, executorPreference: executorPreference, priority: priority) { [self] in
+            let result: Result<Value, Failure>
+            do throws(Failure) {
+                result = .success(try await closure())
+            } catch {
+                result = .failure(error)
+            }
+            perform { $0.ended(with: result, keepsValue: keepsValue) }
+        }
+        perform { $0.began(id, as: task) }
+    }
+}
+
+extension SharedLoad where Failure == Never {
+    /// Shares the running load, or begins one, and returns its value.
+    ///
+    /// - Throws: What ``result()`` throws, because the load itself cannot fail.
+    public func load() async throws(CancellationError) -> Value {
+        try await result().get()
     }
 }

@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when a shared load begins, who gets its result, and when it is cancelled; does nothing itself.
-struct SharedLoadStateMachine<Value: Sendable>: ~Copyable {
-    typealias Caller = CheckedContinuation<Value, any Error>
-    /// Tells callers apart, and loads: a load has the number of the caller for whom it was begun.
+/// Decides when a shared load begins, who gets its result, and when it is cancelled; performs no effects itself.
+struct SharedLoadStateMachine<Value: Sendable, Failure: Error>: ~Copyable {
+    /// Resumed with the result, or with `nil` to be released without one.
+    typealias Caller = CheckedContinuation<Result<Value, Failure>?, Never>
+    /// Identifies a caller, and the load that was begun for it.
     typealias ID = Int
 
+    /// A load that has not ended.
+    private struct Load {
+        let id: ID
+        /// `nil` until the task is known, soon after the load has begun.
+        var task: Task<Void, Never>?
+        /// The callers that wait for this load, or if it is cancelled, for the next one.
+        ///
+        /// A load that is not cancelled has at least one.
+        var callers: [ID: Caller]
+        var isCancelled = false
+
+        /// Marks the load as cancelled; returns the task to cancel, if it is known and not cancelled yet.
+        mutating func cancel() -> Task<Void, Never>? {
+            defer { isCancelled = true }
+            return isCancelled ? nil : task
+        }
+    }
+
     private enum State: ~Copyable {
-        /// No load runs, nobody waits.
         case idle
-        /// A load runs, for at least one caller. Its task is known soon after it was begun.
-        case loading(ID, Task<Void, Never>?, callers: [ID: Caller])
-        /// A cancelled load has not ended yet. Whoever has come since waits for the next one.
-        case abandoned(ID, callers: [ID: Caller])
-        /// A value was loaded, and is kept.
+        case loading(Load)
+        /// A value has been loaded, and is kept.
         case loaded(Value)
     }
 
@@ -35,132 +50,103 @@ struct SharedLoadStateMachine<Value: Sendable>: ~Copyable {
         }
     }
 
-    /// How many wait.
+    /// The number of callers that are waiting.
     var callers: Int {
         switch state {
-        case .loading(_, _, let callers): callers.count
-        case .abandoned(_, let callers): callers.count
+        case .loading(let load): load.callers.count
         default: 0
         }
     }
 
-    /// What is to be done outside the lock.
+    /// What to do outside the lock.
     enum Action {
         case none
-        /// Begin a load, and tell of it with `began` and `ended`.
+        /// Begin a load; report it with `began` and `ended`.
         case begin(ID)
-        /// Hand a result out.
-        case deliver(Result<Value, any Error>, to: [Caller])
-        /// Let callers go, and cancel a load, where there is one.
-        case release([Caller], cancelling: Task<Void, Never>?)
+        /// Cancel a task, if any, and resume callers.
+        case resume([Caller], with: Result<Value, Failure>?, cancelling: Task<Void, Never>? = nil)
     }
 
-    /// Somebody waits for the value.
-    mutating func join(_ id: ID, _ caller: Caller, isCancelled: Bool) -> Action {
-        guard !isCancelled else { return .release([caller], cancelling: nil) }
+    /// A caller waits for the value.
+    mutating func joined(_ id: ID, _ caller: Caller, isCancelled: Bool) -> Action {
+        guard !isCancelled else { return .resume([caller], with: nil) }
         switch consume state {
         case .idle:
-            self = Self(.loading(id, nil, callers: [id: caller]))
+            self = Self(.loading(Load(id: id, callers: [id: caller])))
             return .begin(id)
-        case .loading(let load, let task, var callers):
-            callers[id] = caller
-            self = Self(.loading(load, task, callers: callers))
-            return .none
-        case .abandoned(let load, var callers):
-            callers[id] = caller
-            self = Self(.abandoned(load, callers: callers))
+        case .loading(var load):
+            load.callers[id] = caller
+            self = Self(.loading(load))
             return .none
         case .loaded(let value):
             // It was loaded after the caller had looked for it.
             self = Self(.loaded(value))
-            return .deliver(.success(value), to: [caller])
+            return .resume([caller], with: .success(value))
         }
     }
 
     /// A caller's task was cancelled.
     ///
-    /// The caller may be unknown: it has not joined yet and will be told then, or it has its result.
-    mutating func leave(_ id: ID) -> Action {
-        switch consume state {
-        case .idle:
-            self = Self(.idle)
-            return .none
-        case .loading(let load, let task, var callers):
-            let caller = callers.removeValue(forKey: id)
-            guard callers.isEmpty else {
-                self = Self(.loading(load, task, callers: callers))
-                return .release(caller.map { [$0] } ?? [], cancelling: nil)
-            }
-            self = Self(.abandoned(load, callers: [:]))
-            return .release(caller.map { [$0] } ?? [], cancelling: task)
-        case .abandoned(let load, var callers):
-            let caller = callers.removeValue(forKey: id)
-            self = Self(.abandoned(load, callers: callers))
-            return .release(caller.map { [$0] } ?? [], cancelling: nil)
-        case .loaded(let value):
-            self = Self(.loaded(value))
-            return .none
+    /// The caller is unknown if it has not joined yet, and will be released then, or if it already has its result.
+    mutating func left(_ id: ID) -> Action {
+        change { load in
+            let caller = load.callers.removeValue(forKey: id)
+            let task = load.callers.isEmpty ? load.cancel() : nil
+            return .resume(caller.map { [$0] } ?? [], with: nil, cancelling: task)
         }
     }
 
-    /// All who wait are to leave.
-    mutating func cancel() -> Action {
-        switch consume state {
-        case .idle:
-            self = Self(.idle)
-            return .none
-        case .loading(let load, let task, let callers):
-            self = Self(.abandoned(load, callers: [:]))
-            return .release(Array(callers.values), cancelling: task)
-        case .abandoned(let load, let callers):
-            self = Self(.abandoned(load, callers: [:]))
-            return .release(Array(callers.values), cancelling: nil)
-        case .loaded(let value):
-            self = Self(.loaded(value))
-            return .none
+    /// All callers are released.
+    mutating func cancelled() -> Action {
+        change { load in
+            let callers = Array(load.callers.values)
+            load.callers = [:]
+            return .resume(callers, with: nil, cancelling: load.cancel())
         }
     }
 
-    /// A load that was to begin has a task.
+    /// The task of a load is known; the load may have been cancelled, or have ended, before.
     mutating func began(_ id: ID, as task: Task<Void, Never>) -> Action {
-        switch consume state {
-        case .loading(let load, let known, let callers):
-            // Another load, if this one ended, and the next was begun, before this one's task was known.
-            self = Self(.loading(load, load == id ? task : known, callers: callers))
-            return .none
-        case .abandoned(let load, let callers):
-            // The last caller left before the task was known.
-            self = Self(.abandoned(load, callers: callers))
-            return load == id ? .release([], cancelling: task) : .none
-        case .idle:
-            self = Self(.idle)
-            return .none
-        case .loaded(let value):
-            self = Self(.loaded(value))
-            return .none
+        change { load in
+            guard load.id == id else { return .none }
+            load.task = task
+            return load.isCancelled ? .resume([], with: nil, cancelling: task) : .none
         }
     }
 
-    /// The load has ended; one that succeeded is kept if `keepsValue`.
-    mutating func ended(with result: Result<Value, any Error>, keepsValue: Bool) -> Action {
-        switch consume state {
-        case .loading(_, _, let callers):
+    /// The load has ended; its value is kept if `keepsValue`.
+    mutating func ended(with result: Result<Value, Failure>, keepsValue: Bool) -> Action {
+        guard case .loading(let load) = consume state else { fatalError("a shared load ended that had not begun") }
+        guard load.isCancelled else {
             if keepsValue, case .success(let value) = result {
                 self = Self(.loaded(value))
             } else {
                 self = Self(.idle)
             }
-            return .deliver(result, to: Array(callers.values))
-        case .abandoned(_, let callers):
-            // What a cancelled load brings may be half a result, and nobody waits for it.
-            guard let id = callers.keys.min() else {
-                self = Self(.idle)
-                return .none
-            }
-            self = Self(.loading(id, nil, callers: callers))
-            return .begin(id)
-        default:
-            fatalError("a shared load ended that had not begun")
+            return .resume(Array(load.callers.values), with: result)
+        }
+        // The result of a cancelled load may be incomplete, and nobody waits for it.
+        guard let id = load.callers.keys.min() else {
+            self = Self(.idle)
+            return .none
+        }
+        self = Self(.loading(Load(id: id, callers: load.callers)))
+        return .begin(id)
+    }
+
+    /// Changes the load that has not ended, if any.
+    private mutating func change(_ change: (inout Load) -> Action) -> Action {
+        switch consume state {
+        case .idle:
+            self = Self(.idle)
+            return .none
+        case .loading(var load):
+            let action = change(&load)
+            self = Self(.loading(load))
+            return action
+        case .loaded(let value):
+            self = Self(.loaded(value))
+            return .none
         }
     }
 }

@@ -8,7 +8,7 @@ struct LoadFailure: Error, Equatable {
     var number: Int
 }
 
-/// Loads that are counted, tell what happens to them, and end when they are told; and callers who wait for them.
+/// Numbered loads that log what happens to them and end when the test says so, and the callers that wait for them.
 final class Loads: Sendable {
     let executor = StepExecutor()
     let log = Log<String>()
@@ -16,8 +16,8 @@ final class Loads: Sendable {
     private let gates = [1: Gate(), 2: Gate(), 3: Gate()]
     private let lastNumber = Atomic(0)
 
-    /// What each load runs; it heeds its cancelling only in telling of it.
-    @Sendable func load() async throws -> String {
+    /// What each load runs; it logs its cancellation, but does not end because of it.
+    @Sendable func load() async throws(LoadFailure) -> String {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         log.append("load \(number) begins")
         await withTaskCancellationHandler {
@@ -38,14 +38,14 @@ final class Loads: Sendable {
         executor.run()
     }
 
-    /// Somebody who wants the value.
+    /// A task that waits for the value.
     func caller(_ load: @escaping @Sendable () async throws -> String) -> Task<String, any Error> {
         Task(executorPreference: executor) { try await load() }
     }
 }
 
 extension Task<String, any Error> {
-    /// What came of it, as text.
+    /// Its value or error, as text.
     var outcome: String {
         get async {
             do {

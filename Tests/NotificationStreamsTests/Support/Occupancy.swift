@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Counts how many are inside at the same time, and remembers the most there were.
+/// Counts the tasks inside a section, and remembers the maximum.
 final class Occupancy: Sendable {
     private let counts = Mutex((now: 0, most: 0))
 

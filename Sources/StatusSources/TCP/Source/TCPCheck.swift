@@ -11,7 +11,7 @@ public struct TCPCheck: Check {
     private let port: UInt16
     private let timeout: Duration
     /// One for all loads: a resolver that hangs is not asked again before it has answered.
-    private let addresses: SharedLoad<[InternetAddress]>
+    private let addresses: SharedLoad<[InternetAddress], any Error>
 
     public var resource: CheckBudget.Resource { .connection }
 

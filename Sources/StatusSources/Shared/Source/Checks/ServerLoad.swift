@@ -14,8 +14,12 @@ final class ServerLoad {
     private let server: ServerName
     private let monitor: StatusMonitor
     private let load: @EventLoop @Sendable () async throws -> Void
-    private lazy var first = LoadOnce<Void>(name: "first load of \(server)") { [weak self] in try await self?.run() }
-    private lazy var again = SharedLoad<Void>(name: "load of \(server)") { [weak self] in try await self?.run() }
+    private lazy var first = SharedLoad<Void, any Error>(name: "first load of \(server)", keepsValue: true) {
+        [weak self] in try await self?.run()
+    }
+    private lazy var again = SharedLoad<Void, any Error>(name: "load of \(server)") {
+        [weak self] in try await self?.run()
+    }
     /// How many wait because they asked for it.
     private var askers = 0
     private var isRunning = false

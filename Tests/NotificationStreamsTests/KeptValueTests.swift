@@ -4,15 +4,15 @@ import NotificationStreams
 import NotificationStreamsTestSupport
 import Testing
 
-@Suite("A load that runs once", .timeLimit(.minutes(1)))
-struct LoadOnceTests {
+@Suite("A shared load that keeps its value", .timeLimit(.minutes(1)))
+struct KeptValueTests {
     let loads = Loads()
 
-    private func make() -> LoadOnce<String> {
-        LoadOnce(executorPreference: loads.executor, loads.load)
+    private func make() -> SharedLoad<String, LoadFailure> {
+        SharedLoad(executorPreference: loads.executor, keepsValue: true, loads.load)
     }
 
-    @Test("A hundred callers at the same moment cause one load, and all get its value")
+    @Test("A hundred concurrent calls cause one load, and all get its value")
     func hundredCallers() async {
         let first = make()
         let callers = (0..<100).map { _ in loads.caller(first.load) }
@@ -30,7 +30,7 @@ struct LoadOnceTests {
         #expect(!first.isLoading)
     }
 
-    @Test("Who asks later gets the value without a load, also in a task that is cancelled")
+    @Test("Later calls get the value without a load, even in a cancelled task")
     func later() async {
         let first = make()
         let caller = loads.caller(first.load)
@@ -46,7 +46,7 @@ struct LoadOnceTests {
         #expect(loads.log.entries == ["load 1 begins", "load 1 ends"])
     }
 
-    @Test("Each caller may leave at once, the first not excepted, and the others get the value")
+    @Test("All callers but one can leave, even the first, and the last one gets the value")
     func leaving() async {
         let first = make()
         let callers = (0..<100).map { _ in loads.caller(first.load) }
@@ -64,24 +64,21 @@ struct LoadOnceTests {
         #expect(loads.log.entries == ["load 1 begins", "load 1 ends"])
     }
 
-    @Test("The last caller to leave cancels the load, and what it still brings is not kept")
+    @Test("The value of a load that was cancelled is not kept")
     func lastLeaves() async {
         let first = make()
-        let callers = (0..<2).map { _ in loads.caller(first.load) }
+        let caller = loads.caller(first.load)
         loads.executor.run()
-        callers[0].cancel()
-        loads.executor.run()
-        #expect(loads.log.entries == ["load 1 begins"])
-        callers[1].cancel()
+        caller.cancel()
         loads.executor.run()
         #expect(loads.log.entries == ["load 1 begins", "load 1 cancelled"])
-        #expect(await callers[1].outcome == "cancelled")
+        #expect(await caller.outcome == "cancelled")
         #expect(!first.isLoading)
         loads.end(1)
         #expect(first.value == nil)
     }
 
-    @Test("After a load was cancelled the next call begins it afresh, when the cancelled one has ended")
+    @Test("After a load was cancelled, the next call waits for its end, and then for another load")
     func afresh() async {
         let first = make()
         let leaver = loads.caller(first.load)
@@ -98,7 +95,7 @@ struct LoadOnceTests {
         #expect(first.value == "value 2")
     }
 
-    @Test("When the load throws, all who wait get the error, and the next call begins it afresh")
+    @Test("If the load throws, all callers get the error, which is not kept: the next call begins another load")
     func fails() async {
         let first = make()
         let callers = (0..<100).map { _ in loads.caller(first.load) }
@@ -114,24 +111,18 @@ struct LoadOnceTests {
         #expect(await next.outcome == "value 2")
     }
 
-    @Test("Cancelling it lets all who wait go; a value that was loaded stays")
-    func cancelledForAll() async {
+    @Test("cancel() keeps a value that has been loaded")
+    func cancelKeepsValue() async {
         let first = make()
-        let leaver = loads.caller(first.load)
-        loads.executor.run()
-        first.cancel()
-        loads.executor.run()
-        #expect(await leaver.outcome == "cancelled")
         let caller = loads.caller(first.load)
         loads.executor.run()
         loads.end(1)
-        loads.end(2)
-        #expect(await caller.outcome == "value 2")
+        #expect(await caller.outcome == "value 1")
         first.cancel()
-        #expect(first.value == "value 2")
+        #expect(first.value == "value 1")
     }
 
-    @Test("A caller whose task is cancelled already begins no load")
+    @Test("A call in a task that is already cancelled begins no load")
     func cancelledCaller() async {
         let first = make()
         let caller = loads.caller(first.load)
@@ -141,11 +132,11 @@ struct LoadOnceTests {
         #expect(loads.log.entries.isEmpty)
     }
 
-    @Test("Under callers who come and go on all threads loads never overlap, and each caller gets an answer")
+    @Test("If callers join and leave on all threads, loads never overlap, and each caller gets an answer")
     func fullSpeed() async throws {
         for _ in 0..<50 {
             let occupancy = Occupancy()
-            let first = LoadOnce {
+            let first = SharedLoad(keepsValue: true) {
                 occupancy.enter()
                 defer { occupancy.leave() }
                 await Task.yield()
