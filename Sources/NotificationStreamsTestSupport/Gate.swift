@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Holds tasks up until it is opened; to be cancelled does not let them through.
+/// Holds tasks until it is opened; cancelling them does not let them through.
 package final class Gate: Sendable {
     private struct State {
         var isOpen = false

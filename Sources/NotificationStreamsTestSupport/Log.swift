@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// What happened, in order.
+/// Entries in the order in which they were appended.
 package final class Log<Entry: Sendable>: Sendable {
     private let kept = Mutex<[Entry]>([])
 

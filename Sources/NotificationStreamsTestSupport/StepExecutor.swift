@@ -2,18 +2,20 @@
 
 import Synchronization
 
-/// An executor whose jobs run when the test says so, on the test's own thread.
+/// An executor whose jobs run only when the test runs them, on the test's thread.
 ///
-/// After ``run(actors:)`` nothing more can happen until the test does something: what was to be noticed has been noticed, and a
-/// test needs neither to wait nor to guess. It serves the tasks that prefer it; ``makeActors()`` is for actors.
+/// After ``run(actors:)``, nothing happens until the test does something, so a test never has to wait or guess. The executor is for
+/// tasks that prefer it; ``makeActors()`` is for actors.
 package final class StepExecutor: TaskExecutor {
     private enum Job {
         case ofTask(UnownedJob)
         case ofActor(UnownedJob)
     }
 
-    /// The executor for actors, a separate one because an actor's jobs and a task's are not run in the same way: a job that
-    /// is run as the other kind is put back into the queue by each asynchronous function it enters.
+    /// The executor for actors.
+    ///
+    /// It is separate because a job must be run as what it is, an actor's or a task's. Run as the other kind, each asynchronous
+    /// function that it enters puts it back into the queue.
     package final class Actors: SerialExecutor {
         private let executor: StepExecutor
 
@@ -31,7 +33,7 @@ package final class StepExecutor: TaskExecutor {
 
     package init() {}
 
-    /// Makes an executor for actors, whose jobs run in the same order as the tasks'.
+    /// Creates an executor for actors, whose jobs share one queue with those of the tasks.
     package func makeActors() -> Actors {
         Actors(self)
     }
@@ -41,7 +43,7 @@ package final class StepExecutor: TaskExecutor {
         jobs.withLock { $0.append(.ofTask(job)) }
     }
 
-    /// Runs what is enqueued, and what that enqueues, until nothing is left; returns how many jobs that were.
+    /// Runs all jobs, and those that they enqueue, until none is left; returns their number.
     @discardableResult
     package func run(actors: Actors? = nil) -> Int {
         var count = 0
@@ -53,7 +55,7 @@ package final class StepExecutor: TaskExecutor {
                 job.runSynchronously(
                     isolatedTo: actors.asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
             case (.ofActor, nil):
-                preconditionFailure("an actor's job on an executor that was not told of actors")
+                preconditionFailure("an actor's job was enqueued, but run() was called without actors")
             }
             count += 1
         }

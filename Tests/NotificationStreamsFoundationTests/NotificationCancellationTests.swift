@@ -10,7 +10,7 @@ import Testing
 struct NotificationCancellationTests {
     let center = NotificationCenter()
 
-    @Test("A consumer that is cancelled while notifications are buffered gets none of them", .timeLimit(.minutes(1)))
+    @Test("A cancelled consumer gets none of the buffered notifications", .timeLimit(.minutes(1)))
     func dropsBuffer() async {
         let executor = StepExecutor()
         let server = Server(center: center)
@@ -33,7 +33,9 @@ struct NotificationCancellationTests {
         #expect(log.entries == ["1"])
     }
 
-    @Test("A consumer that is cancelled after a notification woke it, and before it ran, does not get that one")
+    @Test(
+        "A consumer that is cancelled after a notification resumed it and before it runs does not get that notification"
+    )
     func dropsHandedOver() async {
         let executor = StepExecutor()
         let server = Server(center: center)
@@ -51,7 +53,7 @@ struct NotificationCancellationTests {
         #expect(log.entries.isEmpty)
     }
 
-    @Test("A task that is cancelled before it begins gets nothing, and neither does who takes the iterator over")
+    @Test("A task that is cancelled before it begins gets nothing, even from later calls of next()")
     func cancelledBefore() async {
         let executor = StepExecutor()
         let server = Server(center: center)
@@ -69,7 +71,7 @@ struct NotificationCancellationTests {
         #expect(log.entries == [nil, nil])
     }
 
-    @Test("A thousand rounds of cancelling and beginning again all end, under posts", .timeLimit(.minutes(1)))
+    @Test("A thousand consumers that are begun and cancelled during posts all end", .timeLimit(.minutes(1)))
     func thousandRounds() async {
         let server = Server(center: center)
         let ended = await withTaskGroup(of: Int.self) { group in
@@ -89,7 +91,7 @@ struct NotificationCancellationTests {
                         begin.finish()
                         for await _ in sequence {}
                     }
-                    // Every other round is cancelled at whatever point it has come to, the first not excepted.
+                    // Every other round is cancelled at an arbitrary point, possibly before it has begun.
                     if round.isMultiple(of: 2) {
                         for await _ in began {}
                     }
@@ -99,7 +101,7 @@ struct NotificationCancellationTests {
                 }
                 return ended
             }
-            // The rounds end first: the other one posts until it is cancelled.
+            // The rounds end first, because the other task posts until it is cancelled.
             var ended = 0
             while let rounds = await group.next() {
                 ended += rounds

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NotificationStreamsFoundation
 
-/// An actor whose jobs run when the test says so.
+/// An actor whose jobs run only when the test runs them.
 private actor Watcher {
     private let executor: StepExecutor.Actors
     private let log: Log<String?>
@@ -42,7 +42,7 @@ struct NotificationIsolationTests {
     let executor = StepExecutor()
     let log = Log<String?>()
 
-    /// Posts to a watcher, and checks what it does of that on the executor, where it has to do all of it.
+    /// Posts to a consumer, and checks the number of jobs that it takes on the executor, where all of its work must happen.
     private func check(
         jobs: Int, actors: StepExecutor.Actors, _ watch: @escaping @Sendable (Server) async -> Void
     ) async {
@@ -59,7 +59,7 @@ struct NotificationIsolationTests {
         await task.value
     }
 
-    @Test("A consumer that is isolated to nothing takes each notification in one job on its task's executor")
+    @Test("A nonisolated consumer takes each notification in one job on its task's executor")
     func nonisolated() async {
         await check(jobs: 1, actors: executor.makeActors()) { [center, log] server in
             for await notification in center.notifications(named: .didUpdateStatus, object: server) {
@@ -68,21 +68,21 @@ struct NotificationIsolationTests {
         }
     }
 
-    @Test("A consumer on an actor takes two: one wakes its task, the other is the actor's")
+    @Test("A consumer on an actor takes each notification in two jobs: its task's and the actor's")
     func isolated() async {
         let actors = executor.makeActors()
         let watcher = Watcher(executor: actors, log: log)
         await check(jobs: 2, actors: actors) { [center] in await watcher.watch($0, on: center) }
     }
 
-    @Test("Making values of the notifications does not leave the actor")
+    @Test("compactMap does not leave the actor")
     func isolatedValues() async {
         let actors = executor.makeActors()
         let watcher = Watcher(executor: actors, log: log)
         await check(jobs: 2, actors: actors) { [center] in await watcher.watchTexts($0, on: center) }
     }
 
-    @Test("Notifications of which the closure makes nothing are passed over")
+    @Test("compactMap skips notifications for which its closure returns nil")
     func passesOver() async {
         let server = Server(center: center)
         let sequence = center.notifications(named: .didUpdateStatus, object: server).compactMap {

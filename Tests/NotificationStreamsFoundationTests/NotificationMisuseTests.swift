@@ -10,17 +10,17 @@
 
     @Suite("Misusing a notification iterator")
     struct NotificationMisuseTests {
-        @Test("Two consumers of one iterator at once end the program, and it says why", .timeLimit(.minutes(1)))
+        @Test("Two concurrent consumers of one iterator end the program with a message", .timeLimit(.minutes(1)))
         func secondConsumer() async throws {
             let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                // The crash is wanted, so it needs no backtrace, which takes long.
+                // The crash is expected, so skip its backtrace, which takes long.
                 signal(SIGILL, SIG_DFL)
                 signal(SIGTRAP, SIG_DFL)
                 let executor = StepExecutor()
                 let iterator = NotificationCenter.default.notifications(named: .didUpdateStatus).makeAsyncIterator()
                 let subscription = iterator.subscription
                 for _ in 0..<2 {
-                    // Nobody waits for these: the second does not return.
+                    // Unstructured, because the second does not return.
                     Task(executorPreference: executor) { _ = await subscription.next(isolation: nil) }
                 }
                 executor.run()

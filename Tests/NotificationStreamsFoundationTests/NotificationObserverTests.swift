@@ -7,17 +7,17 @@ import Testing
 
 @testable import NotificationStreamsFoundation
 
-@Suite("The observer under a sequence of notifications")
+@Suite("The observer of a notification iterator")
 struct NotificationObserverTests {
     let center = NotificationCenter()
 
-    /// What only the observer's block, which the center holds, and the iterator hold.
+    /// Objects held only by the iterator and by the observer's block, which the center holds.
     private struct Traces {
         weak var server: Server?
         weak var storage: NotificationStorage?
     }
 
-    @Test("An observer is there as long as its iterator, and holds its object")
+    @Test("An observer lives as long as its iterator, and keeps its object alive")
     func livesWithIterator() {
         var traces = Traces()
         var iterator: NotificationCenter.Notifications.Iterator?
@@ -35,7 +35,7 @@ struct NotificationObserverTests {
         #expect(traces.storage == nil)
     }
 
-    @Test("A notification that is buffered does not outlive the iterator either")
+    @Test("A buffered notification does not outlive its iterator")
     func dropsBuffered() {
         weak var payload: Server?
         do {
@@ -48,7 +48,7 @@ struct NotificationObserverTests {
         #expect(payload == nil)
     }
 
-    @Test("A thousand watchers that were cancelled leave no observer", .timeLimit(.minutes(1)))
+    @Test("A thousand cancelled consumers leave no observer", .timeLimit(.minutes(1)))
     func cancelledLeaveNone() async {
         let executor = StepExecutor()
         var traces: [Traces] = []
@@ -70,7 +70,7 @@ struct NotificationObserverTests {
         #expect(traces.allSatisfy { $0.server == nil && $0.storage == nil })
     }
 
-    @Test("A wait that is cancelled ends the observer at once, though the iterator stays", .timeLimit(.minutes(1)))
+    @Test("A cancelled wait removes its observer at once, even if the iterator stays", .timeLimit(.minutes(1)))
     func cancelEndsAtOnce() async {
         let executor = StepExecutor()
         let gate = Gate()

@@ -11,7 +11,7 @@ import Testing
 struct NotificationsTests {
     let center = NotificationCenter()
 
-    @Test("Nothing that is posted after the iterator was made is lost", .timeLimit(.minutes(1)))
+    @Test("Every post after the iterator was created is delivered", .timeLimit(.minutes(1)))
     func registersWithTheIterator() async {
         let server = Server(center: center)
         let sequence = center.notifications(named: .didUpdateStatus, object: server)
@@ -59,7 +59,7 @@ struct NotificationsTests {
     }
 
     @Test(
-        "The buffering policy decides what is kept for a consumer that is late", .timeLimit(.minutes(1)),
+        "The buffering policy decides which notifications are kept for a late consumer", .timeLimit(.minutes(1)),
         arguments: [
             (.unbounded, ["1", "2", "3", "4", "5"]),
             (.bufferingOldest(2), ["1", "2"]),
@@ -83,7 +83,7 @@ struct NotificationsTests {
         }
         executor.run()
         #expect(log.entries == kept)
-        // A consumer that waits needs no buffer.
+        // A waiting consumer needs no buffer.
         server.post("6")
         executor.run()
         #expect(log.entries == kept + ["6"])

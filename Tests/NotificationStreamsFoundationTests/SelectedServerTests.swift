@@ -7,7 +7,7 @@ import NotificationStreamsTestSupport
 import Synchronization
 import Testing
 
-/// The view around the example in the documentation of SwiftUI's `task(id:)`: a text with the selected server's status.
+/// The view around the example in the documentation of SwiftUI's `task(id:)`, which shows the selected server's status.
 private final class ServerView: Sendable {
     private let shown = Mutex<String?>(nil)
 
@@ -41,7 +41,7 @@ private final class ServerView: Sendable {
 
 @Suite("The example of task(id:)")
 struct SelectedServerTests {
-    @Test("The text follows the status of the selected server, and of no other", .timeLimit(.minutes(1)))
+    @Test("The text shows the status of the selected server only", .timeLimit(.minutes(1)))
     func followsSelection() async {
         let executor = StepExecutor()
         let (selections, selection) = AsyncStream.makeStream(of: Server.self)

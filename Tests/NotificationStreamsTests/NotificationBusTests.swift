@@ -9,7 +9,7 @@ import Testing
 struct NotificationBusTests {
     let bus = NotificationBus()
 
-    @Test("Nothing that is posted after the iterator was made is lost")
+    @Test("Every post after the iterator was created is delivered")
     func registersWithTheIterator() async {
         let server = Server(bus: bus)
         let sequence = bus.notifications(named: .didUpdateStatus, object: server)
@@ -34,7 +34,7 @@ struct NotificationBusTests {
         #expect(await iterator.next()?.status == "mine")
     }
 
-    @Test("Without an object, notifications from every object are delivered, beside those who follow one")
+    @Test("An observer without an object gets the notifications of every object")
     func followsAll() async {
         let (server, other) = (Server(bus: bus), Server(bus: bus))
         var all = bus.notifications(named: .didUpdateStatus).makeAsyncIterator()
@@ -46,7 +46,7 @@ struct NotificationBusTests {
         #expect(await one.next()?.status == "server")
     }
 
-    @Test("Several observers of one server each keep what their own policy says")
+    @Test("Each observer of one server has its own buffering policy")
     func policiesAreIndependent() async {
         let executor = StepExecutor()
         let server = Server(bus: bus)
@@ -71,7 +71,7 @@ struct NotificationBusTests {
         for task in tasks { await task.value }
     }
 
-    @Test("What a post carries is not made if nobody follows its object")
+    @Test("User info is not evaluated if its object has no observer")
     func unobservedCostsNothing() async {
         let (server, other) = (Server(bus: bus), Server(bus: bus))
         var made = 0
@@ -105,7 +105,7 @@ struct NotificationBusTests {
         #expect(storage == nil)
     }
 
-    @Test("A cancelled wait removes its observer at once, though the iterator stays")
+    @Test("A cancelled wait removes its observer at once, even if the iterator stays")
     func cancelRemovesObserver() async {
         let executor = StepExecutor()
         let gate = Gate()
@@ -131,7 +131,7 @@ struct NotificationBusTests {
         await task.value
     }
 
-    @Test("A cancelled consumer gets nothing of what is buffered")
+    @Test("A cancelled consumer gets none of the buffered notifications")
     func dropsBuffer() async {
         let executor = StepExecutor()
         let server = Server(bus: bus)
@@ -152,7 +152,7 @@ struct NotificationBusTests {
         #expect(log.entries == ["1"])
     }
 
-    @Test("Posts of several threads all reach a consumer, each thread's in their order")
+    @Test("A consumer gets all posts of several threads, in the order of each thread")
     func concurrentPosts() async {
         let server = Server(bus: bus)
         var iterator = bus.notifications(named: .didUpdateStatus, object: server).makeAsyncIterator()

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An asynchronous action that brings something up to date, called like a function.
+/// An action that refreshes something, called like a function.
 ///
-/// This is SwiftUI's `RefreshAction`, made from an asynchronous closure:
+/// This is SwiftUI's `RefreshAction`, created from an asynchronous closure:
 /// ```swift
 /// let refresh: RefreshAction? = RefreshAction { await checks.run() }
 /// await refresh?()
 /// ```
-/// The call returns when the refresh is done, so that a progress indicator need only live as long as the call. Where there is
-/// nothing to refresh there is no action: keep it as an optional, and show no way to refresh where it is `nil`.
+/// The call returns when the refresh has ended, so a progress indicator needs to live only as long as the call. Keep the action as
+/// an optional: `nil` means that there is nothing to refresh, and no way to refresh should be offered.
 public struct RefreshAction: Sendable {
     private let action: @Sendable () async -> Void
 
-    /// Makes an action of a closure, which is to end soon when its task is cancelled.
+    /// Creates an action from a closure, which should end soon after its task is cancelled.
     public init(_ action: @escaping @Sendable () async -> Void) {
         self.action = action
     }
 
-    /// Runs the action in the caller's task and waits for its end.
+    /// Runs the action in the caller's task, and returns when it has ended.
     ///
-    /// Cancelling the caller's task cancels the action, which then ends as soon as it heeds that.
+    /// Cancelling that task therefore cancels the action.
     public func callAsFunction() async {
         await action()
     }

@@ -2,9 +2,9 @@
 
 import DequeModule
 
-/// What is kept of the notifications that arrive while their consumer does not wait; as in `AsyncStream`.
+/// Which notifications are kept while their consumer does not wait, as in `AsyncStream`.
 public enum NotificationBufferingPolicy: Sendable, Equatable {
-    /// Keeps all of them; the memory needed grows with the consumer's backlog.
+    /// Keeps all of them; the memory used grows with the consumer's backlog.
     case unbounded
     /// Keeps the oldest, up to this number, and drops what arrives after that.
     case bufferingOldest(Int)

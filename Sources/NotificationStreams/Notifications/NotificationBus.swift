@@ -4,33 +4,33 @@ import Synchronization
 
 /// Delivers notifications from objects that post them to the sequences that follow those objects.
 ///
-/// It works as Foundation's `NotificationCenter` does, with three differences. User info is typed; observers are asynchronous
-/// sequences; and a program that uses it needs no Foundation.
+/// It works like Foundation's `NotificationCenter`, with three differences: user info is typed, observers are asynchronous
+/// sequences, and programs do not need Foundation to use it.
 /// ```swift
 /// for await update in bus.notifications(named: .didUpdateStatus, object: server) {
 ///     show(update.status)
 /// }
 /// ```
-/// A post finds its observers by one look-up of the object. A post that nobody observes allocates nothing and does not make
-/// its user info.
+/// A post finds its observers with one lookup of the object. A post without observers allocates nothing and does not evaluate its
+/// user info.
 public final class NotificationBus: Sendable {
-    /// The bus for parts of a program that share no other.
+    /// A bus that all parts of a program can share.
     public static let `default` = NotificationBus()
 
     private let observers = Mutex(ObserverTable())
 
-    /// A bus without observers.
+    /// Creates a bus without observers.
     public init() {}
 
     /// Posts a notification to all sequences that follow its name and object.
     ///
-    /// They have it when this returns, and their consumers get it as soon as they run. Of notifications posted by several
-    /// threads at once, each observer gets every one, but two observers may get them in different orders.
+    /// When this returns, each sequence has buffered it or passed it to its waiting consumer. If several threads post at the same
+    /// time, each observer gets every notification, but two observers may get them in different orders.
     ///
     /// - Parameters:
     ///   - name: The kind of notification.
     ///   - object: The object that posts it.
-    ///   - userInfo: What it carries; evaluated only if somebody follows the object.
+    ///   - userInfo: What it carries; evaluated only if the notification has an observer.
     public func post<UserInfo: Sendable>(
         name: NotificationName<UserInfo>, object: any AnyObject & Sendable, userInfo: @autoclosure () -> UserInfo
     ) {
@@ -41,14 +41,14 @@ public final class NotificationBus: Sendable {
         for observer in observers { observer.post(userInfo) }
     }
 
-    /// Returns an asynchronous sequence of what the notifications of one name carry, from one object or from any.
+    /// Returns an asynchronous sequence of the user info of one kind of notification, from one object or from any.
     ///
     /// - Parameters:
     ///   - name: The kind of notification to follow.
-    ///   - object: The object whose notifications to follow; `nil` for those of any object. The sequence and its iterators
-    ///     keep the object alive.
-    ///   - bufferingPolicy: What to keep while the consumer does not wait. The default keeps everything; a consumer that may
-    ///     fall behind and needs only the newest state should use `.bufferingNewest(1)`.
+    ///   - object: The object whose notifications to follow, or `nil` to follow those of every object. The sequence and its
+    ///     iterators keep the object alive.
+    ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of them; a
+    ///     consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`.
     public func notifications<UserInfo: Sendable>(
         named name: NotificationName<UserInfo>, object: (any AnyObject & Sendable)? = nil,
         bufferingPolicy: NotificationBufferingPolicy = .unbounded
@@ -64,7 +64,7 @@ public final class NotificationBus: Sendable {
         observers.withLock { $0.insert(observer, topic) }
         return { [self] in
             observers.withLock { $0.remove(observer, topic) }
-            // The table knows objects by their addresses, so an object must outlive its observers.
+            // The table identifies objects by their addresses, so an object must outlive its observers.
             withExtendedLifetime(object) {}
         }
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of a kind of notification, which also says what its notifications carry.
+/// The name of a kind of notification, and the type of its user info.
 ///
-/// The type of the user info tells names apart, so each kind of notification has a type of its own. Names are written as
-/// Foundation's are:
+/// Names are distinguished by that type, so each kind of notification needs a type of its own. Names are written as in
+/// Foundation:
 /// ```swift
 /// struct StatusUpdate: Sendable { var status: String }
 ///

@@ -2,13 +2,13 @@
 
 import DequeModule
 
-/// Decides for one iterator who gets which notification; does nothing itself.
+/// Decides for one iterator what happens to each notification; performs no effects itself.
 struct NotificationStateMachine: ~Copyable {
     typealias Consumer = UnsafeContinuation<(any Sendable)?, Never>
     typealias Policy = NotificationBufferingPolicy
 
     private enum State: ~Copyable {
-        /// Nobody waits.
+        /// No consumer waits.
         case buffering(Deque<any Sendable>)
         /// A consumer waits, so the buffer is empty; it is kept for its memory.
         case waiting(Consumer, Deque<any Sendable>)
@@ -37,7 +37,7 @@ struct NotificationStateMachine: ~Copyable {
     enum PostAction {
         case resume(Consumer)
         case keep
-        /// The one that is dropped travels along, so that it goes outside the lock.
+        /// Drop this one outside the lock.
         case drop(any Sendable)
     }
 
@@ -51,20 +51,20 @@ struct NotificationStateMachine: ~Copyable {
             self = Self(policy: policy, state: .buffering(buffer))
             return dropped.map { .drop($0) } ?? .keep
         case .finished:
-            // The poster may have gathered the observers just before this one was removed.
+            // The post may have looked up the observers just before this one was removed.
             self = Self(policy: policy, state: .finished)
             return .drop(posted)
         }
     }
 
-    /// What to do with a consumer who asks for the next notification.
+    /// What to do with a consumer that calls `next()`.
     enum NextAction {
         case deliver(any Sendable)
         case wait
         case finished
     }
 
-    /// A consumer asks, and has nothing yet to be resumed by.
+    /// A consumer calls `next()`, and has no continuation yet.
     mutating func next() -> NextAction {
         switch consume state {
         case .buffering(var buffer):
@@ -79,7 +79,7 @@ struct NotificationStateMachine: ~Copyable {
         }
     }
 
-    /// A consumer waits; something may have come, or the end, since it asked.
+    /// A consumer waits; a notification or the end may have arrived since it called `next()`.
     mutating func wait(_ consumer: Consumer) -> NextAction {
         switch consume state {
         case .buffering(var buffer):
@@ -97,7 +97,7 @@ struct NotificationStateMachine: ~Copyable {
         }
     }
 
-    /// Who is to be told of the end, and what is to be dropped outside the lock.
+    /// The consumer to resume with `nil`, and what to drop outside the lock.
     struct Ended {
         var consumer: Consumer?
         var dropped: Deque<any Sendable>?
@@ -120,8 +120,8 @@ struct NotificationStateMachine: ~Copyable {
     private static func failForSecondConsumer() -> Never {
         fatalError(
             """
-            next() was called on a notification iterator while another call of it was still waiting: an iterator has one \
-            consumer; make an iterator for each
+            next() was called on a notification iterator while another call was still waiting: an iterator has one \
+            consumer; create an iterator for each
             """)
     }
 }

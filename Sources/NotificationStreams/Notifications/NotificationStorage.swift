@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Carries notifications from an observer, which posts them, to an iterator, which takes them.
+/// Passes notifications from an observer to an iterator.
 package final class NotificationStorage: Sendable {
     private let machine: Mutex<NotificationStateMachine>
 
@@ -10,7 +10,7 @@ package final class NotificationStorage: Sendable {
         machine = Mutex(NotificationStateMachine(policy: policy))
     }
 
-    /// Hands a notification to a waiting consumer, or keeps it.
+    /// Gives a notification to a waiting consumer, or keeps it.
     package func post(_ posted: any Sendable) {
         switch machine.withLock({ $0.posted(posted) }) {
         case .resume(let consumer):
@@ -20,13 +20,13 @@ package final class NotificationStorage: Sendable {
         }
     }
 
-    /// Takes the next notification, or waits for it; `nil` once finished.
+    /// Takes the next notification, or waits for one; `nil` once finished.
     ///
     /// - Parameter onCancel: Called when the task is cancelled while it waits; must call `finish()`.
     func next(
         isolation actor: isolated (any Actor)?, onCancel: @Sendable () -> Void
     ) async -> (any Sendable)? {
-        // A buffered notification is taken without the cost of a cancellation handler.
+        // This saves the cost of a cancellation handler if a notification is buffered.
         switch machine.withLock({ $0.next() }) {
         case .deliver(let posted):
             return posted
@@ -37,8 +37,8 @@ package final class NotificationStorage: Sendable {
         }
         return await withTaskCancellationHandler(
             operation: {
-                // Unsafe, because a checked continuation costs an allocation for each notification. The state machine gives it out
-                // once, so it is resumed once.
+                // Unsafe, because a checked continuation costs an allocation for each notification. The state machine returns each
+                // continuation once, so it is resumed once.
                 await withUnsafeContinuation(isolation: actor) { consumer in
                     switch machine.withLock({ $0.wait(consumer) }) {
                     case .deliver(let posted):
@@ -54,8 +54,8 @@ package final class NotificationStorage: Sendable {
 
     /// Ends the sequence: drops the buffer, and a waiting consumer gets `nil`.
     func finish() {
-        // What is dropped is released at the end of this scope, outside the lock: it may hold the last reference to an object
-        // whose deinit runs foreign code.
+        // The dropped buffer is released at the end of this scope, outside the lock: it may hold the last reference to an object
+        // whose deinit runs the user's code.
         let ended = machine.withLock { $0.finish() }
         ended.consumer?.resume(returning: nil)
     }

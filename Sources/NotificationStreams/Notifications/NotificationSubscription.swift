@@ -4,7 +4,7 @@ import Synchronization
 
 /// One registered observer, which is removed when the subscription ends or is released.
 ///
-/// What the observer calls holds the storage and not the subscription, so the subscription goes with its iterator.
+/// The observer holds the storage but not the subscription, so the subscription lives only as long as its iterator.
 package final class NotificationSubscription: Sendable {
     package let storage: NotificationStorage
     /// Removes the observer; `nil` once it has been removed.
@@ -25,15 +25,17 @@ package final class NotificationSubscription: Sendable {
 
     deinit { end() }
 
-    /// Waits for the next notification; `nil` once the subscription has ended, which a cancelled task causes.
+    /// Waits for the next notification; `nil` once the subscription has ended.
+    ///
+    /// Cancelling the task ends the subscription.
     package func next(isolation actor: isolated (any Actor)?) async -> (any Sendable)? {
-        // Before, so that a consumer that was cancelled while it was busy does not wait.
+        // Checked before, so that a consumer that was cancelled while it was busy does not wait.
         guard !Task.isCancelled else {
             end()
             return nil
         }
         guard let posted = await storage.next(isolation: actor, onCancel: end) else { return nil }
-        // After, because the task may have been cancelled when this one was handed over already and the task had not run yet.
+        // Checked after, because the task may have been cancelled between being resumed with this notification and running.
         guard !Task.isCancelled else {
             end()
             return nil
@@ -41,7 +43,7 @@ package final class NotificationSubscription: Sendable {
         return posted
     }
 
-    /// Removes the observer, drops what is buffered and ends the wait for more; does nothing the second time.
+    /// Removes the observer, drops the buffer and ends the wait for more; does nothing the second time.
     @Sendable private func end() {
         removeObserver.withLock { $0.take() }?()
         storage.finish()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension NotificationBus {
-    /// An asynchronous sequence of what the notifications of a bus carry.
+    /// An asynchronous sequence of the user info of a bus's notifications.
     ///
-    /// The observer is registered when the iterator is made. What is posted from then on is delivered, even if it is posted
-    /// before the first call of `next()`. So make the iterator, read the current state, then call `next()`: nothing is missed
-    /// in between. Each iterator has an observer of its own.
+    /// The observer is registered when the iterator is created. Every later post is delivered, even one made before the first call
+    /// of `next()`. To miss nothing, create the iterator, read the current state, and then call `next()`. Each iterator has an
+    /// observer of its own.
     ///
-    /// The observer is removed with its iterator, or when its task is cancelled: at once if the task waits in `next()`, else at
-    /// the next call. A cancelled task gets `nil` at once, whatever is buffered. (`AsyncStream` delivers its buffer first, so a
-    /// consumer that was cancelled because another server was selected would still show statuses of the old one.)
+    /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits in `next()`, or
+    /// else at the next call. A cancelled task gets `nil` at once, even if notifications are buffered. (`AsyncStream` delivers its
+    /// buffer first, so a consumer that was cancelled because another server was selected would still show the old one's status.)
     public struct Notifications<UserInfo: Sendable>: AsyncSequence, Sendable {
-        /// What is delivered: what the notifications carry.
+        /// What the notifications carry.
         public typealias Element = UserInfo
         /// The sequence never fails.
         public typealias Failure = Never
@@ -39,9 +39,9 @@ extension NotificationBus {
 
             /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
             ///
-            /// If that actor has an executor of its own, a task that waited is woken on the executor it prefers, or else on the
-            /// concurrent one, and goes to the actor from there. Two calls at the same time are a programming error, and end the
-            /// program with a message that says so.
+            /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers, or else on the
+            /// concurrent one, and switches to the actor from there. Two concurrent calls are a programming error, which ends the
+            /// program with a message.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> UserInfo? {
                 guard let posted = await subscription.next(isolation: actor) else { return nil }
                 guard let userInfo = posted as? UserInfo else {
@@ -53,6 +53,6 @@ extension NotificationBus {
     }
 }
 
-/// An iterator is for one consumer; the sequence is what may be shared.
+/// An iterator has one consumer; consumers can share the sequence.
 @available(*, unavailable)
 extension NotificationBus.Notifications.Iterator: Sendable {}

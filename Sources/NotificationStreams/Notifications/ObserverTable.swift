@@ -15,7 +15,7 @@ struct ObserverTable {
     }
 
     private var observers: [Topic: [NotificationStorage]] = [:]
-    /// The number of topics of any object; while there are none, a post looks up one topic instead of two.
+    /// The number of topics without an object; if it is zero, a post looks up one topic instead of two.
     private var topicsOfAnyObject = 0
 
     /// The observers that a post to a topic reaches, in the order in which they were added.

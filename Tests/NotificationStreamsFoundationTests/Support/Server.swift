@@ -8,7 +8,7 @@ extension NSNotification.Name {
     }
 }
 
-/// A server that tells of its status.
+/// A server that posts its status.
 final class Server: Sendable, Equatable {
     let center: NotificationCenter
 

@@ -2,12 +2,12 @@
 
 import NotificationStreams
 
-/// What a server's notifications carry.
+/// The user info of a server's notifications.
 struct StatusUpdate: Sendable, Equatable {
     var status: String
 }
 
-/// Another kind of notification, which servers post as well.
+/// The user info of another kind of notification.
 struct ServerMoved: Sendable {}
 
 extension NotificationName where UserInfo == StatusUpdate {
