@@ -24,31 +24,18 @@ final class ServerConnection {
     /// The stream of the call that is being answered.
     private(set) var stream: VarlinkStream?
 
+    /// Decides what is done next.
+    private var machine: ConnectionStateMachine
     /// What the next call probably looks like.
     private var expected: ExpectedEnvelope?
     /// A call that was answered at once and that its handler let go of, to be used again for the next one.
     private var spareCall: VarlinkCall?
     /// The answer that is being written piece by piece.
     private var pieces: MessageInPieces?
-    private var isWriteScheduled = false
-    /// Whether there are calls that were left to the next turn, or until streams have caught up.
-    private var isContinuing = false
-    /// Whether a call is being answered; the next one waits.
-    private var isBusy = false
-    /// That call, once its handler has returned.
+    /// The call that is being answered, once its handler has returned.
     ///
     /// Not held, so that one that everybody has forgotten is noticed.
     private weak var waitingCall: VarlinkCall?
-    /// Whether there is something to read.
-    private var isReadable = false
-    /// Whether the loop over the messages is on the stack.
-    private var isHandling = false
-    /// Whether the client will send no more, or nothing more of it is read.
-    private var inputEnded = false
-    /// Whether the client sent an invalid message, so its input is ignored.
-    private var isRefused = false
-    /// Whether the client will read no more.
-    private var hasDeparted = false
 
     init(
         _ descriptor: OwnedDescriptor, credentials: PeerCredentials, account: UInt32, isInternal: Bool,
@@ -57,6 +44,7 @@ final class ServerConnection {
         self.service = service
         self.account = account
         self.isInternal = isInternal
+        machine = ConnectionStateMachine(maximumUnsent: service.limits.maximumUnsentBytes)
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
         // Root could do worse.
@@ -79,62 +67,110 @@ final class ServerConnection {
     ///
     /// The call that is being answered is cancelled, its stream is closed.
     func close() {
-        guard transport.isOpen else { return }
+        guard let effects = machine.close() else { return }
         transport.close()
-        abandonCall()
+        perform(effects)
         // It holds the connection.
         spareCall = nil
         service.remove(self)
     }
 
-    /// The service ends: what has been answered and what the stream has to say is still sent, then the connection is closed.
+    /// The service ends, and takes no more calls.
+    func stopReading() { machine.stopReading() }
+
+    /// The service has ended: what has been answered and what the stream has to say is still sent, then the connection is closed.
     func drain() {
-        if let stream {
-            stream.enqueue()
-        } else if pieces == nil {
-            abandonCall()
-        }
-        updateInterest()
+        perform(machine.drain())
+        settle()
     }
 
     /// Goes on with a stream whose turn has come.
     func goOn(with stream: VarlinkStream) {
         stream.pump()
         // A slow reader's stream goes on from where its output is sent.
-        guard service.isStopping, !stream.isHungry else { return }
-        abandonCall()
-        updateInterest()
+        perform(machine.streamPaused(isHungry: stream.isHungry))
+        settle()
     }
+
+    private func perform(_ effects: ConnectionStateMachine.Effects) {
+        if effects.isEmpty { return }
+        if effects.contains(.dropOutput) { transport.dropOutput() }
+        if effects.contains(.abandonCall) { abandonCall() }
+        if effects.contains(.wakeStream) { stream?.enqueue() }
+        if effects.contains(.resume) { EventLoop.atEndOfTurn { self.resume() } }
+        if effects.contains(.close) { close() }
+    }
+
+    private func abandonCall() {
+        let call = waitingCall
+        waitingCall = nil
+        pieces = nil
+        closeStream()
+        call?.abandon()
+    }
+
+    private func closeStream() {
+        let stream = stream
+        self.stream = nil
+        stream?.close()
+    }
+
+    private func resume() {
+        machine.resume()
+        handleMessages()
+        settle()
+    }
+
+    /// Says what the loop watches the socket for, or closes it when there is nothing left to do.
+    func settle() {
+        var interest: Transport.Interest
+        switch machine.settle(unsent: transport.unsentCount) {
+        case .input: interest = .input
+        case .departure: interest = .hangUp
+        case .nothing: interest = []
+        case .end: return close()
+        }
+        if machine.mayWrite || isStreamHungry { interest.insert(.room) }
+        transport.interest = interest
+    }
+
+    private var isStreamHungry: Bool { stream.map { $0.isHungry && !$0.isQueued } ?? false }
 
     // MARK: What a call reports
 
+    /// Whether a reply can still reach the client.
+    var mayReply: Bool { machine.mayReply }
+
     /// The call is answered by a stream.
     func open(_ stream: VarlinkStream) {
+        machine.streamBegan()
         self.stream = stream
     }
 
     /// The call is answered by a message in pieces.
     func write(_ message: MessageInPieces) {
         guard mayReply else { return callEnded() }
+        machine.writingBegan()
         pieces = message
         EventLoop.atEndOfTurn {
             self.writePieces()
-            self.updateInterest()
+            self.settle()
         }
     }
 
     /// Goes on with the answer in pieces, as far as the client takes it, and the shares of the turn last that the connection and its user have.
     private func writePieces(hasWaited: Bool = false) {
-        guard pieces != nil, !isWriteScheduled else { return }
+        guard machine.mayWrite else { return }
         if mustWait(hasWaited) { return writeNextTurn() }
         let share = TurnShare()
         defer { service.turns.note(share.nanosecondsTaken, by: account) }
-        while transport.isOpen, var message = pieces.take() {
+        while var message = pieces.take() {
             let hasMore = transport.write(&message, upTo: service.limits.maximumUnsentBytes, within: share)
             if hasMore { pieces = message }
             transport.flush()
             if !hasMore {
-                endCall()
+                machine.writingEnded()
+                waitingCall = nil
                 // Not in this turn: a client could have one long answer after another, and all others would wait.
                 return continueNextTurn()
             }
@@ -144,42 +180,24 @@ final class ServerConnection {
     }
 
     private func writeNextTurn() {
-        isWriteScheduled = true
+        machine.queueWriting()
         atNextTurn(estimate: Self.estimateOfPiece) {
-            self.isWriteScheduled = false
+            self.machine.writingTurnCame()
             self.writePieces(hasWaited: true)
-            self.updateInterest()
+            self.settle()
         }
-    }
-
-    /// Whether the answer in pieces or the stream waits for room.
-    private var isHungry: Bool {
-        if let stream { stream.isHungry && !stream.isQueued } else { pieces != nil && !isWriteScheduled }
     }
 
     /// The call has been answered to its end.
     func callEnded() {
-        endCall()
-        // Where the handler answers at once, the loop over the messages goes on behind it. Else it begins again when whoever
-        // answered is done with what it does.
-        guard !isHandling else { return }
-        EventLoop.atEndOfTurn {
-            self.handleMessages()
-            self.updateInterest()
-        }
-    }
-
-    private func endCall() {
-        let stream = stream
-        isBusy = false
         waitingCall = nil
-        self.stream = nil
-        stream?.close()
+        closeStream()
+        perform(machine.callEnded())
     }
 
     /// Nobody can answer the call any more.
     func callWasForgotten(_ method: String, isOneway: Bool) {
-        guard isBusy, pieces == nil, waitingCall == nil else { return }
+        guard machine.isAnswering, pieces == nil, waitingCall == nil else { return }
         if isOneway { return callEnded() }
         // A service that ends cancels what is performed, which then has nothing to say.
         if !service.isStopping { service.logger.error("a call was never answered", metadata: ["method": "\(method)"]) }
@@ -188,34 +206,29 @@ final class ServerConnection {
 
     /// The call will not be answered: ends the connection, but if the service ends, the client can still read the earlier answers.
     func callWasDropped() {
-        guard service.isStopping else { return close() }
-        abandonCall()
-        updateInterest()
+        perform(machine.callWasDropped())
+        settle()
     }
-
-    /// Whether a reply can still reach the client.
-    var mayReply: Bool { transport.isOpen && !hasDeparted }
 
     // MARK: Reading
 
     private func ready(_ events: IOSource.Events) {
-        if events.contains(.hangUp) || events.contains(.error) { depart() }
-        if events.contains(.readable), mayRead { isReadable = true }
-        if isHungry { writePieces() }
+        if events.contains(.hangUp) || events.contains(.error) { perform(machine.clientDeparted()) }
+        if events.contains(.readable) { machine.bytesCame(unsent: transport.unsentCount) }
+        writePieces()
         // After output was sent there may be room for more answers, but this turn has had its share of them.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
-        if let stream, isHungry { stream.enqueue() }
+        if let stream, isStreamHungry { stream.enqueue() }
         if let stream, !stream.isBeingSent { service.streams.endAwaiting(of: stream) }
-        updateInterest()
+        settle()
     }
 
     /// Reads what there is; returns false if nothing is known to be there.
     private func readIfReadable() -> Bool {
-        guard isReadable, mayRead else { return false }
-        isReadable = false
+        guard machine.beginReading(unsent: transport.unsentCount) else { return false }
         switch transport.read() {
         case .open: break
-        case .ended: inputEnded = true
+        case .ended: machine.inputEnded()
         case .descriptors:
             refuse("descriptors came along")
             close()
@@ -223,51 +236,19 @@ final class ServerConnection {
         return true
     }
 
-    private func depart() {
-        guard !hasDeparted else { return }
-        hasDeparted = true
-        transport.dropOutput()
-        abandonCall()
-    }
-
-    private func abandonCall() {
-        let call = waitingCall
-        let stream = stream
-        isBusy = false
-        waitingCall = nil
-        pieces = nil
-        self.stream = nil
-        stream?.close()
-        call?.abandon()
-    }
-
-    private var mayHandle: Bool {
-        transport.isOpen && !isBusy && !isRefused && !service.isStopping
-            && transport.unsentCount < service.limits.maximumUnsentBytes
-    }
-
-    private var mayRead: Bool { mayHandle && !inputEnded && !isContinuing }
-
-    /// Says what the loop is to watch the socket for, or closes it when there is nothing left to do.
-    func updateInterest() {
-        guard transport.isOpen else { return }
-        if inputEnded || service.isStopping, !isBusy, !isContinuing, transport.unsentCount == 0 { return close() }
-        var interest: Transport.Interest = mayRead ? .input : hasDeparted ? [] : .hangUp
-        if isHungry { interest.insert(.room) }
-        transport.interest = interest
-    }
+    private var mayHandle: Bool { machine.mayHandle(unsent: transport.unsentCount) }
 
     // MARK: Handling
 
     /// Reads what there is, and handles whole messages as long as each is answered at once, and the shares of the turn last that the connection and its user have.
     private func handleMessages(hasWaited: Bool = false) {
-        guard !isHandling, !isContinuing else { return }
+        guard machine.mayBeginHandling else { return }
         if mustWait(hasWaited) { return handleMessagesNextTurn() }
-        isHandling = true
+        machine.beginHandling()
         let limit = service.limits.maximumMessageBytes
         let share = TurnShare()
         defer {
-            isHandling = false
+            machine.endHandling()
             service.turns.note(share.nanosecondsTaken, by: account)
         }
         // What has come may take longer than was expected of this turn.
@@ -275,7 +256,7 @@ final class ServerConnection {
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
             handle(message)
-            if share.isUsedUp || isContinuing { return continueNextTurn() }
+            if share.isUsedUp || machine.isQueued { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
@@ -304,7 +285,7 @@ final class ServerConnection {
     private func handleMessagesNextTurn() {
         guard mayHandle else { return }
         let limit = service.limits.maximumMessageBytes
-        if isReadable || transport.input.hasMessage() {
+        if machine.isReadable || transport.input.hasMessage() {
             continueNextTurn()
         } else if transport.input.count > limit {
             refuseLongMessage(limit)
@@ -312,23 +293,20 @@ final class ServerConnection {
     }
 
     private func continueNextTurn() {
-        guard !isContinuing else { return }
-        isContinuing = true
-        goOnNextTurn()
+        if machine.queue() { goOnNextTurn() }
     }
 
     private func goOnNextTurn() {
         atNextTurn(estimate: estimateOfInput) {
-            self.isContinuing = false
+            self.machine.turnCame()
             self.handleMessages(hasWaited: true)
-            self.updateInterest()
+            self.settle()
         }
     }
 
     /// Leaves what the client has called beside this until streams have caught up.
     func holdUp() {
-        guard FlowControl.isHeld, !isContinuing else { return }
-        isContinuing = true
+        guard FlowControl.isHeld, machine.queue() else { return }
         FlowControl.whenReleased { self.goOnNextTurn() }
     }
 
@@ -345,19 +323,19 @@ final class ServerConnection {
     }
 
     private func handle(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) {
-        if hasDeparted, received.route.onlyReads { return }
+        if !mayReply, received.route.onlyReads { return }
         var call = nextCall(received, in: message)
-        isBusy = true
+        machine.callBegan()
         service.handle(call)
         call.handlerReturned()
         if call.isUnverified, (try? CallEnvelope(message)) == nil { refuse("not a call") }
-        guard transport.isOpen else { return call.abandon() }
-        guard isBusy else {
+        if machine.isClosed { return call.abandon() }
+        guard machine.isAnswering else {
             if call.isEnded, isKnownUniquelyReferenced(&call) { spareCall = call }
             return
         }
         waitingCall = call
-        if hasDeparted { abandonCall() }
+        perform(machine.handlerReturned())
     }
 
     /// Drops the expected envelope, after a message that did not match it or had invalid parameters.
@@ -380,9 +358,8 @@ final class ServerConnection {
         service.logger.debug(
             "closing a connection: what came is not a call",
             metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
-        inputEnded = true
-        isRefused = true
+        machine.refuseInput()
         transport.flush()
-        updateInterest()
+        settle()
     }
 }

@@ -155,6 +155,7 @@ public final class VarlinkService {
         isStopping = true
         for acceptor in acceptors { acceptor.cancel() }
         acceptors = []
+        for connection in connections.values { connection.stopReading() }
     }
 
     /// Closes each connection as soon as its client has read all, and those who do not read when the time is over.

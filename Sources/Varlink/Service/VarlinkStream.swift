@@ -82,7 +82,7 @@ public final class VarlinkStream {
         connection.transport.flush()
         // Not when there is room: the kernel reports that only once three quarters of the socket are free again.
         if isHungry, connection.transport.unsentCount == 0 { enqueue() }
-        connection.updateInterest()
+        connection.settle()
     }
 
     /// Writes the next reply piece by piece; to be called by the producer, which then returns false.
