@@ -573,9 +573,9 @@ servers:
             os.unlink("/etc/statusd-test-ca.pem")
 
 
-@test("plugins that see processes and send ICMP work with the drop-in that the README shows")
+@test("plugins that see processes and send ICMP work with the drop-in that statusd(8) shows")
 def more_than_usual():
-    drop_in = re.search(r"```ini\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)[1]
+    drop_in = re.search(r"```ini\n(.*?)```", (PROJECT / "packaging/man/statusd.8.md").read_text(), re.DOTALL)[1]
     plugins = "/usr/lib/nagios/plugins"
     configuration = f"""servers:
   procs: {{ exec: [{plugins}/check_procs, -c, '1:', -C, systemd] }}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""statusctl verify: what the README shows is right, and each kind of mistake has its file and line."""
+"""statusctl verify: each configuration in the documentation is valid, and each kind of mistake has its file and line."""
 
 import json
 import os
@@ -12,7 +12,8 @@ from harness.expect import contains, equal, eventually, one_sentence
 from harness.preload import preloaded
 from harness.runner import test
 
-README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+MANUAL = PROJECT / "packaging" / "man" / "statusd.yaml.5.md"
 
 MISTAKES = {
     "unit: a/b": "not the name of a unit", "unit: x@.service": "not the name of a unit", "exec: check_disk -w 10%": "must be a list",
@@ -210,19 +211,29 @@ def nearest():
         contains(daemon.ctl("verify", daemon.file).err, "did you mean “placeholder”?")
 
 
-@test("the configuration that the README shows is right, and the README's tables have every option")
-def readme():
-    text = README.read_text()
-    example = re.search(r"```yaml\n(.*?)```", text, re.DOTALL)[1]
+@test("each configuration that README.md and statusd.yaml(5) show is valid, without a warning")
+def documented_configurations():
     with Daemon("servers: {}\n", start=False) as daemon:
-        daemon.file.write_text(example)
-        result = daemon.ctl("verify", daemon.file)
-        equal((result.status, result.err), (0, ""))
-        daemon.file.write_text("servers: { a: { http: { url: http://a, x: 1 }, x: 1 } }\ndefaults: { x: 1 }\nlimits: { x: 1 }\n")
+        authorities = daemon.folder / "ca.pem"
+        authorities.touch()
+        for page in (PROJECT / "README.md", MANUAL):
+            examples = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+            equal(len(examples), 1, page.name)
+            daemon.file.write_text(examples[0].replace("/etc/statusd/ca.pem", str(authorities)))
+            result = daemon.ctl("verify", daemon.file)
+            equal((result.status, result.err), (0, ""), page.name)
+
+
+@test("statusd.yaml(5) has a row, or a section, for each key that a configuration may have")
+def documented_keys():
+    text = MANUAL.read_text()
+    with Daemon("servers: {}\n", start=False) as daemon:
+        daemon.file.write_text("servers: { a: { http: { url: http://a, x: 1 }, x: 1 }, b: { file: { path: /a, x: 1 } } }\n"
+                               "defaults: { x: 1 }\nlimits: { x: 1 }\nx: 1\n")
         known = re.findall(r"known are (.*)", daemon.ctl("verify", daemon.file).err)
-        equal(len(known), 4)
-        for option in {option for options in known for option in options.split(", ")}:
-            assert f"`{option}" in text or f"{option}:" in example, f"the README does not have {option}"
+        equal(len(known), 6)
+        for key in {key for keys in known for key in keys.split(", ")}:
+            assert f"\n| `{key}` |" in text or f"\n### `{key}`\n" in text, f"{MANUAL.name} does not have {key}"
 
 
 @test("a directory that cannot be read to its end is an error: what else is in it is not known")
