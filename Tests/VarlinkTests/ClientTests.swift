@@ -16,9 +16,11 @@ struct ClientTests {
     }
 
     /// A client whose service is the test itself.
-    private func scripted() async throws -> (VarlinkConnection, RawClient) {
+    private func scripted(
+        limits: ClientStateMachine.Limits = ClientStateMachine.Limits()
+    ) async throws -> (VarlinkConnection, RawClient) {
         let (ours, theirs) = socketPair()
-        return (try await VarlinkConnection(theirs), RawClient(adopting: ours))
+        return (try await VarlinkConnection(theirs, limits: limits), RawClient(adopting: ours))
     }
 
     private func code(_ error: any Error) -> VarlinkClientError.Code? { (error as? VarlinkClientError)?.code }
@@ -111,7 +113,7 @@ struct ClientTests {
         }
     }
 
-    @Test("Whoever stops iterating tells the service so")
+    @Test("A service whose stream never ends learns that nobody iterates any more")
     func abandonsStreams() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -205,7 +207,7 @@ struct ClientTests {
         await #expect { _ = try await iterator.next() } throws: { code($0) == .timedOut }
     }
 
-    @Test("Cancelling a call closes the connection and returns at once")
+    @Test("Cancelling a call returns at once, and the connection can be used again when its reply has come")
     func cancels() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -214,9 +216,96 @@ struct ClientTests {
             await harness.interface.waiting.wait()
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
+            await harness.interface.release.fire()
+            #expect(try await echo(connection, "x") == "x")
+        }
+    }
+
+    @Test("A cancelled call's reply is dropped and does not answer the next one, though nobody waited when it came")
+    func dropsReply() async throws {
+        let (connection, service) = try await scripted()
+        for _ in 0..<3 {
+            let call = Task { try await echo(connection, "first") }
+            _ = await service.receive()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            await service.send(Call.echoReply("first"))
+            async let next = echo(connection, "next")
+            _ = await service.receive()
+            await service.send(Call.echoReply("next"))
+            #expect(try await next == "next")
+        }
+    }
+
+    @Test("Closing the connection tells the service that a cancelled call is not wanted")
+    func closesAfterCancelling() async throws {
+        try await Harness.run { harness in
+            let connection = try await harness.connection()
+            let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }
+            await harness.interface.waiting.wait()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            await connection.close()
             await harness.interface.cancelled.wait()
             await #expect { try await echo(connection, "x") } throws: { code($0) == .closed }
         }
+    }
+
+    @Test("So many cancelled calls without an answer close the connection")
+    func boundsCancelledCalls() async throws {
+        let limits = ClientStateMachine.Limits(calls: 3)
+        let (connection, service) = try await scripted(limits: limits)
+        for number in 1...4 {
+            let call = Task { try await echo(connection, "x") }
+            _ = await service.receive()
+            call.cancel()
+            await #expect(throws: CancellationError.self) { try await call.value }
+            if number == 3 { #expect(await connection.isOpen) }
+        }
+        #expect(await service.seesEnd())
+    }
+
+    @Test("A stream that nobody reads any more is dropped to its end, and the connection can be used again")
+    func dropsStream() async throws {
+        let (connection, service) = try await scripted()
+        for try await _ in try await startedStream(connection, service) { break }
+        await service.send(#"{"parameters":{"number":2},"continues":true}"#, #"{"parameters":{"number":3}}"#)
+        async let next = echo(connection, "next")
+        _ = await service.receive()
+        await service.send(Call.echoReply("next"))
+        #expect(try await next == "next")
+    }
+
+    @Test(
+        "A stream that nobody reads any more and that does not end closes the connection, and fails the calls behind it"
+    )
+    func boundsDroppedStream() async throws {
+        let limits = ClientStateMachine.Limits(streamReplies: 2, streamTime: .seconds(600))
+        let (connection, service) = try await scripted(limits: limits)
+        for try await _ in try await startedStream(connection, service) { break }
+        let behind = Task { try await echo(connection, "behind") }
+        _ = await service.receive()
+        for number in 2...4 { await service.send(#"{"parameters":{"number":\#(number)},"continues":true}"#) }
+        await #expect(throws: VarlinkClientError.endlessStream) { try await behind.value }
+        #expect(await service.seesEnd())
+    }
+
+    @Test("A stream that nobody reads any more and that is silent closes the connection after a time")
+    func boundsSilentStream() async throws {
+        let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamTime: .milliseconds(1)))
+        for try await _ in try await startedStream(connection, service) { break }
+        #expect(await service.seesEnd())
+        await #expect(throws: VarlinkClientError.endlessStream) { try await echo(connection, "x") }
+    }
+
+    /// A stream of which the first reply has been sent.
+    private func startedStream(
+        _ connection: VarlinkConnection, _ service: RawClient
+    ) async throws -> VarlinkReplies<NumberReply> {
+        let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
+        _ = await service.receive()
+        await service.send(#"{"parameters":{"number":1},"continues":true}"#)
+        return replies
     }
 
     @Test("A task that was cancelled before it calls gets no reply")
@@ -249,7 +338,7 @@ struct ClientTests {
 
     @Test("A consumer that is cancelled gets nothing more, though it is here already")
     func forgetsWhatIsBuffered() async throws {
-        let (connection, service) = try await scripted()
+        let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamReplies: 0))
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
         _ = await service.receive()
         await service.send(

@@ -5,7 +5,7 @@ public import EventLoopIO
 /// Why a service could not be asked, or its answer not be read.
 ///
 /// What a service answers is a ``VarlinkError``.
-public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
+public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of failure it is.
     public enum Code: Sendable, Hashable {
         /// Nobody listens at the address.
@@ -49,4 +49,16 @@ public struct VarlinkClientError: Error, Sendable, CustomStringConvertible {
     }
 
     static let closed = VarlinkClientError(.closed, "the service has closed the connection")
+    static let closedByCaller = VarlinkClientError(.closed, "the connection was closed")
+    static let upgraded = VarlinkClientError(.closed, "the connection was upgraded to another protocol")
+    static let endlessStream = VarlinkClientError(
+        .closed, "the connection was closed: a stream that nobody reads any more did not end")
+    static let tooManyAbandoned = VarlinkClientError(
+        .closed, "the connection was closed: the service has not answered too many cancelled calls")
+    static let tooManyReplies = malformed("more replies than were asked for")
+
+    /// The service does not speak Varlink, or not as the caller knows it.
+    static func malformed(_ reason: String) -> VarlinkClientError {
+        VarlinkClientError(.malformedReply, "the service's reply is not understood: \(reason)")
+    }
 }

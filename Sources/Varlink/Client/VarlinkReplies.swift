@@ -40,7 +40,7 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
 
 /// A stream's place on its connection.
 ///
-/// When nobody holds it any more before the stream has ended, the connection is closed.
+/// When nobody holds it any more, what is left of the stream is dropped.
 @EventLoop
 final class RepliesSource {
     private let connection: VarlinkConnection
@@ -63,7 +63,7 @@ final class RepliesSource {
 
     isolated deinit { abandon() }
 
-    /// Ends the stream where its service has not ended it.
+    /// Takes no more of the stream, whether the service has ended it or not.
     func abandon() {
         guard !hasEnded else { return }
         hasEnded = true
@@ -79,7 +79,7 @@ final class RepliesSource {
             hasEnded = !continues
             return reply
         } catch {
-            hasEnded = true
+            abandon()
             throw error
         }
     }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The life of a client's connection: which call the next message answers, and what becomes of its caller.
+///
+/// A service answers calls in their order, and the protocol has no message that cancels one. So the replies to a caller that has
+/// left are read and dropped (draining). A stream may never end, so what is dropped of it is bounded.
+struct ClientStateMachine: ~Copyable {
+    typealias Ticket = PendingCalls.Ticket
+
+    /// What the connection must do after an input.
+    struct Effects: Equatable {
+        /// This caller gets the message.
+        var delivery: Ticket?
+        /// This caller gets a `CancellationError`.
+        var cancelled: Ticket?
+        /// These callers get ``failure``.
+        var failed: [Ticket] = []
+        var failure: VarlinkClientError?
+        /// What to do with the timer that limits draining.
+        var drainTimer: DrainTimer?
+        /// Whether to close the socket.
+        var closes = false
+        /// Whether the caller that gets the message gets the socket, too, which speaks another protocol from now on.
+        var upgrades = false
+    }
+
+    enum DrainTimer: Equatable { case start, stop }
+
+    /// What is dropped for callers that have left, before the connection is closed.
+    struct Limits {
+        /// How many replies of one stream.
+        var streamReplies = 4096
+        /// How many bytes of one stream.
+        var streamBytes = 4 * 1024 * 1024
+        /// How long one stream is dropped.
+        var streamTime = Duration.seconds(5)
+        /// How many calls may be abandoned at the same time.
+        var calls = 256
+    }
+
+    private enum State {
+        /// No reply is expected.
+        case idle
+        /// The first call's caller gets the next message, if it waits for it.
+        case awaiting
+        /// The first call's caller has left; so much was dropped for it.
+        case draining(replies: Int, bytes: Int)
+        /// Another protocol is spoken, by another owner.
+        case upgraded
+        /// No reply can come any more.
+        case closed(VarlinkClientError)
+    }
+
+    private let limits: Limits
+    private var state = State.idle
+    private var calls = PendingCalls()
+
+    init(limits: Limits = Limits()) { self.limits = limits }
+
+    /// Whether the next message should be read; if not, none may be given to the machine.
+    ///
+    /// A caller that does not ask for the next reply thereby holds up the service, and not this process's memory.
+    var wantsMessage: Bool {
+        switch state {
+        case .awaiting: calls.firstCaller == .waiting
+        case .draining: true
+        case .idle, .upgraded, .closed: false
+        }
+    }
+
+    /// Throws if no further call may be made.
+    func checkMayCall() throws(VarlinkClientError) {
+        switch state {
+        case .idle, .awaiting, .draining: if calls.endWithUpgrade { throw .upgraded }
+        case .upgraded: throw .upgraded
+        case .closed(let error): throw error
+        }
+    }
+
+    // MARK: Inputs from callers
+
+    /// A call is made; returns its ticket.
+    mutating func call(_ kind: PendingCalls.Kind) throws(VarlinkClientError) -> Ticket {
+        try checkMayCall()
+        let ticket = calls.append(kind)
+        if case .idle = state { state = .awaiting }
+        return ticket
+    }
+
+    /// A caller waits for the next reply to its call.
+    mutating func wait(_ ticket: Ticket) -> Effects {
+        switch state {
+        case .idle, .awaiting, .draining: calls.wait(ticket) ? Effects() : Effects(cancelled: ticket)
+        case .upgraded: Effects(failed: [ticket], failure: .upgraded)
+        case .closed(let error): Effects(failed: [ticket], failure: error)
+        }
+    }
+
+    /// A caller has left, or nobody holds its stream any more.
+    mutating func cancel(_ ticket: Ticket) -> Effects {
+        guard let caller = calls.leave(ticket) else { return Effects() }
+        var effects = calls.abandonedCount > limits.calls ? fail(.tooManyAbandoned) : Effects()
+        if caller == .waiting { effects.cancelled = ticket }
+        if case .awaiting = state, ticket == calls.first { drainFirst(&effects) }
+        return effects
+    }
+
+    /// A caller has waited for as long as it wants to; without its reply, no other one can come.
+    mutating func timeOut(_ ticket: Ticket, _ error: VarlinkClientError) -> Effects {
+        calls.isWaiting(ticket) ? fail(error) : Effects()
+    }
+
+    // MARK: Inputs from the service
+
+    /// A whole message was read.
+    mutating func message(bytes: Int, continues: Bool, isError: Bool) -> Effects {
+        precondition(wantsMessage, "a message that nobody wants was read")
+        if continues, calls.firstKind != .stream || isError { return fail(.tooManyReplies) }
+        switch state {
+        case .draining(let replies, let size):
+            return drop(continues, isError, replies: replies + 1, bytes: size + bytes)
+        case .idle, .awaiting, .upgraded, .closed: return deliver(continues, isError)
+        }
+    }
+
+    /// A stream was dropped for as long as it may be.
+    mutating func drainTimeOut() -> Effects {
+        guard case .draining = state, calls.firstKind == .stream else { return Effects() }
+        return fail(.endlessStream)
+    }
+
+    /// The connection ends: it is closed from either side, or the service does not speak Varlink.
+    mutating func fail(_ error: VarlinkClientError) -> Effects {
+        switch state {
+        case .upgraded, .closed: return Effects()
+        case .idle, .awaiting, .draining: break
+        }
+        let stop: DrainTimer? = isDrainingStream ? .stop : nil
+        state = .closed(error)
+        return Effects(failed: calls.removeAll(), failure: error, drainTimer: stop, closes: true)
+    }
+
+    // MARK: -
+
+    private var isDrainingStream: Bool {
+        if case .draining = state { calls.firstKind == .stream } else { false }
+    }
+
+    private mutating func deliver(_ continues: Bool, _ isError: Bool) -> Effects {
+        var effects = Effects(delivery: calls.first)
+        if continues {
+            calls.satisfyFirst()
+        } else if calls.firstKind == .upgrade, !isError {
+            _ = calls.removeAll()
+            state = .upgraded
+            effects.upgrades = true
+        } else {
+            removeFirst(&effects)
+        }
+        return effects
+    }
+
+    private mutating func drop(_ continues: Bool, _ isError: Bool, replies: Int, bytes: Int) -> Effects {
+        var effects = Effects()
+        if continues {
+            guard replies <= limits.streamReplies, bytes <= limits.streamBytes else { return fail(.endlessStream) }
+            state = .draining(replies: replies, bytes: bytes)
+        } else if calls.firstKind == .upgrade, !isError {
+            return fail(.upgraded)
+        } else {
+            if isDrainingStream { effects.drainTimer = .stop }
+            removeFirst(&effects)
+        }
+        return effects
+    }
+
+    private mutating func removeFirst(_ effects: inout Effects) {
+        calls.removeFirst()
+        switch calls.firstCaller {
+        case nil: state = .idle
+        case .gone: drainFirst(&effects)
+        case .busy, .waiting: state = .awaiting
+        }
+    }
+
+    private mutating func drainFirst(_ effects: inout Effects) {
+        state = .draining(replies: 0, bytes: 0)
+        if calls.firstKind == .stream { effects.drainTimer = .start }
+    }
+}
