@@ -59,7 +59,7 @@ let package = Package(
         .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
         .target(
             name: "SystemdClient", dependencies: ["CLinux", "CSystemd", "EventLoopIO", "LogLimiting", deque, logging]),
-        .target(name: "Varlink", dependencies: ["EventLoopIO", "LogLimiting", logging]),
+        .target(name: "Varlink", dependencies: ["CLinux", "EventLoopIO", "LogLimiting", logging]),
         .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],

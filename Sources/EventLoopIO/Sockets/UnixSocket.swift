@@ -30,6 +30,18 @@ public enum UnixSocket {
         return socket
     }
 
+    /// A stream socket that listens in the abstract namespace, where every user can connect.
+    ///
+    /// - Throws: ``IOError/Code/addressInUse`` if another socket has the name.
+    public static func listen(atAbstract name: String, backlog: Int32 = 128) throws(IOError) -> OwnedDescriptor {
+        let socket = try make(stream)
+        let failure = try UnixAddress.abstract(name).withSocketAddress {
+            Glibc.bind(socket.rawValue, $0, $1) == 0 && Glibc.listen(socket.rawValue, backlog) == 0 ? 0 : errno
+        }
+        guard failure == 0 else { throw IOError(errno: failure, "cannot listen at @\(name)") }
+        return socket
+    }
+
     /// Who may connect to the socket at `path`, as file permissions that mean the same for a file of this process's user and group.
     public static func mode(of path: String) throws(IOError) -> UInt32 {
         var status = stat()

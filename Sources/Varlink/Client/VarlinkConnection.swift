@@ -22,6 +22,8 @@ public final class VarlinkConnection {
     }
 
     private let transport: Transport
+    /// The service, if it was started for this connection.
+    private let process: ServiceProcess?
     private let limits: ClientStateMachine.Limits
     private var machine: ClientStateMachine
     /// Resume the callers that wait; each returns false if it does not understand the message.
@@ -47,13 +49,40 @@ public final class VarlinkConnection {
         }
     }
 
-    /// Takes over a connected socket.
-    public convenience init(_ descriptor: OwnedDescriptor) throws(IOError) {
-        try self.init(descriptor, limits: ClientStateMachine.Limits())
+    /// Connects to the service at `address`, or starts it.
+    ///
+    /// A program that is started ends with the connection: it gets SIGTERM, and SIGKILL if it has not ended after 5 s.
+    ///
+    /// - Parameter timeout: how long to wait for room in the service's backlog, for the host's address and for its answer.
+    public nonisolated static func connect(
+        to address: VarlinkAddress, timeout: Duration = .seconds(5)
+    ) async throws(VarlinkClientError) -> VarlinkConnection {
+        do throws(IOError) {
+            switch address {
+            case .unix(let address, _):
+                return try await VarlinkConnection(UnixSocket.connect(to: address, timeout: timeout))
+            case .tcp(let host, let port):
+                return try await VarlinkConnection(InternetSocket.connect(to: host, port: port, timeout: timeout))
+            case .exec(let path, let arguments):
+                let (connection, process) = try await ServiceProcess.start(path, arguments, within: timeout)
+                return try await VarlinkConnection(connection, process: process)
+            }
+        } catch {
+            throw VarlinkClientError(error)
+        }
     }
 
-    init(_ descriptor: OwnedDescriptor, limits: ClientStateMachine.Limits) throws(IOError) {
+    /// Takes over a connected socket.
+    public convenience init(_ descriptor: OwnedDescriptor) throws(IOError) {
+        try self.init(descriptor, process: nil)
+    }
+
+    init(
+        _ descriptor: OwnedDescriptor, process: ServiceProcess? = nil,
+        limits: ClientStateMachine.Limits = ClientStateMachine.Limits()
+    ) throws(IOError) {
         transport = Transport(descriptor)
+        self.process = process
         self.limits = limits
         machine = ClientStateMachine(limits: limits)
         // Nothing is read before somebody waits for it: a reader who is slow holds up the service's stream, not this process's memory.
@@ -63,6 +92,7 @@ public final class VarlinkConnection {
     isolated deinit {
         drainTimer?.cancel()
         transport.close()
+        process?.end()
     }
 
     /// Closes the connection; callers that wait for a reply get an error.
@@ -157,7 +187,10 @@ public final class VarlinkConnection {
     }
 
     private func carryOut(_ effects: ClientStateMachine.Effects, _ outcome: Outcome = .cancelled) {
-        if effects.closes { transport.close() }
+        if effects.closes {
+            transport.close()
+            process?.end()
+        }
         if let change = effects.drainTimer { limitDraining(change) }
         if let ticket = effects.delivery, let error = callers.removeValue(forKey: ticket)?(outcome) {
             carryOut(machine.fail(error))

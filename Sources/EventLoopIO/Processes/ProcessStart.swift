@@ -5,25 +5,38 @@ import Glibc
 
 /// A program to be started with posix_spawn(3), as the leader of a process group of its own.
 ///
-/// It inherits no descriptors but the standard ones, no signal that is blocked or ignored, and none of the group's signals.
-struct ProcessStart {
+/// It inherits no descriptors but the standard ones and those that are named, no signal that is blocked or ignored, and none of the
+/// group's signals.
+public struct ProcessStart: Sendable {
     /// The path of the program.
-    var path: String
+    public var path: String
     /// Its arguments, its own name first.
-    var arguments: [String]
+    public var arguments: [String]
     /// Its environment; nil: this process's own.
-    var environment: [String: String]?
-    /// Its standard streams; those that are not named are this process's own.
-    var streams: [Int32: Int32] = [:]
+    public var environment: [String: String]?
+    /// Its descriptors, by the numbers they have there; standard ones that are not named are this process's own.
+    public var streams: [Int32: Int32]
     /// The directory it starts in; nil: this process's own.
-    var directory: String?
+    public var directory: String?
+
+    /// A program with its arguments, its own name first; see the properties.
+    public init(
+        path: String, arguments: [String], environment: [String: String]? = nil, streams: [Int32: Int32] = [:],
+        directory: String? = nil
+    ) {
+        self.path = path
+        self.arguments = arguments
+        self.environment = environment
+        self.streams = streams
+        self.directory = directory
+    }
 
     /// Starts it.
     ///
     /// Blocks until the program has been executed, which may take for ever if it is on a disk that does not answer.
     ///
     /// - Throws: ``Failure`` with the error number.
-    func callAsFunction() throws(Failure) -> pid_t {
+    public func callAsFunction() throws(Failure) -> Int32 {
         var actions = posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
         posix_spawn_file_actions_init(&actions)
@@ -33,7 +46,7 @@ struct ProcessStart {
             posix_spawnattr_destroy(&attributes)
         }
         for (stream, descriptor) in streams { posix_spawn_file_actions_adddup2(&actions, descriptor, stream) }
-        posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1)
+        posix_spawn_file_actions_addclosefrom_np(&actions, max(STDERR_FILENO, streams.keys.max() ?? 0) + 1)
         if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
         setAttributes(&attributes)
         var process = pid_t()
@@ -50,10 +63,11 @@ struct ProcessStart {
     }
 
     /// Why a program was not started.
-    struct Failure: Error, CustomStringConvertible {
-        let number: Int32
+    public struct Failure: Error, CustomStringConvertible {
+        /// The error number.
+        public let number: Int32
 
-        var description: String { String(cString: strerror(number)) }
+        public var description: String { String(cString: strerror(number)) }
     }
 
     private func setAttributes(_ attributes: inout posix_spawnattr_t) {

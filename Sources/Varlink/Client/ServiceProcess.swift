@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import EventLoopIO
+import Glibc
+
+/// A service that was started for one connection, and ends with it.
+///
+/// It has its end of the connection as descriptor 3, as a service has that systemd starts for a connection (sd_listen_fds(3)); it is
+/// named `varlink`, as by varlinkctl(1).
+@EventLoop
+final class ServiceProcess {
+    /// Leads a process group of its own; the number is this process's until it is reaped.
+    private let process: pid_t
+    private var exit: IOSource?
+    private var killTimer: TimerSource?
+    private var isEnding = false
+
+    /// How long a service may take to end by itself.
+    private static let grace = Duration.seconds(5)
+    /// Sets the variable that must have the process's own number, and becomes the service.
+    private nonisolated static let script = "export LISTEN_PID=$$; exec \"$0\" \"$@\""
+
+    /// Starts a program, and returns the connection to it.
+    ///
+    /// A thread of its own waits until the program has been executed: its disk may be slow.
+    static func start(
+        _ path: String, _ arguments: [String], within limit: Duration
+    ) async throws(IOError) -> (connection: OwnedDescriptor, process: ServiceProcess) {
+        let (ours, theirs) = try UnixSocket.makePair()
+        // Unlike this end, it is for a program that may never have heard of non-blocking sockets.
+        _ = fcntl(theirs.rawValue, F_SETFL, 0)
+        let start = Start()
+        let started = await TimedWait<Result<ServiceProcess, IOError>>.run(within: limit) { end in
+            BlockingThread.start {
+                let spawned = Result { () throws(IOError) in try spawn(path, arguments, on: theirs) }
+                EventLoop.perform { end(spawned.map { start.take(ServiceProcess($0, $1)) }) }
+            }
+        }
+        guard let started else {
+            start.abandon()
+            throw IOError(.timedOut, "cannot start \(path): it takes too long")
+        }
+        return (ours, try started.get())
+    }
+
+    /// A start that may be given up before there is a process.
+    @EventLoop
+    private final class Start {
+        private var isAbandoned = false
+        private var process: ServiceProcess?
+
+        func take(_ process: ServiceProcess) -> ServiceProcess {
+            self.process = process
+            if isAbandoned { process.end() }
+            return process
+        }
+
+        func abandon() {
+            isAbandoned = true
+            process?.end()
+        }
+    }
+
+    private nonisolated static func spawn(
+        _ path: String, _ arguments: [String], on connection: OwnedDescriptor
+    ) throws(IOError) -> (pid_t, OwnedDescriptor) {
+        // The shell's message would go to standard error.
+        guard access(path, X_OK) == 0 else { throw IOError(errno: errno, "cannot start \(path)") }
+        var environment = ProcessEnvironment.current
+        environment["LISTEN_FDS"] = "1"
+        environment["LISTEN_FDNAMES"] = "varlink"
+        let start = ProcessStart(
+            path: "/bin/sh", arguments: ["sh", "-c", script, path] + arguments, environment: environment,
+            streams: [3: connection.rawValue])
+        let process: pid_t
+        do throws(ProcessStart.Failure) {
+            process = try start()
+        } catch {
+            throw IOError(errno: error.number, "cannot start \(path)")
+        }
+        let descriptor = linux_open_process(process)
+        guard descriptor < 0 else { return (process, OwnedDescriptor(adopting: descriptor)) }
+        let failure = errno
+        kill(-process, SIGKILL)
+        reap(process)
+        throw IOError(errno: failure, "cannot start \(path)")
+    }
+
+    /// - Parameter descriptor: becomes readable when the process ends (pidfd_open(2)).
+    private init(_ process: pid_t, _ descriptor: OwnedDescriptor) {
+        self.process = process
+        do throws(IOError) {
+            // Holds this object until the process has been reaped.
+            exit = try IOSource(descriptor, events: .readable) { _ in self.hasEnded() }
+        } catch {
+            kill(-process, SIGKILL)
+            BlockingThread.start { Self.reap(process) }
+        }
+    }
+
+    /// Has the process end, because its connection has: at once by SIGTERM, and after a while by SIGKILL.
+    func end() {
+        guard exit != nil, !isEnding else { return }
+        isEnding = true
+        kill(-process, SIGTERM)
+        killTimer = try? TimerSource { [process] in kill(-process, SIGKILL) }
+        if let killTimer { killTimer.schedule(after: Self.grace) } else { kill(-process, SIGKILL) }
+    }
+
+    private func hasEnded() {
+        // What it has started itself ends, too, while the group still has its number.
+        kill(-process, SIGKILL)
+        Self.reap(process)
+        killTimer?.cancel()
+        killTimer = nil
+        exit?.cancel()
+        exit = nil
+    }
+
+    private nonisolated static func reap(_ process: pid_t) {
+        var status: Int32 = 0
+        while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import EventLoopIO
+
+/// Where a Varlink service is: a Unix socket, an internet socket, or a program to start.
+///
+/// These are the addresses of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`, `tcp:[::1]:port` and
+/// `exec:/path/to/program argument…`.
+public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
+    /// A Unix socket. The mode says who may connect to one that is made, as file permissions; nil: this process's user. Clients ignore it.
+    case unix(UnixAddress, mode: UInt32? = nil)
+    /// A host, a name or a number, and a port. Nothing is encrypted, and nobody is asked who they are.
+    case tcp(host: String, port: UInt16)
+    /// A program, which gets the connection as descriptor 3.
+    case exec(path: String, arguments: [String] = [])
+
+    /// Reads an address.
+    ///
+    /// A socket that is made has the permissions of `;mode=0666` after `unix:/path`. The arguments of a program are separated by
+    /// spaces, so none can have one.
+    ///
+    /// - Throws: ``IOError/Code/invalidAddress``, ``IOError/Code/pathTooLong``.
+    public init(parsing text: String) throws(IOError) {
+        let scheme = text.prefix { $0 != ":" }
+        let rest = text.dropFirst(scheme.count + 1)
+        switch scheme {
+        case _ where text.utf8.contains(0): throw Self.invalid(text, "it contains a NUL byte")
+        case "unix": self = try Self.unix(rest, in: text)
+        case "tcp": self = try Self.tcp(rest, in: text)
+        case "exec": self = try Self.exec(rest, in: text)
+        default: throw Self.invalid(text, "it must start with unix:, tcp: or exec:")
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .unix(let address, nil): "\(address)"
+        case .unix(let address, let mode?): "\(address);mode=0\(String(mode, radix: 8))"
+        case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
+        case .exec(let path, let arguments): (["exec:\(path)"] + arguments).joined(separator: " ")
+        }
+    }
+
+    private static func invalid(_ text: String, _ reason: String) -> IOError {
+        IOError(.invalidAddress, "invalid address “\(text)”: \(reason)")
+    }
+
+    private static func unix(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
+        let parts = rest.split(separator: ";", omittingEmptySubsequences: false)
+        let place = parts[0]
+        guard place.hasPrefix("/") || place.hasPrefix("@") && place.count > 1 else {
+            throw invalid(text, "write unix:/path or unix:@name")
+        }
+        let address = try UnixAddress(parsing: "unix:\(place)")
+        guard let parameter = parts.dropFirst().first else { return .unix(address) }
+        guard parts.count == 2, parameter.hasPrefix("mode=") else {
+            throw invalid(text, "the only parameter is mode, as in ;mode=0660")
+        }
+        guard case .path = address else { throw invalid(text, "an abstract socket has no mode; everyone can connect") }
+        let digits = parameter.dropFirst(5)
+        guard digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }), let mode = UInt32(digits, radix: 8), mode <= 0o777
+        else { throw invalid(text, "the mode must be an octal number up to 0777") }
+        return .unix(address, mode: mode)
+    }
+
+    private static func tcp(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
+        guard let colon = rest.lastIndex(of: ":") else { throw invalid(text, "the port is missing") }
+        let digits = rest[rest.index(after: colon)...]
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits) else {
+            throw invalid(text, "the port must be a number from 0 to 65535")
+        }
+        let name = rest[..<colon]
+        if name.hasPrefix("["), name.hasSuffix("]"), name.contains(":") {
+            return .tcp(host: String(name.dropFirst().dropLast()), port: port)
+        }
+        if name.contains(":") { throw invalid(text, "an IPv6 address must be in brackets, as in tcp:[::1]:1234") }
+        guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"[]/@;".utf8.contains($0) }) else {
+            throw invalid(text, "the host must be a name or a number")
+        }
+        return .tcp(host: String(name), port: port)
+    }
+
+    private static func exec(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
+        let words = rest.split(separator: " ").map(String.init)
+        guard rest.hasPrefix("/"), let path = words.first else {
+            throw invalid(text, "the program's path must be absolute, as in exec:/usr/bin/program")
+        }
+        return .exec(path: path, arguments: Array(words.dropFirst()))
+    }
+}
+
+extension VarlinkAddress {
+    /// Listens at the address, for a service.
+    ///
+    /// - Parameter backlog: how many connections may wait to be accepted.
+    /// - Throws: what ``UnixSocket/listen(at:mode:backlog:)`` does; ``IOError/Code/notFound`` for an unknown host;
+    ///   ``IOError/Code/invalidAddress`` for a program.
+    public func listen(backlog: Int32 = 128) async throws(IOError) -> OwnedDescriptor {
+        switch self {
+        case .unix(.path(let path), let mode):
+            try UnixSocket.listen(at: path, mode: mode ?? 0o600, backlog: backlog)
+        case .unix(.abstract(let name), _): try UnixSocket.listen(atAbstract: name, backlog: backlog)
+        case .tcp(let host, let port): try await InternetSocket.listen(at: host, port: port, backlog: backlog)
+        case .exec: throw Self.invalid("\(self)", "a service cannot listen at a program")
+        }
+    }
+}

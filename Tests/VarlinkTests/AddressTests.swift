@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+import Testing
+
+@testable import Varlink
+
+@Suite("Addresses", .timeLimit(.minutes(1)))
+struct AddressTests {
+    @Test(
+        "Each kind of address is read, and written as it was",
+        arguments: [
+            ("unix:/run/x", .unix(.path("/run/x"))),
+            ("unix:/run/x;mode=0660", .unix(.path("/run/x"), mode: 0o660)),
+            ("unix:@org.example", .unix(.abstract("org.example"))),
+            ("tcp:localhost:1234", .tcp(host: "localhost", port: 1234)),
+            ("tcp:127.0.0.1:0", .tcp(host: "127.0.0.1", port: 0)),
+            ("tcp:[::1]:65535", .tcp(host: "::1", port: 65535)),
+            ("exec:/usr/bin/x", .exec(path: "/usr/bin/x")),
+            ("exec:/usr/bin/x --varlink a;b", .exec(path: "/usr/bin/x", arguments: ["--varlink", "a;b"])),
+        ] as [(String, VarlinkAddress)])
+    func reads(text: String, address: VarlinkAddress) throws {
+        #expect(try VarlinkAddress(parsing: text) == address)
+        #expect(address.description == text)
+    }
+
+    @Test(
+        "Anything else is refused with one sentence that names what is wrong",
+        arguments: [
+            ("", "must start with unix:, tcp: or exec:"),
+            ("/run/x", "must start with"),
+            ("http://x", "must start with"),
+            ("unix:", "write unix:/path or unix:@name"),
+            ("unix:run/x", "write unix:/path or unix:@name"),
+            ("unix:@", "write unix:/path or unix:@name"),
+            ("unix:/run/x;mode=0999", "octal"),
+            ("unix:/run/x;mode=", "octal"),
+            ("unix:/run/x;mode=01000", "octal"),
+            ("unix:/run/x;mod=0600", "the only parameter is mode"),
+            ("unix:/run/x;mode=0600;mode=0666", "the only parameter is mode"),
+            ("unix:@x;mode=0600", "abstract"),
+            ("tcp:localhost", "port"),
+            ("tcp:localhost:", "port"),
+            ("tcp:localhost:65536", "port"),
+            ("tcp:localhost:+1", "port"),
+            ("tcp::1", "host"),
+            ("tcp:a b:1", "host"),
+            ("tcp:::1:80", "brackets"),
+            ("exec:program", "absolute"),
+            ("exec:", "absolute"),
+            ("unix:/run/\0x", "NUL"),
+        ])
+    func refuses(text: String, reason: String) {
+        let error = #expect(throws: IOError.self) { try VarlinkAddress(parsing: text) }
+        #expect(error?.code == .invalidAddress)
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    private func call(_ address: VarlinkAddress) async throws -> String? {
+        let connection = try await VarlinkConnection.connect(to: address)
+        return try await connection.call(
+            "org.example.test.Echo", { $0.member("text", "x") }, returning: [String: String].self)["text"]
+    }
+
+    @Test("A service listens at a path with the mode that its address sets, and clients ignore that")
+    func listensAtPath() async throws {
+        try await withTemporaryDirectory { directory in
+            let address = try VarlinkAddress(parsing: "unix:\(directory)/socket;mode=0620")
+            let listener = try await address.listen()
+            var status = stat()
+            #expect(stat("\(directory)/socket", &status) == 0 && status.st_mode & 0o777 == 0o620)
+            try await Harness.run(listeners: [listener]) { _ in
+                let text = try await call(address)
+                #expect(text == "x")
+            }
+        }
+    }
+
+    @Test("Without a mode only this process's user may connect")
+    func isPrivateByDefault() async throws {
+        try await withTemporaryDirectory { directory in
+            let listener = try await VarlinkAddress(parsing: "unix:\(directory)/socket").listen()
+            var status = stat()
+            #expect(stat("\(directory)/socket", &status) == 0 && status.st_mode & 0o777 == 0o600)
+            _ = listener
+        }
+    }
+
+    @Test("A service listens at an abstract name, which only one has")
+    func listensAtName() async throws {
+        let address = try VarlinkAddress(parsing: "unix:@org.example.test.\(getpid())")
+        let listener = try await address.listen()
+        await #expect { try await address.listen() } throws: { ($0 as? IOError)?.code == .addressInUse }
+        try await Harness.run(listeners: [listener]) { _ in
+            let text = try await call(address)
+            #expect(text == "x")
+        }
+    }
+
+    @Test("A service listens at a port of this host, for either family of addresses", arguments: ["127.0.0.1", "::1"])
+    func listensAtPort(host: String) async throws {
+        let listener: OwnedDescriptor
+        do throws(IOError) {
+            listener = try await VarlinkAddress.tcp(host: host, port: 0).listen()
+        } catch {
+            // This host may have no addresses of that family.
+            #expect(error.errno == EADDRNOTAVAIL || error.errno == EAFNOSUPPORT)
+            return
+        }
+        let address = VarlinkAddress.tcp(host: host, port: port(of: listener))
+        try await Harness.run(listeners: [listener]) { _ in
+            let text = try await call(VarlinkAddress(parsing: "\(address)"))
+            #expect(text == "x")
+        }
+    }
+
+    @Test("A port where nobody listens, and a host without an address, are no service")
+    func findsNobody() async throws {
+        var listener: OwnedDescriptor? = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()
+        let free = port(of: try #require(listener))
+        listener = nil
+        for address in [VarlinkAddress.tcp(host: "127.0.0.1", port: free), .exec(path: "/nonexistent/program")] {
+            let error = await #expect(throws: VarlinkClientError.self) { try await call(address) }
+            #expect(error?.code == .noService, "\(address): \(error?.description ?? "")")
+        }
+        await #expect { try await VarlinkAddress.exec(path: "/bin/true").listen() } throws: {
+            ($0 as? IOError)?.code == .invalidAddress
+        }
+    }
+
+    private func port(of listener: OwnedDescriptor) -> UInt16 {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        _ = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.rawValue, $0, &length) }
+        }
+        // Both families have the port in the same place.
+        return withUnsafeBytes(of: storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
+    }
+}
