@@ -21,6 +21,30 @@ extension VarlinkConnection {
         return try await receive(Reply.self, for: ticket, within: timeout).reply
     }
 
+    /// Calls a method that upgrades the connection to another protocol; returns its reply, and the connection.
+    ///
+    /// No further call can be made, unless the service answers with an error.
+    ///
+    /// - Parameters: those of ``call(_:_:returning:timeout:)``. If the task is cancelled and the service upgrades the connection, it
+    ///   is closed.
+    /// - Throws: what ``call(_:_:returning:timeout:)`` does. If that is an error of the service, the connection can still be used.
+    public func upgrade<Reply: JSONReadable & Sendable>(
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self,
+        timeout: Duration? = replyTimeout
+    ) async throws -> (reply: Reply, connection: UpgradedConnection) {
+        let ticket = try send(method, .upgrade, parameters)
+        let reply: Reply
+        do {
+            reply = try await receive(Reply.self, for: ticket, within: timeout).reply
+        } catch {
+            // Nobody would speak the other protocol.
+            _ = takeUpgraded()
+            throw error
+        }
+        guard let connection = takeUpgraded() else { throw VarlinkClientError.closed }
+        return (reply, connection)
+    }
+
     /// Calls a method that nobody is to answer.
     public func callOneway(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }

@@ -23,7 +23,9 @@ public final class VarlinkConnection {
 
     private let transport: Transport
     /// The service, if it was started for this connection.
-    private let process: ServiceProcess?
+    private var process: ServiceProcess?
+    /// What another protocol is spoken on, until its caller has taken it.
+    private var upgraded: UpgradedConnection?
     private let limits: ClientStateMachine.Limits
     private var machine: ClientStateMachine
     /// Resume the callers that wait; each returns false if it does not understand the message.
@@ -192,12 +194,26 @@ public final class VarlinkConnection {
             process?.end()
         }
         if let change = effects.drainTimer { limitDraining(change) }
+        if effects.upgrades { handOver() }
         if let ticket = effects.delivery, let error = callers.removeValue(forKey: ticket)?(outcome) {
             carryOut(machine.fail(error))
         }
         if let ticket = effects.cancelled { _ = callers.removeValue(forKey: ticket)?(.cancelled) }
         guard let failure = effects.failure else { return }
         for ticket in effects.failed { _ = callers.removeValue(forKey: ticket)?(.failed(failure)) }
+    }
+
+    private func handOver() {
+        let bytes = transport.input.takeRest()
+        guard let descriptor = transport.release() else { return }
+        upgraded = UpgradedConnection(descriptor, bytes: bytes, process: process)
+        process = nil
+    }
+
+    /// The connection after an upgrade; nil if it was closed before that, or somebody has taken it.
+    func takeUpgraded() -> UpgradedConnection? {
+        defer { upgraded = nil }
+        return upgraded
     }
 
     private func limitDraining(_ change: ClientStateMachine.DrainTimer) {

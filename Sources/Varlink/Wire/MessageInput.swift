@@ -55,6 +55,13 @@ package struct MessageInput: ~Copyable {
         return message
     }
 
+    /// Takes all bytes that are left, whatever they are.
+    mutating func takeRest() -> [UInt8] {
+        guard let base else { return [] }
+        defer { start = end }
+        return Array(UnsafeRawBufferPointer(start: base + start, count: count))
+    }
+
     private mutating func endOfMessage() -> Int? {
         guard let base, scanned < end else { return nil }
         guard let nul = memchr(base + scanned, 0, end - scanned) else {

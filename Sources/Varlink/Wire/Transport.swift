@@ -105,6 +105,14 @@ package final class Transport {
         foreign = nil
     }
 
+    /// Stops everything, as ``close()`` does, but returns the socket, which stays connected.
+    func release() -> OwnedDescriptor? {
+        let released = descriptor
+        descriptor = nil
+        close()
+        return released
+    }
+
     /// The supplementary groups of the peer.
     var peerGroups: [UInt32] { descriptor.map { UnixSocket.peerGroups(of: $0.rawValue) } ?? [] }
 
