@@ -38,7 +38,7 @@ import Testing
     private func know(_ active: String, _ sub: String, id: String = "nginx.service") {
         _ = unit.begin()
         unit.know(["Id": id, "LoadState": "loaded", "ActiveState": active, "SubState": sub], wasLoaded: true)
-        _ = unit.end(again: .nothing)
+        _ = unit.end()
     }
 
     /// Has a call of the follower ask for a reading, does something while it waits, and returns when it does.
@@ -100,7 +100,7 @@ import Testing
         _ = unit.change(
             ["ActiveState": "failed", "SubState": "failed"], interface: Self.unitInterface, invalidated: [])
         unit.know(new, wasLoaded: true)
-        _ = unit.end(again: .nothing)
+        _ = unit.end()
         #expect(told.states == ["inactive (dead)", "activating (start)", "failed (failed)", "inactive (dead)"])
     }
 
@@ -119,9 +119,9 @@ import Testing
         #expect(!unit.ask(.read))
         #expect(unit.begin() == .read)
         #expect(!unit.ask(.look))
-        #expect(unit.end(again: .nothing))
+        #expect(unit.end())
         #expect(unit.begin() == .look)
-        #expect(!unit.end(again: .nothing))
+        #expect(!unit.end())
     }
 
     @Test("is found by its own name and object, too, where it is followed by another one")
@@ -174,14 +174,14 @@ import Testing
         know("active", "running")
         let begin = SuspendingClock.now
         _ = unit.begin()
-        _ = unit.end(again: .read)
+        _ = unit.end(isRefused: true)
         unit.expire(askedBefore: begin, "busy")
         #expect(told.states == ["active (running)"])
         // What counts is the first question.
         let asked = SuspendingClock.now
         for _ in 0..<3 {
             _ = unit.begin()
-            _ = unit.end(again: .read)
+            _ = unit.end(isRefused: true)
         }
         unit.expire(askedBefore: asked, "busy")
         #expect(told.states == ["active (running)", "busy"])
@@ -214,7 +214,7 @@ import Testing
     func ranUnseen() {
         _ = unit.begin()
         unit.know(["LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"], wasLoaded: false)
-        _ = unit.end(again: .nothing)
+        _ = unit.end()
         #expect(!unit.take(Self.gone))
         #expect(unit.isKnownAsUnloaded)
         _ = unit.change(
@@ -247,7 +247,7 @@ import Testing
             _ = unit.begin()
             told.follower.expire(1)
         }
-        _ = unit.end(again: .read)
+        _ = unit.end(isRefused: true)
         let other = follow()
         unit.tell(other.follower)
         #expect(told.states == ["active (running)", "no answer"])

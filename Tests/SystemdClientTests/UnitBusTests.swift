@@ -21,7 +21,7 @@ import Testing
     }
 
     private static func units(on bus: FakeBus, patience: Duration = .seconds(60)) -> UnitBus {
-        let times = ManagerConnection.Times(
+        let times = BusTimes(
             betweenPings: .milliseconds(20), answer: .seconds(60), patience: patience,
             afterDisturbance: .milliseconds(100), betweenReadings: .seconds(60), afterRefusal: .milliseconds(10))
         return UnitBus(on: bus.address, times: times, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -57,7 +57,7 @@ import Testing
     @Test("while others disturb, few units are read again every 2 s, and many at least every 20 s")
     func disturbances() {
         func pause(forUnits count: Int) -> Duration {
-            ManagerConnection.Times().betweenReadings + UnitReader.readingTime(ofUnits: count)
+            BusTimes().betweenReadings + BusTimes.reading(units: count)
         }
         #expect(pause(forUnits: 1) < .seconds(3))
         #expect(pause(forUnits: 800) == .seconds(10))

@@ -3,9 +3,9 @@
 import CSystemd
 
 /// What a message that came over the bus says, as far as it is of use.
-struct BusMessage: Sendable {
+struct BusMessage: Sendable, Equatable {
     /// Why a call was not answered.
-    struct Failure: Sendable {
+    struct Failure: Sendable, Equatable {
         /// What kind of failure it is, such as `org.freedesktop.DBus.Error.AccessDenied`.
         let name: String
         /// One phrase, without a dot at its end.

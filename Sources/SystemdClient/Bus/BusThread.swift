@@ -88,13 +88,10 @@ final class BusThread: Sendable {
 /// A method to be called that takes strings.
 struct BusCall: Sendable {
     /// The number by which the reply is known.
-    var number: Int
+    var number = 0
     /// Whom it is for, and what it asks.
-    var destination: String
-    var path: String
-    var interface: String
-    var member: String
-    var arguments: [String]
+    let destination, path, interface, member: String
+    let arguments: [String]
     /// How long to wait for the reply.
-    var timeout: Duration
+    let timeout: Duration
 }

@@ -7,39 +7,22 @@ import Glibc
 /// A unit that somebody follows: what is known of it, what is to be read, and who is told.
 @EventLoop
 final class FollowedUnit {
-    /// What has to be asked of the manager.
-    enum Need: Int, Comparable {
-        case nothing
-        /// Whether the unit is loaded; the rest only where that matters.
-        case look
-        /// Everything.
-        case read
-
-        static func < (left: Need, right: Need) -> Bool { left.rawValue < right.rawValue }
-    }
-
     let name: String
     /// The unit's object on the bus, by the name that it is followed by.
     let path: String
-    /// What has to be asked as soon as nothing is being read.
-    private var need = Need.nothing
-    /// Since when a question is under way, of which there is never more than one.
-    private var askedAt: SuspendingClock.Instant?
-    /// When that was asked which had to be asked again since, and has not been answered yet.
-    private var refusedSince: SuspendingClock.Instant?
+    private var question = QuestionStateMachine()
     /// Called when ``subjects`` have changed.
     var onRename: @EventLoop () -> Void = {}
-    /// Whether the unit was loaded when it was read last.
-    private var wasLoaded = false
 
     /// The unit's own name, where it is followed by another one, and its object: signals have these.
     private var ownName: String
     private var ownPath: String
-    private var properties: UnitProperties?
+    /// What is known, and whether the unit was loaded when it was read last.
+    private var known: (properties: UnitProperties, wasLoaded: Bool)?
     private var observation: UnitObservation?
     private var followers: [UnitFollower] = []
     /// Whether a question is under way.
-    var isReading: Bool { askedAt != nil }
+    var isReading: Bool { question.isAsked }
     private var isService: Bool { ownName.hasSuffix(".service") }
 
     init(_ name: String) {
@@ -72,37 +55,33 @@ final class FollowedUnit {
     // MARK: What is asked
 
     /// Whether something has to be asked now: not for a unit that nobody follows any more, nor before what is under way has been answered.
-    var isToBeAsked: Bool { isFollowed && !isReading && need > .nothing }
+    var isToBeAsked: Bool { isFollowed && question.isDue }
 
     /// Asks for more; returns whether the unit has to get in line for it.
-    func ask(_ more: Need) -> Bool {
-        defer { need = max(need, more) }
-        return need == .nothing && !isReading
-    }
+    func ask(_ more: QuestionStateMachine.Need) -> Bool { question.needs(more) }
 
     /// Begins with what has to be asked, and returns it.
-    func begin() -> Need {
-        defer { need = .nothing }
-        askedAt = .now
+    func begin() -> QuestionStateMachine.Need {
+        let need = question.begin(at: .now)
         if need == .read { for follower in followers { follower.beginCalls() } }
         return need
     }
 
-    /// Ends a question, which may have to be put again; returns whether the unit has to get in line.
-    func end(again: Need) -> Bool {
-        need = max(need, again)
-        refusedSince = again == .nothing ? nil : refusedSince ?? askedAt
-        askedAt = nil
-        // What was known before is told again only if it was right.
-        if again == .nothing { settle() }
-        return need > .nothing
+    /// Ends a question, which has to be put again if it was refused; returns whether the unit has to get in line.
+    func end(isRefused: Bool = false) -> Bool {
+        if isRefused { question.refused() } else { question.answered() }
+        defer {
+            // What was known before is told again only if it was right.
+            if !isRefused { settle() }
+        }
+        return question.isDue
     }
 
     /// Takes over why nothing is known of it, if what was asked before this time has not been answered however often it was asked again.
     ///
     /// It goes on to be asked.
     func expire(askedBefore time: SuspendingClock.Instant, _ reason: String) {
-        if let refusedSince, refusedSince < time { refuse(reason) }
+        if question.isInVain(askedBefore: time) { refuse(reason) }
     }
 
     // MARK: What is known
@@ -114,12 +93,11 @@ final class FollowedUnit {
     ///
     /// That it has failed is told at once: of hundreds that fail together, many wait to be read.
     func take(_ units: [String: UnitStates]) -> Bool {
-        guard var properties else { return false }
+        guard let properties = known?.properties else { return false }
         guard let states = units[ownName] else { return !isKnownAsUnloaded }
         if states == properties.states { return false }
         if states.activeState == "failed" {
-            properties.fail(states)
-            self.properties = properties
+            known?.properties.fail(states)
             settle()
         }
         return true
@@ -127,13 +105,12 @@ final class FollowedUnit {
 
     /// Whether it was not loaded when it was read last, and did not run since as far as is known.
     var isKnownAsUnloaded: Bool {
-        guard let properties, !wasLoaded else { return false }
-        return properties.activeState == "inactive" || properties.activeState == "failed"
+        guard let known, !known.wasLoaded else { return false }
+        return ["inactive", "failed"].contains(known.properties.activeState)
     }
 
     /// Takes over everything that there is to know.
     func know(_ values: [String: String], wasLoaded: Bool) {
-        self.wasLoaded = wasLoaded
         if let id = values["Id"], id != ownName {
             ownName = id
             ownPath = Self.path(id)
@@ -141,21 +118,21 @@ final class FollowedUnit {
         }
         var properties = UnitProperties()
         properties.apply(values, isService: isService)
-        if let former = self.properties { properties.keepStartFailure(of: former) }
-        self.properties = properties
+        if let known { properties.keepStartFailure(of: known.properties) }
+        known = (properties, wasLoaded)
         answer(.properties(properties))
     }
 
     /// Takes over why the manager tells nothing.
     func refuse(_ reason: String) {
-        properties = nil
+        known = nil
         answer(.unreachable(reason))
     }
 
     /// Takes over why nothing can be asked; whatever is under way or in line has come to its end.
     func lose(_ reason: String) {
-        (need, askedAt, refusedSince) = (.nothing, nil, nil)
-        properties = nil
+        question.lost()
+        known = nil
         observation = .unreachable(reason)
         answer()
     }
@@ -183,17 +160,16 @@ final class FollowedUnit {
     /// both change together (systemd's src/core/dbus-unit.c).
     func change(_ values: [String: String], interface: String, invalidated: [String]) -> Bool {
         // What is being read comes after the signal.
-        guard var properties else { return !isReading }
+        guard known != nil else { return !isReading }
         guard UnitProperties.names.isDisjoint(with: invalidated) else { return true }
-        properties.apply(values, isService: isService)
-        self.properties = properties
+        known?.properties.apply(values, isService: isService)
         return interface == "org.freedesktop.systemd1.Unit" && !settle() && !isReading
     }
 
     /// Takes over that it was not started; the signals about what it is now came before.
     func noteStart(_ failure: UnitProperties.StartFailure) {
-        guard properties?.activeState == "inactive" else { return }
-        properties?.startFailure = failure
+        guard known?.properties.activeState == "inactive" else { return }
+        known?.properties.startFailure = failure
         settle()
     }
 
@@ -204,8 +180,8 @@ final class FollowedUnit {
     /// - Returns: whether that was told.
     @discardableResult
     private func settle() -> Bool {
-        guard let properties,
-            wasLoaded || !isReading && need == .nothing || properties.isForgottenWhenFailed || properties.isEndOfRun
+        guard let (properties, wasLoaded) = known,
+            wasLoaded || question.isSettled || properties.isForgottenWhenFailed || properties.isEndOfRun
         else { return false }
         let observation = UnitObservation.properties(properties)
         self.observation = observation
