@@ -26,19 +26,10 @@ struct ConnectionStateMachine: ~Copyable {
         case loseUnits(String)
     }
 
-    /// What is known of the connection so far.
-    private enum Trial {
-        /// No connection has been lost since units are followed.
-        case first
-        /// The one before was lost, which is in the log. If this one is lost before it works, the next comes after `pause`.
-        case again(pause: Duration)
-        /// The service manager has answered.
-        case works
-    }
-
     /// A connection that is there.
     private struct Following {
-        var trial: Trial
+        /// If the one before was lost, which is in the log, and this one has not worked yet: the pause if it is lost, too.
+        var retry: Duration?
         /// When all units were read last; for some time after it, the manager is busy with that.
         var readAt: ContinuousClock.Instant
         /// Whether all units are read again soon.
@@ -54,10 +45,10 @@ struct ConnectionStateMachine: ~Copyable {
     private enum State {
         /// Nothing is followed.
         case idle
-        case connecting(Trial)
+        case connecting(retry: Duration?)
         case following(Following)
         /// The connection was lost, for this reason, and will be replaced.
-        case waiting(reason: String, Trial)
+        case waiting(reason: String, retry: Duration)
     }
 
     private let times: BusTimes
@@ -73,43 +64,38 @@ struct ConnectionStateMachine: ~Copyable {
     /// There are units to be followed.
     mutating func wanted() -> [Effect] {
         guard case .idle = state else { return [] }
-        state = .connecting(.first)
+        state = .connecting(retry: nil)
         return [.connect]
     }
 
     /// There is a connection, which may be lost before it works.
     mutating func connected(at now: ContinuousClock.Instant) -> [Effect] {
-        guard case .connecting(let trial) = state else { return [] }
-        state = .following(Following(trial: trial, readAt: now))
+        guard case .connecting(let retry) = state else { return [] }
+        state = .following(Following(retry: retry, readAt: now))
         return [.readAll, .wait(BusTimes.betweenRegularReadings)]
     }
 
     /// The service manager has answered.
     mutating func worked() -> [Effect] {
         change { following, _ in
-            defer { following.trial = .works }
-            if case .again = following.trial { return [.logReturn] }
-            return []
+            defer { following.retry = nil }
+            return following.retry == nil ? [] : [.logReturn]
         }
     }
 
     /// The connection was lost, or could not be made.
     mutating func lost(_ reason: String) -> [Effect] {
         switch state {
-        case .connecting(let trial): lost(reason, trial)
-        case .following(let following): lost(reason, following.trial)
+        case .connecting(let retry): lost(reason, retry)
+        case .following(let following): lost(reason, following.retry)
         case .idle, .waiting: []
         }
     }
 
-    private mutating func lost(_ reason: String, _ trial: Trial) -> [Effect] {
-        let (pause, log): (Duration, [Effect]) =
-            switch trial {
-            case .first, .works: (BusTimes.firstPause, [.logLoss(reason)])
-            case .again(let pause): (pause, [])
-            }
-        state = .waiting(reason: reason, .again(pause: min(pause * 2, BusTimes.longestPause)))
-        return [.disconnect] + log + [.wait(pause), .loseUnits(reason)]
+    private mutating func lost(_ reason: String, _ retry: Duration?) -> [Effect] {
+        let pause = retry ?? BusTimes.firstPause
+        state = .waiting(reason: reason, retry: min(pause * 2, BusTimes.longestPause))
+        return [.disconnect] + (retry == nil ? [.logLoss(reason)] : []) + [.wait(pause), .loseUnits(reason)]
     }
 
     /// Nothing is followed any more.
@@ -148,8 +134,8 @@ struct ConnectionStateMachine: ~Copyable {
 
     /// The time to wait is over.
     mutating func timerFired(at now: ContinuousClock.Instant, units count: Int) -> [Effect] {
-        if case .waiting(_, let trial) = state {
-            state = .connecting(trial)
+        if case .waiting(_, let retry) = state {
+            state = .connecting(retry: retry)
             return [.connect]
         }
         return change { following, times in
