@@ -191,10 +191,10 @@ import Testing
         #expect(told.states == ["active (running)", "busy", "active (running)"])
     }
 
-    private static let gone: [String: UnitStates] = [:]
+    private static let gone: [String: ListedStates] = [:]
 
-    private func listed(_ active: String, _ sub: String) -> [String: UnitStates] {
-        ["nginx.service": UnitStates(loadState: "loaded", activeState: active, subState: sub)]
+    private func listed(_ active: String, _ sub: String) -> [String: ListedStates] {
+        ["nginx.service": ListedStates(loadState: "loaded", activeState: active, subState: sub)]
     }
 
     @Test("a list tells at once what has failed, and of other changes that it has to be read")

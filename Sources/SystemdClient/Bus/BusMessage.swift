@@ -29,7 +29,7 @@ struct BusMessage: Sendable, Equatable {
     /// Its array of strings.
     var list: [String] = []
     /// The states of units that it lists, by their own names; those that are of interest.
-    var units: [String: UnitStates] = [:]
+    var units: [String: ListedStates] = [:]
 
     /// How a truth value that is true stands among properties.
     static let truth = "yes"
@@ -53,7 +53,7 @@ extension BusMessage {
             case "b": truth = reader.boolean()
             case "as": list = reader.strings()
             case "a{sv}": properties = reader.properties(wanted)
-            case "a(\(UnitStates.listing))": units = UnitStates.listed(reader) { filter?.contains($0) ?? false }
+            case "a(\(ListedStates.listing))": units = ListedStates.listed(reader) { filter?.contains($0) ?? false }
             default: if !reader.skip(type) { return }
             }
         }

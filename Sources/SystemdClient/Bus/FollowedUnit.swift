@@ -87,12 +87,12 @@ final class FollowedUnit {
     // MARK: What is known
 
     /// Whether it is in a list of all units that are loaded.
-    func isListed(in units: [String: UnitStates]) -> Bool { units[ownName] != nil }
+    func isListed(in units: [String: ListedStates]) -> Bool { units[ownName] != nil }
 
     /// Takes such a list over; returns whether the unit is another than was known, so that it has to be read.
     ///
     /// That it has failed is told at once: of hundreds that fail together, many wait to be read.
-    func take(_ units: [String: UnitStates]) -> Bool {
+    func take(_ units: [String: ListedStates]) -> Bool {
         guard let properties = known?.properties else { return false }
         guard let states = units[ownName] else { return !isKnownAsUnloaded }
         if states == properties.states { return false }

@@ -19,7 +19,7 @@ final class ManagerConnection {
     /// Whether calls have to wait.
     var isPaused: Bool { machine.isPaused }
     /// Called with the states of all loaded units that are followed, after ``list()``.
-    var onList: @EventLoop ([String: UnitStates]) -> Void = { _ in }
+    var onList: @EventLoop ([String: ListedStates]) -> Void = { _ in }
 
     private var machine: ManagerStateMachine
     private var connection: BusConnection?

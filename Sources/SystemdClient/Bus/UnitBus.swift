@@ -88,7 +88,7 @@ public final class UnitBus {
         EventLoop.atEndOfTurn { unit.answer() }
     }
 
-    private func take(_ listed: [String: UnitStates]) {
+    private func take(_ listed: [String: ListedStates]) {
         // What is being read comes after the list.
         for unit in units.values where !unit.isReading && unit.take(listed) {
             reader?.askFirst(about: unit, isLoaded: unit.isListed(in: listed))

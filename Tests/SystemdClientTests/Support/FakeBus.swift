@@ -228,9 +228,9 @@ final class FakeBus {
     // MARK: -
 
     private func append(_ units: [String: [String: String]], to message: OpaquePointer) {
-        sd_bus_message_open_container(message, Self.code("a"), "(\(UnitStates.listing))")
+        sd_bus_message_open_container(message, Self.code("a"), "(\(ListedStates.listing))")
         for (name, properties) in units {
-            sd_bus_message_open_container(message, Self.code("r"), UnitStates.listing)
+            sd_bus_message_open_container(message, Self.code("r"), ListedStates.listing)
             let states = ["LoadState", "ActiveState", "SubState"].map { properties[$0] ?? "" }
             for text in [name, "described"] + states + [""] {
                 sd_bus_message_append_basic(message, Self.code("s"), text)

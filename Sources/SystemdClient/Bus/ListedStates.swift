@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the manager's list of all loaded units says of one of them.
+struct ListedStates: Sendable, Equatable {
+    let loadState: String
+    let activeState: String
+    let subState: String
+
+    /// The type of a unit in that list, of org.freedesktop.systemd1(5): its name, its description, these states, and more.
+    static let listing = "ssssssouso"
+
+    /// Reads the list; the units are those that are wanted, by their own names.
+    static func listed(_ reader: BusReader, isWanted: (String) -> Bool) -> [String: ListedStates] {
+        var units: [String: ListedStates] = [:]
+        for values in reader.structures(listing, strings: 5, isWanted: isWanted) where values.count == 5 {
+            units[values[0]] = ListedStates(loadState: values[2], activeState: values[3], subState: values[4])
+        }
+        return units
+    }
+}
+
+extension UnitProperties {
+    /// What the manager's list would say of the unit.
+    var states: ListedStates { ListedStates(loadState: loadState, activeState: activeState, subState: subState) }
+
+    /// Takes over that it has failed; the list does not say how.
+    mutating func fail(_ states: ListedStates) {
+        (loadState, activeState, subState) = (states.loadState, states.activeState, states.subState)
+        result = nil
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import Testing
+
+@testable import EventLoopIO
+@testable import SystemdClient
+
+@Suite("The states of a unit", .timeLimit(.minutes(1)))
+@EventLoop struct UnitStatesTests {
+    private let bus: FakeBus
+    private let units: UnitBus
+
+    init() throws {
+        bus = try FakeBus()
+        units = UnitBus(on: bus.address, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        for name in ["db.service", "web.service"] {
+            bus.units[name] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
+        }
+    }
+
+    private static func text(_ state: UnitObservation?) -> String? {
+        switch state {
+        case .properties(let unit): "\(unit.activeState) (\(unit.subState))"
+        case .unreachable(let reason): reason
+        case .unanswered: "no answer"
+        case nil: nil
+        }
+    }
+
+    @Test("begin with the present one, go on with each change and the loss of the bus, and each iteration has them all")
+    func states() async {
+        var texts: [String?] = []
+        for await state in UnitStates("db.service", over: units) {
+            texts.append(Self.text(state))
+            switch texts.count {
+            case 1: bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
+            case 2: bus.drop()
+            default: break
+            }
+            if texts.count == 4 { break }
+        }
+        #expect(
+            texts == ["active (running)", "failed (failed)", "the system bus closed the connection", "failed (failed)"])
+        var again = UnitStates("db.service", over: units).makeAsyncIterator()
+        #expect(Self.text(await again.next()) == "failed (failed)")
+    }
+
+    @Test("are followed no longer when the loop that takes them is left")
+    func scope() async {
+        let other = UnitStates("web.service", over: units)
+        var others = other.makeAsyncIterator()
+        #expect(Self.text(await others.next()) == "active (running)")
+        for await _ in UnitStates("db.service", over: units) {
+            #expect(!units.index["db.service"].isEmpty)
+            break
+        }
+        bus.change("web.service", ["SubState": "exited"])
+        #expect(Self.text(await others.next()) == "active (exited)")
+        #expect(units.index["db.service"].isEmpty)
+    }
+
+    @Test("end with their task, and none is handed out after that")
+    func cancellation() async {
+        let (began, begin) = AsyncStream.makeStream(of: Void.self)
+        let states = UnitStates("db.service", over: units)
+        let task = Task { @EventLoop in
+            var texts: [String?] = []
+            for await state in states {
+                texts.append(Self.text(state))
+                begin.yield()
+            }
+            return texts
+        }
+        for await _ in began { break }
+        task.cancel()
+        #expect(await task.value == ["active (running)"])
+        let late = Task { @EventLoop in
+            withUnsafeCurrentTask { $0?.cancel() }
+            var iterator = states.makeAsyncIterator()
+            return await iterator.next()
+        }
+        #expect(await late.value == nil)
+    }
+
+    @Test("only the newest waits for a consumer that is slow")
+    func slow() async {
+        var states = UnitStates("db.service", over: units).makeAsyncIterator()
+        #expect(Self.text(await states.next()) == "active (running)")
+        var others = UnitStates("db.service", over: units).makeAsyncIterator()
+        _ = await others.next()
+        for state in ["reload", "exited"] {
+            bus.change("db.service", ["SubState": state])
+            #expect(Self.text(await others.next()) == "active (\(state))")
+        }
+        #expect(Self.text(await states.next()) == "active (exited)")
+    }
+}
