@@ -31,6 +31,7 @@ let package = Package(
         .library(name: "NotificationStreamsFoundation", targets: ["NotificationStreamsFoundation"]),
         .library(name: "EventLoopIO", targets: ["EventLoopIO"]),
         .library(name: "SystemdClient", targets: ["SystemdClient"]),
+        .library(name: "SystemdServiceLifecycle", targets: ["SystemdServiceLifecycle"]),
         .library(name: "Varlink", targets: ["Varlink"]),
         .executable(name: "statusd", targets: ["statusd"]),
         .executable(name: "statusctl", targets: ["statusctl"]),
@@ -59,6 +60,8 @@ let package = Package(
         .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
         .target(
             name: "SystemdClient", dependencies: ["CLinux", "CSystemd", "EventLoopIO", "LogLimiting", deque, logging]),
+        .target(
+            name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "Varlink", dependencies: ["CLinux", "EventLoopIO", "LogLimiting", logging]),
         .target(name: "StatusModel"),
         .target(
@@ -118,6 +121,9 @@ let package = Package(
         .testTarget(
             name: "SystemdClientTests",
             dependencies: ["CLinux", "CSystemd", "EventLoopIO", "SystemdClient", logging]),
+        .testTarget(
+            name: "SystemdServiceLifecycleTests",
+            dependencies: ["EventLoopIO", "SystemdClient", "SystemdServiceLifecycle", lifecycle, logging]),
         .testTarget(name: "VarlinkTests", dependencies: ["EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .testTarget(

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+public import Logging
+public import ServiceLifecycle
+import Synchronization
+public import SystemdClient
+
+/// Tells systemd when a program is up, reloads, stops, and whether it makes progress (sd_notify(3)).
+///
+/// It is the last service of a group, because a group stops its services from the last to the first, and systemd should know at once:
+///
+/// ```swift
+/// let systemd = SystemdService(logger: logger, isAlive: { await server.answers() }) { try await server.listening() }
+/// let group = ServiceGroup(services: [server, systemd], gracefulShutdownSignals: [.sigterm], logger: logger)
+/// ```
+///
+/// Without systemd (`NOTIFY_SOCKET` unset) it tells nobody, and nothing fails.
+public final class SystemdService: Service {
+    private let logger: Logger
+    private let watchdogInterval: Duration?
+    private let isAlive: @Sendable () async -> Bool
+    private let waitUntilUp: @Sendable () async throws -> Void
+    private let phase = Mutex(ServicePhase())
+
+    /// A service that has told nothing yet.
+    ///
+    /// - Parameters:
+    ///   - logger: where a failed probe is reported.
+    ///   - watchdogInterval: how often systemd wants a keep-alive at the least; nil if it wants none.
+    ///   - isAlive: the probe before each keep-alive. If it returns false, or does not return, there is none, and systemd ends the program.
+    ///   - waitUntilUp: returns when the program is up; what it throws ends the group.
+    public init(
+        logger: Logger, watchdogInterval: Duration? = ServiceManager.watchdogInterval,
+        isAlive: @escaping @Sendable () async -> Bool = { true },
+        waitUntilUp: @escaping @Sendable () async throws -> Void = {}
+    ) {
+        self.logger = logger
+        self.watchdogInterval = watchdogInterval
+        self.isAlive = isAlive
+        self.waitUntilUp = waitUntilUp
+    }
+
+    /// Tells systemd that the program is up, and then keep-alives, until it is shut down.
+    public func run() async throws {
+        try await withGracefulShutdownHandler {
+            try await cancelWhenGracefulShutdown {
+                try await self.waitUntilUp()
+                if !Task.isCancelled { self.tell { $0.started() } }
+                await self.keepAlive()
+            }
+        } onGracefulShutdown: {
+            self.tell { $0.stopped() }
+        }
+        // The service manager reads it at its leisure, but the process is about to end.
+        await ServiceManager.drain(within: .milliseconds(500))
+    }
+
+    /// Reloads by `body`, and tells systemd that it has begun and ended, however it ends.
+    ///
+    /// Of reloads that overlap, the first begins and the last ends what systemd sees as one.
+    public func reload<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        tell { $0.reloadBegan() }
+        defer { tell { $0.reloadEnded() } }
+        return try await body()
+    }
+
+    private func tell(_ change: (inout ServicePhase) -> ServiceManager.Notification?) {
+        // Under the lock, because the order matters; it only queues the message.
+        phase.withLock { if let notification = change(&$0) { ServiceManager.notify(notification) } }
+    }
+
+    /// Sends keep-alives until the task is cancelled.
+    private func keepAlive() async {
+        guard let watchdogInterval else {
+            // There is nothing to do until then.
+            try? await gracefulShutdown()
+            return
+        }
+        while !Task.isCancelled {
+            if await isAlive() {
+                ServiceManager.notify(.watchdog)
+            } else if !Task.isCancelled {
+                logger.warning("the watchdog's probe failed; there is no keep-alive")
+            }
+            // Half the time allowed, as sd_watchdog_enabled(3) advises.
+            try? await EventLoop.sleep(for: watchdogInterval / 2)
+        }
+    }
+}
