@@ -62,7 +62,9 @@ let package = Package(
             name: "SystemdClient", dependencies: ["CLinux", "CSystemd", "EventLoopIO", "LogLimiting", deque, logging]),
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
-        .target(name: "Varlink", dependencies: ["CLinux", "EventLoopIO", "LogLimiting", logging]),
+        .target(name: "VarlinkDescription"),
+        .target(
+            name: "Varlink", dependencies: ["CLinux", "EventLoopIO", "LogLimiting", "VarlinkDescription", logging]),
         .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],
@@ -124,6 +126,7 @@ let package = Package(
         .testTarget(
             name: "SystemdServiceLifecycleTests",
             dependencies: ["EventLoopIO", "SystemdClient", "SystemdServiceLifecycle", lifecycle, logging]),
+        .testTarget(name: "VarlinkDescriptionTests", dependencies: ["VarlinkDescription"]),
         .testTarget(name: "VarlinkTests", dependencies: ["EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .testTarget(

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Whoever implements an interface needs its description, too.
+@_exported public import VarlinkDescription
+
 extension InterfaceDescription {
     /// `org.varlink.service`, as the Varlink documentation gives it, with the errors that came later.
     static let service: InterfaceDescription = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
-import Varlink
+import VarlinkDescription
 
 @Suite("Interface descriptions") struct InterfaceDescriptionTests {
     @Test("a description has its types, methods and errors, with the comments above them")
@@ -15,7 +15,11 @@ import Varlink
 
             # Says one thing.
             method Say(what: string, to: ?[]Person, moods: [string]Mood) -> (said: int, more: (a: bool, b: object))
-            type Person (name: string, age: float)
+            type Person (
+              # What to call them.
+              name: string,
+              age: float
+            )
             error Mute ()
             """
         let description = try InterfaceDescription(parsing: text)
@@ -25,6 +29,11 @@ import Varlink
         #expect(description.members.map(\.name) == ["Mood", "Say", "Person", "Mute"])
         #expect(description.methods.map(\.documentation) == ["Says one thing."])
         #expect(description.members[0].kind == .type(.enumeration(["good", "bad"])))
+        guard case .type(.structure(let fields)) = description.members[2].kind else {
+            Issue.record("Person is a structure")
+            return
+        }
+        #expect(fields.map(\.documentation) == ["What to call them.", ""])
         guard case .method(let parameters, let reply) = description.members[1].kind else {
             Issue.record("Say is a method")
             return

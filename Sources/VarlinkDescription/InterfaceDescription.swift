@@ -23,6 +23,8 @@ public struct InterfaceDescription: Sendable, Hashable {
         public let name: String
         /// Its type.
         public let type: DataType
+        /// The comment above it, without its marks.
+        public let documentation: String
     }
 
     /// A type, method or error.

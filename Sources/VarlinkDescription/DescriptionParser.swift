@@ -120,7 +120,7 @@ struct DescriptionParser {
             let name = try word("a field's name", where: Self.isFieldName)
             guard !fields.contains(where: { $0.name == name }) else { throw token.error("“\(name)” is there already") }
             try expect(":")
-            fields.append(Field(name: name, type: try type()))
+            fields.append(Field(name: name, type: try type(), documentation: token.documentation))
         } while take(",")
         try expect(")")
         return fields
