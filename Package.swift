@@ -33,6 +33,7 @@ let package = Package(
         .library(name: "SystemdClient", targets: ["SystemdClient"]),
         .library(name: "SystemdServiceLifecycle", targets: ["SystemdServiceLifecycle"]),
         .library(name: "Varlink", targets: ["Varlink"]),
+        .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
         .executable(name: "statusd", targets: ["statusd"]),
         .executable(name: "statusctl", targets: ["statusctl"]),
     ],
@@ -63,6 +64,11 @@ let package = Package(
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
+        .target(name: "VarlinkGeneration", dependencies: ["VarlinkDescription"]),
+        .executableTarget(name: "varlink-generator", dependencies: ["VarlinkDescription", "VarlinkGeneration"]),
+        .plugin(
+            name: "VarlinkGeneratorPlugin", capability: .buildTool(), dependencies: ["varlink-generator"],
+            path: "Sources/VarlinkGeneratorPlugin"),
         .target(
             name: "Varlink", dependencies: ["CLinux", "EventLoopIO", "LogLimiting", "VarlinkDescription", logging]),
         .target(name: "StatusModel"),
@@ -127,6 +133,10 @@ let package = Package(
             name: "SystemdServiceLifecycleTests",
             dependencies: ["EventLoopIO", "SystemdClient", "SystemdServiceLifecycle", lifecycle, logging]),
         .testTarget(name: "VarlinkDescriptionTests", dependencies: ["VarlinkDescription"]),
+        .testTarget(
+            name: "VarlinkGenerationTests",
+            dependencies: ["EventLoopIO", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging],
+            plugins: ["VarlinkGeneratorPlugin"]),
         .testTarget(name: "VarlinkTests", dependencies: ["EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .testTarget(

@@ -20,6 +20,16 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
         self.init(name: name, parameters: writer.bytes)
     }
 
+    /// Reads the parameters as a type; members that it does not know are skipped.
+    public func parameters<Parameters: JSONReadable>(
+        _ type: Parameters.Type = Parameters.self
+    ) throws(JSONError) -> Parameters {
+        try JSONReader.read(parameters) { reader throws(JSONError) in
+            reader.skipsUnknownMembers = true
+            return try Parameters(from: &reader)
+        }
+    }
+
     /// One parameter that is a text; nil where it is not there or is none.
     public func text(_ parameter: String) -> String? {
         let text = try? JSONReader.read(parameters) { reader throws(JSONError) in

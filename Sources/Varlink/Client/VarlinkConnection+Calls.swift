@@ -118,7 +118,7 @@ extension VarlinkConnection {
                 return (.failure(VarlinkError(name: name, parameters: parameters)), nil)
             }
             do throws(JSONError) {
-                let reply = try JSONReader.readParameters(message, envelope.parameters, as: Reply.self)
+                let reply = try JSONReader.readReply(message, envelope.parameters, as: Reply.self)
                 return (.success((reply, envelope.continues)), nil)
             } catch {
                 let error = VarlinkClientError.malformed("\(error)")

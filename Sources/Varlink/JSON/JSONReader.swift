@@ -13,6 +13,10 @@ public struct JSONReader: ~Copyable {
     /// The offset of the byte to be looked at next.
     var position = 0
     private var remainingDepth: Int
+    /// Whether ``unknownMember(_:)`` skips what a type does not know.
+    ///
+    /// A service refuses what it does not know, and a client understands the replies of newer services.
+    public var skipsUnknownMembers = false
 
     private init(_ bytes: UnsafeRawBufferPointer, maximumDepth: Int) {
         self.bytes = bytes.assumingMemoryBound(to: UInt8.self)
@@ -130,6 +134,12 @@ public struct JSONReader: ~Copyable {
         default:
             _ = try numberText()
         }
+    }
+
+    /// Refuses a member that a type does not know, or skips it (``skipsUnknownMembers``).
+    public mutating func unknownMember(_ name: JSONName) throws(JSONError) {
+        guard skipsUnknownMembers else { throw .unknownMember(name) }
+        try skip()
     }
 
     /// The next value's own bytes, checked, without white space around them.

@@ -93,4 +93,15 @@ extension JSONReader {
             try Value(from: &reader)
         }
     }
+
+    /// Reads the parameters of a reply, in which members that the type does not know are skipped.
+    static func readReply<Value: JSONReadable>(
+        _ message: UnsafeRawBufferPointer, _ range: Range<Int>?, as type: Value.Type
+    ) throws(JSONError) -> Value {
+        guard let range else { return try readParameters(message, nil, as: type) }
+        return try read(UnsafeRawBufferPointer(rebasing: message[range])) { reader throws(JSONError) in
+            reader.skipsUnknownMembers = true
+            return try Value(from: &reader)
+        }
+    }
 }

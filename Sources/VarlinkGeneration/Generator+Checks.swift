@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import VarlinkDescription
+
+/// What can be wrong with options and with a description that is valid.
+extension Generator {
+    func check() throws(GenerationError) {
+        let methods = description.methods.map(\.name)
+        for method in options.more + options.oneway where !methods.contains(method) {
+            throw GenerationError("options name the method “\(method)”, which \(description.name) does not have")
+        }
+        let types = types
+        for type in options.types.keys.sorted() where types[type] == nil {
+            throw GenerationError("options name the type “\(type)”, which \(description.name) does not have")
+        }
+        let keys = fieldKeys
+        for key in options.fields.keys.sorted() where !keys.contains(key) {
+            throw GenerationError("options name the field “\(key)”, which \(description.name) does not have")
+        }
+        for name in types.keys.sorted() where options.types[name] == nil { try checkSize(of: name, within: []) }
+    }
+
+    private var types: [String: DataType] {
+        var types: [String: DataType] = [:]
+        for member in description.members { if case .type(let type) = member.kind { types[member.name] = type } }
+        return types
+    }
+
+    private var fieldKeys: Set<String> {
+        var keys: Set<String> = []
+        func add(_ fields: [Field], _ owner: String) { keys.formUnion(fields.map { owner + $0.name }) }
+        for member in description.members {
+            switch member.kind {
+            case .type(.structure(let fields)), .error(let fields): add(fields, member.name + ".")
+            case .method(let parameters, let reply):
+                add(parameters, member.name + ".")
+                add(reply, member.name + "->")
+            case .type: break
+            }
+        }
+        return keys
+    }
+
+    /// Refuses a type that would have itself as a part: Swift's structures have a size.
+    private func checkSize(of name: String, within outer: [String]) throws(GenerationError) {
+        guard options.types[name] == nil, let type = types[name] else { return }
+        if outer.contains(name) {
+            throw GenerationError(
+                "the type “\(name)” has itself as a part; use an array, or an option “type \(name) …”")
+        }
+        for part in Self.parts(of: type) { try checkSize(of: part, within: outer + [name]) }
+    }
+
+    /// The types that are stored within another.
+    private static func parts(of type: DataType) -> [String] {
+        switch type {
+        case .named(let name): [name]
+        case .nullable(let type): parts(of: type)
+        case .structure(let fields): fields.flatMap { parts(of: $0.type) }
+        case .array, .map, .bool, .int, .float, .string, .object, .enumeration: []
+        }
+    }
+}

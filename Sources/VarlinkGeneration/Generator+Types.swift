@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import VarlinkDescription
+
+/// Structures, enumerations, and the Swift types of members.
+extension Generator {
+    /// Writes a structure or an enumeration.
+    ///
+    /// - Parameter owner: what its fields are called after in the options.
+    mutating func write(
+        _ type: DataType, named name: String, of owner: String, documentation: String
+    ) throws(GenerationError) {
+        source.line()
+        source.documentation(documentation, otherwise: "The type `\(name)`.")
+        switch type {
+        case .enumeration(let cases): try writeEnumeration(name, cases)
+        case .structure(let fields): try writeStructure(name, properties(fields, of: owner))
+        default: source.line("\(access)typealias \(name) = \(try swiftType(type, of: owner, nested: name))")
+        }
+    }
+
+    private mutating func writeEnumeration(_ name: String, _ cases: [String]) throws(GenerationError) {
+        try source.block("\(access)enum \(name): String, JSONEnumeration") { source throws(GenerationError) in
+            for raw in cases {
+                let name = SwiftNames.value(raw)
+                source.line(name == raw || name == "`\(raw)`" ? "case \(name)" : "case \(name) = \"\(raw)\"")
+            }
+        }
+    }
+
+    private mutating func writeStructure(_ name: String, _ properties: [Property]) throws(GenerationError) {
+        var generator = self
+        try source.block("\(access)struct \(name): JSONStructure, Hashable") { source throws(GenerationError) in
+            generator.source = source
+            try generator.writeBody(of: name, properties)
+            source = generator.source
+        }
+    }
+
+    private mutating func writeBody(of name: String, _ properties: [Property]) throws(GenerationError) {
+        for property in properties {
+            source.documentation(property.documentation, otherwise: "The member `\(property.key)`.")
+            source.line("\(access)var \(property.name): \(property.type)")
+        }
+        source.line()
+        source.line("/// Makes one of its members.")
+        let parameters = properties.map { "\($0.name): \($0.type)\($0.isOptional ? " = nil" : "")" }
+        try source.block("\(access)init(\(parameters.joined(separator: ", ")))") { source throws(GenerationError) in
+            for property in properties { source.line("self.\(property.name) = \(property.name)") }
+        }
+        source.line()
+        try source.block("\(access)init(\(Self.readerParameter(properties))) throws(JSONError)") {
+            source throws(GenerationError) in
+            try Self.writeReading(of: properties, to: &source)
+            for property in properties { source.line("self.\(property.name) = \(property.name)") }
+        }
+        source.line()
+        let writer = SwiftNames.unused("writer", among: properties.map(\.name))
+        try source.block("\(access)func writeMembers(to \(writer): inout JSONWriter)") {
+            source throws(GenerationError) in
+            for property in properties { source.line("\(writer).member(\"\(property.key)\", \(property.name))") }
+        }
+        for property in properties { try writeNested(property.nested, named: property.nestedName, of: property.owner) }
+    }
+
+    mutating func writeNested(_ type: DataType?, named name: String, of owner: String) throws(GenerationError) {
+        if let type { try write(type, named: name, of: "\(owner)", documentation: "") }
+    }
+
+    /// The parameter of an initializer that reads the properties.
+    static func readerParameter(_ properties: [Property]) -> String {
+        let reader = SwiftNames.unused("reader", among: properties.map(\.name))
+        return "from \(reader): inout JSONReader"
+    }
+
+    /// Writes code that reads an object into local variables of the properties' names.
+    static func writeReading(of properties: [Property], to source: inout SwiftSource) throws(GenerationError) {
+        for property in properties {
+            source.line("var \(property.name): \(property.type)\(property.isOptional ? "" : "?")")
+        }
+        let names = properties.map(\.name)
+        let (key, reader) = (SwiftNames.unused("key", among: names), SwiftNames.unused("reader", among: names))
+        try source.block("try \(reader).object { \(key), \(reader) throws(JSONError) in") {
+            source throws(GenerationError) in
+            try source.block("switch \(key)", indented: false) { source throws(GenerationError) in
+                for property in properties {
+                    source.line("case \"\(property.key)\": \(property.name) = try \(property.type)(from: &\(reader))")
+                }
+                source.line("default: try \(reader).unknownMember(\(key))")
+            }
+        }
+        for property in properties where !property.isOptional {
+            source.line("guard let \(property.name) else { throw .missingMember(\"\(property.key)\") }")
+        }
+    }
+
+    // MARK: Members
+
+    /// A member of a structure as a property in Swift.
+    struct Property {
+        /// Its name in JSON.
+        var key: String
+        /// Its name in Swift, quoted if it has to be.
+        var name: String
+        var type: String
+        var documentation: String
+        /// What the structure is called in the options.
+        var owner: String
+        /// Its own type, if that has no name in the description.
+        var nested: DataType?
+        var nestedName: String
+
+        /// It as an argument whose value has the same name.
+        var argument: String { "\(SwiftNames.label(name)): \(name)" }
+        var isOptional: Bool { type.hasSuffix("?") }
+    }
+
+    func properties(_ fields: [Field], of owner: String, nesting: String = "") throws(GenerationError) -> [Property] {
+        var properties: [Property] = []
+        for field in fields {
+            let nestedName = nesting + SwiftNames.type(field.name)
+            let type = try swiftType(field.type, of: "\(fieldKey(owner, field.name))", nested: nestedName)
+            properties.append(
+                Property(
+                    key: field.name, name: SwiftNames.value(field.name), type: type, documentation: field.documentation,
+                    owner: fieldKey(owner, field.name), nested: nestedType(field.type, of: fieldKey(owner, field.name)),
+                    nestedName: nestedName))
+        }
+        let names = properties.map(\.name)
+        for (index, name) in names.enumerated() where names[..<index].contains(name) {
+            throw GenerationError("two members of \(owner) would both be “\(name)”")
+        }
+        return properties
+    }
+
+    /// How options name a member: `Type.member`, or `Method->member`.
+    private func fieldKey(_ owner: String, _ name: String) -> String {
+        owner.hasSuffix("-") ? "\(owner)>\(name)" : "\(owner).\(name)"
+    }
+
+    /// The Swift type of a member; `key` is how options name it.
+    private func swiftType(_ type: DataType, of key: String, nested: String) throws(GenerationError) -> String {
+        if case .nullable(let type) = type { return try swiftType(type, of: key, nested: nested) + "?" }
+        if let own = options.fields[key] { return own }
+        switch type {
+        case .bool: return "Bool"
+        case .int: return "Int"
+        case .float: return "Double"
+        case .string: return "String"
+        case .object: return "JSONText"
+        case .named(let name): return options.types[name] ?? SwiftNames.type(name)
+        case .array(let element): return "[\(try swiftType(element, of: key, nested: nested))]"
+        case .map(.structure([])): return "Set<String>"
+        case .map(let value): return "[String: \(try swiftType(value, of: key, nested: nested))]"
+        case .nullable, .structure, .enumeration: return nested
+        }
+    }
+
+    /// The structure or enumeration without a name within a type.
+    private func nestedType(_ type: DataType, of key: String) -> DataType? {
+        guard options.fields[key] == nil else { return nil }
+        switch type {
+        case .structure, .enumeration: return type
+        case .map(.structure([])): return nil
+        case .array(let type), .map(let type), .nullable(let type): return nestedType(type, of: key)
+        case .bool, .int, .float, .string, .object, .named: return nil
+        }
+    }
+}

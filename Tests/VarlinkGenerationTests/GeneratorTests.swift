@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import VarlinkDescription
+import VarlinkGeneration
+
+@Suite("The generator") struct GeneratorTests {
+    private func code(_ members: String, _ options: String = "") throws -> String {
+        try Generator.code(
+            for: InterfaceDescription(parsing: "interface org.example.a-b\n\(members)"),
+            options: GenerationOptions(parsing: options))
+    }
+
+    @Test("names follow the interface, or the options")
+    func names() throws {
+        let plain = try code("method GetURLOf(client_id: int) -> ()")
+        #expect(plain.contains("\nprotocol ABService: VarlinkInterface {"))
+        #expect(plain.contains("func getURLOf(_ parameters: GetURLOfParameters,"))
+        #expect(plain.contains("var clientId: Int\n"))
+        #expect(try code("method URLOf() -> ()").contains("func urlOf("))
+        let named = try code("method Get() -> ()", "prefix X\naccess package\nimport M")
+        #expect(named.contains("\npackage protocol XService"))
+        #expect(named.contains("\npackage import M\n"))
+    }
+
+    @Test("comments of the description document the code")
+    func documentation() throws {
+        let text = try code("# Says it.\n#\n# Twice.\nmethod Say(\n  # What.\n  it: string) -> ()")
+        #expect(text.contains("    /// Says it.\n    ///\n    /// Twice.\n    func say("))
+        #expect(text.contains("    /// What.\n    var it: String\n"))
+    }
+
+    @Test("any text of a description can be embedded")
+    func embeds() throws {
+        #expect(try code("# \"\"\"# \\#(x)\nmethod A() -> ()").contains("static let text = ##\"\"\"\n"))
+    }
+
+    @Test(
+        "what cannot be generated is refused with the reason",
+        arguments: [
+            ("method A() -> ()", "colour red", "line 1: invalid option “colour red”"),
+            ("method A() -> ()", "\naccess secret", "line 2: invalid option “access secret”"),
+            ("method A() -> ()", "prefix", "line 1: invalid option “prefix”"),
+            ("method A() -> ()", "more B", "options name the method “B”, which org.example.a-b does not have"),
+            ("method A() -> ()", "type B C", "options name the type “B”, which org.example.a-b does not have"),
+            ("method A() -> ()", "field A.x C", "options name the field “A.x”, which org.example.a-b does not have"),
+            (
+                "type N (next: ?N)\nmethod A() -> ()", "",
+                "the type “N” has itself as a part; use an array, or an option “type N …”"
+            ),
+            ("method A(a_b: int, aB: int) -> ()", "", "two members of A would both be “aB”"),
+        ])
+    func refuses(_ members: String, _ options: String, _ reason: String) {
+        let error = #expect(throws: GenerationError.self) { try code(members, options) }
+        #expect(error?.description == reason)
+    }
+}
