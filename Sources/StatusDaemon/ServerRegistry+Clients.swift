@@ -18,10 +18,10 @@ extension ServerRegistry {
     func post(_ text: StatusText, level: Level, to name: ServerName) throws -> Int {
         do {
             return try push.post(text, level: level, to: name)
-        } catch MonitorError.noSuchServer {
+        } catch LedgerError.noSuchServer {
             try welcome(name)
             return try push.post(text, level: level, to: name)
-        } catch MonitorError.takesNoPosts {
+        } catch LedgerError.takesNoPosts {
             throw refusal(ofPostTo: name)
         }
     }
@@ -59,7 +59,7 @@ extension ServerRegistry {
     /// Removes a server that nobody configured.
     func forget(_ name: ServerName) throws {
         if let server = configuration.servers[name] { throw RefusedForget.configured(name, file: server.origin.file) }
-        guard guests.remove(name) != nil else { throw MonitorError.noSuchServer(name) }
+        guard guests.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
         remove(name)
     }
 

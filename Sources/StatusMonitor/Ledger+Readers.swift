@@ -9,7 +9,7 @@ extension Ledger {
     mutating func watch(
         _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool,
         wake: @escaping @Sendable (WatchUrgency) -> Void
-    ) throws(MonitorError) -> Int {
+    ) throws(LedgerError) -> Int {
         if case .server(let name) = target, !mayComeLater, records[name] == nil { throw .noSuchServer(name) }
         var position = WatchPosition(target: target, wantsUpdates: updates, wake: wake, revision: log.latest)
         if let since {

@@ -22,7 +22,7 @@ extension Ledger {
     /// Takes how long a server itself says that its status holds; nil: as long as its configuration says.
     mutating func setTimeToLive(
         _ timeToLive: Duration?, of name: ServerName, at now: Moment
-    ) throws(MonitorError) -> Consequences {
+    ) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         records[place].ownTimeToLive = timeToLive
         var consequences = Consequences(revision: log.latest)
@@ -35,7 +35,7 @@ extension Ledger {
     }
 
     /// Forgets how long a server itself has said that its status holds; what is stale by that stays so, since nothing is known of it that is newer.
-    mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(MonitorError) -> Consequences {
+    mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         var consequences = expire(name, at: now) ?? Consequences(revision: log.latest)
         records[place].ownTimeToLive = nil

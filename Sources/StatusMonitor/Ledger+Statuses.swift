@@ -8,7 +8,7 @@ extension Ledger {
     /// It is a change where text, level, phase or staleness become another, else an update.
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
-    ) throws(MonitorError) -> Consequences {
+    ) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         if poster == .client, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
         let isChange = records[place].state.take(text, level: level, at: now.wall)
@@ -16,7 +16,7 @@ extension Ledger {
     }
 
     /// Notes a sign of life that says nothing new; nil where that is no event.
-    mutating func touch(_ name: ServerName, at now: Moment) throws(MonitorError) -> Consequences? {
+    mutating func touch(_ name: ServerName, at now: Moment) throws(LedgerError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let wasStale = records[place].state.isStale
         records[place].state.isStale = false
@@ -38,7 +38,7 @@ extension Ledger {
     // MARK: Loads
 
     /// Notes that a load failed; the last status stays.
-    mutating func fail(_ name: ServerName, _ reason: String) throws(MonitorError) -> Consequences {
+    mutating func fail(_ name: ServerName, _ reason: String) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let isChange = records[place].state.phase != .failed || records[place].state.message != reason
         records[place].state.phase = .failed
@@ -52,7 +52,7 @@ extension Ledger {
     /// stale.
     mutating func remark(
         _ remark: String, about name: ServerName, at now: Moment
-    ) throws(MonitorError) -> Consequences? {
+    ) throws(LedgerError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let before = records[place].state
         guard before.status != nil else { return nil }
@@ -63,7 +63,7 @@ extension Ledger {
     }
 
     /// A load that somebody asked for begins or has ended; nil where that is known already.
-    mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(MonitorError) -> Consequences? {
+    mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(LedgerError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         guard records[place].state.isRefreshing != isRefreshing else { return nil }
         // Nobody would end it.

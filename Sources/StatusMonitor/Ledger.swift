@@ -74,12 +74,12 @@ struct Ledger {
         records.records(after: name, limit: limit).map(\.state)
     }
 
-    func state(of name: ServerName) throws(MonitorError) -> ServerState {
+    func state(of name: ServerName) throws(LedgerError) -> ServerState {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         return records[place].state
     }
 
-    func selectedState() throws(MonitorError) -> ServerState {
+    func selectedState() throws(LedgerError) -> ServerState {
         guard let selected else { throw .nothingSelected }
         return try state(of: selected)
     }
@@ -110,7 +110,7 @@ struct Ledger {
     }
 
     /// Removes a server; where it is the selected one, the selection becomes none first, so that its followers are told.
-    mutating func remove(_ name: ServerName) throws(MonitorError) -> Consequences {
+    mutating func remove(_ name: ServerName) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let deselection = selected == name ? try select(nil) : nil
         let removal = append(.removed, at: place)
@@ -126,7 +126,7 @@ struct Ledger {
     /// ended.
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
-    ) throws(MonitorError) -> Consequences? {
+    ) throws(LedgerError) -> Consequences? {
         guard let place = records.place(of: definition.name) else { throw .noSuchServer(definition.name) }
         guard isOfNewSource || records[place].definition != definition else { return nil }
         let old = records[place].state
@@ -141,7 +141,7 @@ struct Ledger {
     // MARK: Selecting
 
     /// Moves the selection; nil where it is there already.
-    mutating func select(_ name: ServerName?) throws(MonitorError) -> Consequences? {
+    mutating func select(_ name: ServerName?) throws(LedgerError) -> Consequences? {
         if let name, records.place(of: name) == nil { throw .noSuchServer(name) }
         guard name != selected else { return nil }
         watches.supersedeSelected()

@@ -31,7 +31,7 @@ public struct ProgressProbe: Sendable {
     }
 
     /// Adds a reader of the log that gets probes only (``EventKind/alive``).
-    public func watch(onEvents: @escaping @Sendable (WatchUrgency) -> Void) throws(MonitorError) -> Watch {
+    public func watch(onEvents: @escaping @Sendable (WatchUrgency) -> Void) throws(LedgerError) -> Watch {
         try monitor.watch(.probe, onEvents: onEvents)
     }
 }

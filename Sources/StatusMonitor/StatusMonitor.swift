@@ -53,13 +53,13 @@ public final class StatusMonitor: Sendable {
     public var serverCount: Int { ledger.withLock { $0.records.indices.count } }
 
     /// One server.
-    public func state(of name: ServerName) throws(MonitorError) -> ServerState {
-        try withLedger { ledger throws(MonitorError) in try ledger.state(of: name) }
+    public func state(of name: ServerName) throws(LedgerError) -> ServerState {
+        try withLedger { ledger throws(LedgerError) in try ledger.state(of: name) }
     }
 
     /// The selected server.
-    public func selectedState() throws(MonitorError) -> ServerState {
-        try withLedger { ledger throws(MonitorError) in try ledger.selectedState() }
+    public func selectedState() throws(LedgerError) -> ServerState {
+        try withLedger { ledger throws(LedgerError) in try ledger.selectedState() }
     }
 
     /// What is selected now.
@@ -80,8 +80,8 @@ public final class StatusMonitor: Sendable {
     /// Removes a server.
     ///
     /// Where it is the selected one, none is selected then.
-    public func remove(_ name: ServerName) throws(MonitorError) {
-        let (consequences, wasSelected) = try withLedger { ledger throws(MonitorError) in
+    public func remove(_ name: ServerName) throws(LedgerError) {
+        let (consequences, wasSelected) = try withLedger { ledger throws(LedgerError) in
             let wasSelected = ledger.selected == name
             return (try ledger.remove(name), wasSelected)
         }
@@ -95,8 +95,8 @@ public final class StatusMonitor: Sendable {
     ///
     /// - Parameter isOfNewSource: whether its statuses come from elsewhere from now on. Then what it said before does not count as
     ///   current until it has been loaded anew; where nothing is loaded it goes.
-    public func redefine(_ definition: ServerDefinition, isOfNewSource: Bool = false) throws(MonitorError) {
-        try change { ledger, now throws(MonitorError) in
+    public func redefine(_ definition: ServerDefinition, isOfNewSource: Bool = false) throws(LedgerError) {
+        try change { ledger, now throws(LedgerError) in
             try ledger.redefine(definition, isOfNewSource: isOfNewSource, at: now)
         }
     }
@@ -109,10 +109,10 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     public func post(
         _ text: StatusText, level: Level = .ok, to name: ServerName, by poster: Poster = .source
-    ) throws(MonitorError) -> Int {
+    ) throws(LedgerError) -> Int {
         let now = clock()
         return follow(
-            try withLedger { ledger throws(MonitorError) in
+            try withLedger { ledger throws(LedgerError) in
                 try ledger.post(text, level: level, to: name, by: poster, at: now)
             })
     }
@@ -120,8 +120,8 @@ public final class StatusMonitor: Sendable {
     /// Notes a sign of life of a server that says nothing new.
     ///
     /// One that has no status yet stays without.
-    public func touch(_ name: ServerName) throws(MonitorError) {
-        try change { ledger, now throws(MonitorError) in try ledger.touch(name, at: now) }
+    public func touch(_ name: ServerName) throws(LedgerError) {
+        try change { ledger, now throws(LedgerError) in try ledger.touch(name, at: now) }
     }
 
     // MARK: Selecting
@@ -133,8 +133,8 @@ public final class StatusMonitor: Sendable {
     /// Every reader sees the new server from the return on. What follows the selection by itself, as ``SelectionWatcher`` does,
     /// is still on its way.
     @discardableResult
-    public func select(_ name: ServerName?) throws(MonitorError) -> SelectionChange {
-        let (change, consequences) = try withLedger { ledger throws(MonitorError) in
+    public func select(_ name: ServerName?) throws(LedgerError) -> SelectionChange {
+        let (change, consequences) = try withLedger { ledger throws(LedgerError) in
             let previous = ledger.selected
             let consequences = try ledger.select(name)
             let change = SelectionChange(
@@ -161,8 +161,8 @@ public final class StatusMonitor: Sendable {
     public func watch(
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void
-    ) throws(MonitorError) -> Watch {
-        let id = try withLedger { ledger throws(MonitorError) in
+    ) throws(LedgerError) -> Watch {
+        let id = try withLedger { ledger throws(LedgerError) in
             try ledger.watch(target, updates: updates, since: since, mayComeLater: mayComeLater, wake: onEvents)
         }
         return Watch(id: id, monitor: self)
@@ -210,17 +210,17 @@ public final class StatusMonitor: Sendable {
 
     /// Changes the ledger and does what follows from it; returns the revision of the change, nil where there was none.
     @discardableResult
-    func change(_ body: (inout Ledger, Moment) throws(MonitorError) -> Consequences?) throws(MonitorError) -> Int? {
+    func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Consequences?) throws(LedgerError) -> Int? {
         let now = clock()
-        return follow(ifAny: try withLedger { ledger throws(MonitorError) in try body(&ledger, now) })
+        return follow(ifAny: try withLedger { ledger throws(LedgerError) in try body(&ledger, now) })
     }
 
-    /// `Mutex.withLock` for bodies that throw a ``MonitorError``.
+    /// `Mutex.withLock` for bodies that throw a ``LedgerError``.
     func withLedger<T: Sendable>(
-        _ body: (inout Ledger) throws(MonitorError) -> T
-    ) throws(MonitorError) -> T {
-        let result: Result<T, MonitorError> = ledger.withLock { ledger in
-            do throws(MonitorError) { return .success(try body(&ledger)) } catch { return .failure(error) }
+        _ body: (inout Ledger) throws(LedgerError) -> T
+    ) throws(LedgerError) -> T {
+        let result: Result<T, LedgerError> = ledger.withLock { ledger in
+            do throws(LedgerError) { return .success(try body(&ledger)) } catch { return .failure(error) }
         }
         return try result.get()
     }

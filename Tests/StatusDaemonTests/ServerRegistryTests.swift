@@ -129,7 +129,7 @@ import Testing
         try fixture.registry.forget(y)
         #expect(fixture.state("y") == nil)
         #expect(!fixture.hasNotifySocket("y"))
-        #expect(throws: MonitorError.self) { try fixture.registry.forget(y) }
+        #expect(throws: LedgerError.self) { try fixture.registry.forget(y) }
         try fixture.post("here", to: "z")
         #expect(try fixture.apply("accept: any\nservers: { z: { push: true } }") == ["~z"])
         #expect(fixture.state("z")?.headline == "here")
@@ -167,7 +167,7 @@ import Testing
         let other = "select: a\nservers: { b: { push: true } }"
         try fixture.apply(both)
         try fixture.apply(other)
-        #expect(throws: MonitorError.nothingSelected) { try fixture.monitor.selectedState() }
+        #expect(throws: LedgerError.nothingSelected) { try fixture.monitor.selectedState() }
         try fixture.apply(both)
         #expect(try fixture.monitor.selectedState().name.rawValue == "a")
         _ = try fixture.monitor.select(ServerName("b"))
@@ -185,6 +185,6 @@ import Testing
             await #expect(throws: RefusedRefresh.self) { try await fixture.registry.refresh(name) }
         }
         let nobody = try #require(ServerName("nobody"))
-        await #expect(throws: MonitorError.noSuchServer(nobody)) { try await fixture.registry.refresh(nobody) }
+        await #expect(throws: LedgerError.noSuchServer(nobody)) { try await fixture.registry.refresh(nobody) }
     }
 }

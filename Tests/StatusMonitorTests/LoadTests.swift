@@ -19,7 +19,7 @@ import Testing
         let text = try StatusText("Signed In")
         monitor.add(ServerDefinition(name: name("loaded"), source: "exec", isRefreshable: true, takesPosts: false))
         monitor.add(ServerDefinition(name: name("pushed"), source: "push"))
-        #expect(throws: MonitorError.takesNoPosts(name("loaded"))) {
+        #expect(throws: LedgerError.takesNoPosts(name("loaded"))) {
             try monitor.post(text, to: name("loaded"), by: .client)
         }
         #expect(try monitor.state(of: name("loaded")).status == nil)
@@ -224,6 +224,6 @@ import Testing
         monitor.add(ServerDefinition(name: name("late"), source: "push"))
         try fixture.post("here", to: "late")
         #expect(watch.lines() == ["added late no status yet", "changed late here"])
-        #expect(throws: MonitorError.noSuchServer(name("never"))) { try fixture.watch(.server(name("never"))) }
+        #expect(throws: LedgerError.noSuchServer(name("never"))) { try fixture.watch(.server(name("never"))) }
     }
 }

@@ -141,6 +141,6 @@ import Testing
         try fixture.monitor.remove(name("a"))
         #expect(follower.lines() == ["selected -"])
         #expect(pinned.lines() == ["removed a no status yet"])
-        #expect(throws: MonitorError.nothingSelected) { try fixture.monitor.selectedState() }
+        #expect(throws: LedgerError.nothingSelected) { try fixture.monitor.selectedState() }
     }
 }

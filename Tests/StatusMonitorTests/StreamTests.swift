@@ -237,7 +237,7 @@ import Testing
     @Test("a watch of a server that nobody knows is refused, and one that is dropped is removed")
     func lifetime() throws {
         let fixture = MonitorFixture()
-        #expect(throws: MonitorError.noSuchServer(name("c"))) { try fixture.watch(.server(name("c"))) }
+        #expect(throws: LedgerError.noSuchServer(name("c"))) { try fixture.watch(.server(name("c"))) }
         var watch: Watch? = try fixture.watch()
         #expect(fixture.monitor.watchCount == 1)
         _ = watch?.next()

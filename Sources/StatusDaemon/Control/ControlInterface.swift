@@ -202,13 +202,13 @@ extension VarlinkError {
     init(any error: any Error) {
         switch error {
         case let error as VarlinkError: self = error
-        case MonitorError.noSuchServer(let name): self = .noSuchServer(name.rawValue)
+        case LedgerError.noSuchServer(let name): self = .noSuchServer(name.rawValue)
         case RefusedPost.notConfigured(let name):
             self = .noSuchServer(
                 name.rawValue,
                 reason: "only configured servers may post (“accept: configured”); add it under “servers” and reload")
         case RefusedForget.configured(let name, let file): self = .isConfigured(name.rawValue, in: file)
-        case MonitorError.nothingSelected: self = .nothingSelected
+        case LedgerError.nothingSelected: self = .nothingSelected
         case let error as InvalidStatus: self = .invalidStatus(error.description)
         case RefusedPost.misconfigured(let failure):
             self = .invalidStatus("its configuration is wrong (\(failure)); mend it and reload")

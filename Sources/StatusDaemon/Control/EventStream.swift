@@ -27,7 +27,7 @@ final class EventStream {
     func begin(
         _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
         onClose: @escaping @EventLoop () -> Void
-    ) throws(MonitorError) {
+    ) throws(LedgerError) {
         // Who comes back learns at once that it is heard.
         isAliveDue = since != nil
         let watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in

@@ -119,7 +119,7 @@ public final class NotifySource {
         if let time = times.newest { try? setTimeToLive(time) }
     }
 
-    private func setTimeToLive(_ time: Duration) throws(MonitorError) {
+    private func setTimeToLive(_ time: Duration) throws(LedgerError) {
         try monitor.setTimeToLive(time == .zero ? nil : time, of: server)
     }
 
@@ -159,7 +159,7 @@ public final class NotifySource {
                 metadata: ["server": "\(server)"])
             return
         }
-        do throws(MonitorError) {
+        do throws(LedgerError) {
             if let time = message.watchdogTime {
                 try setTimeToLive(time)
                 times.note(time, from: datagram.sender)

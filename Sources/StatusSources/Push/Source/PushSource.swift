@@ -15,7 +15,7 @@ public struct PushSource: Sendable {
     /// Posts a status as its caller sent it; returns the revision of the event.
     ///
     /// - Throws: where the server is none, or takes no posts.
-    public func post(_ text: StatusText, level: Level, to server: ServerName) throws(MonitorError) -> Int {
+    public func post(_ text: StatusText, level: Level, to server: ServerName) throws(LedgerError) -> Int {
         try monitor.post(text, level: level, to: server, by: .client)
     }
 }

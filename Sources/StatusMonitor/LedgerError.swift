@@ -3,7 +3,7 @@
 public import StatusModel
 
 /// Why the monitor could not do what it was asked.
-public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
+public enum LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It knows no server of this name.
     case noSuchServer(ServerName)
     /// Its status does not come from clients.
