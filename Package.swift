@@ -90,7 +90,7 @@ let package = Package(
             exclude: folders("Settings", "Tests"), sources: folders("Source")),
         .target(
             name: "StatusInterface", dependencies: ["EventLoopIO", "Varlink", "StatusModel"],
-            resources: [.embedInCode("org.statusd.monitor.varlink")]),
+            plugins: ["VarlinkGeneratorPlugin"]),
         .target(
             name: "StatusConfiguration", dependencies: ["StatusModel", "SourceKinds", "Suggestions", "YAML"]),
         .target(

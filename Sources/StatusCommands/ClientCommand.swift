@@ -52,7 +52,7 @@ enum ClientCommand {
                         Context(
                             client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
                             arguments: arguments))
-                } catch let late as VarlinkClientError where isChange && late.code == .timedOut {
+                } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
                     throw CommandFailure(of: late, address: address, note: "it may still do what it was told")
                 }
             }
@@ -65,7 +65,7 @@ enum ClientCommand {
                 while true {
                     do {
                         return try await runOnce(client)
-                    } catch let lost as VarlinkClientError where mayBeRepeated && lost.code == .closed {
+                    } catch MonitorError.connection(let lost) where mayBeRepeated && lost.code == .closed {
                         let deadline = end ?? ContinuousClock.now + restartTime
                         end = deadline
                         // It may be the same daemon, which has not ended yet.

@@ -37,8 +37,8 @@ struct CommandFailure: Error {
     init(_ error: any Error, address: UnixAddress?) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let error as VarlinkError:
-            self.init(ExitStatus(errorName: error.name), Self.sentence(for: error), error: error)
+        case MonitorError.connection(let error): self.init(of: error, address: address)
+        case let error as MonitorError: self.init(error)
         case let error as VarlinkClientError: self.init(of: error, address: address)
         case let error as IOError: self.init(.usage, "InvalidAddress", error.message)
         default: self.init(.failed, "Failed", VisibleText.escape("\(error)"))
@@ -76,68 +76,56 @@ struct CommandFailure: Error {
         }
     }
 
-    private static func sentence(for error: VarlinkError) -> String {
-        func text(_ parameter: String) -> String { VisibleText.escape(error.text(parameter) ?? "?") }
-        switch error.name {
-        case MonitorInterface.qualified("NoSuchServer"):
-            let name = text("server")
-            if let reason = error.text("reason") {
-                return "nobody can post to “\(name)”: \(VisibleText.escape(reason))"
-            }
-            return "there is no server “\(name)”; “statusctl list” shows all"
-        case MonitorInterface.qualified("IsConfigured"):
-            return "\(text("server")) is configured in \(text("file")); remove it there, then “statusctl reload”"
-        case MonitorInterface.qualified("NothingSelected"):
+    /// The failure for what the daemon has answered.
+    private init(_ error: MonitorError) {
+        guard let reply = error.reply else {
+            self.init(.failed, "Failed", "interrupted")
+            return
+        }
+        self.init(ExitStatus(error), Self.sentence(for: error) ?? Self.sentence(for: reply), error: reply)
+    }
+
+    private static func sentence(for error: MonitorError) -> String? {
+        func visible(_ text: String) -> String { VisibleText.escape(text) }
+        switch error {
+        case .noSuchServer(let server, let reason?):
+            return "nobody can post to “\(visible(server))”: \(visible(reason))"
+        case .noSuchServer(let server, nil):
+            return "there is no server “\(visible(server))”; “statusctl list” shows all"
+        case .isConfigured(let server, let file):
+            return "\(visible(server)) is configured in \(visible(file)); remove it there, then “statusctl reload”"
+        case .nothingSelected:
             return "no server is selected; select one with “statusctl select NAME”, or name one"
-        case MonitorInterface.qualified("InvalidStatus"): return "the status was refused: \(text("reason"))"
-        case MonitorInterface.qualified("LimitReached"):
-            let limit = text("limit")
+        case .invalidStatus(let reason): return "the status was refused: \(visible(reason))"
+        case .limitReached(let limit, _):
+            let limit = visible(limit)
             let advice = limit == "connections" ? "close some, or " : ""
             return "the limit of \(limit) is reached; \(advice)raise “limits: { \(limit): … }” in the configuration"
-        case MonitorInterface.qualified("ReloadFailed"):
-            return (["the configuration was not reloaded, everything is as it was before"] + failures(of: error))
+        case .reloadFailed(let failed):
+            return (["the configuration was not reloaded, everything is as it was before"] + failed.map(\.description))
                 .joined(separator: "\n")
-        case MonitorInterface.qualified("StartFailed"): return "the daemon does not start: \(text("reason"))"
-        case MonitorInterface.qualified("NotRefreshable"):
-            return
-                "\(text("server")) has nothing to refresh; “statusctl status \(text("server"))” shows what is known of it"
-        case MonitorInterface.qualified("RefreshFailed"):
-            return "\(text("server")) could not be refreshed: \(text("reason"))"
-        case MonitorInterface.qualified("WaitTimedOut"):
-            guard let server = server(of: error) else { return "the time is over, and there is no such server yet" }
+        case .startFailed(let reason): return "the daemon does not start: \(visible(reason))"
+        case .notRefreshable(let server):
+            let server = visible(server)
+            return "\(server) has nothing to refresh; “statusctl status \(server)” shows what is known of it"
+        case .refreshFailed(let server, let reason):
+            return "\(visible(server)) could not be refreshed: \(visible(reason))"
+        case .waitTimedOut(nil): return "the time is over, and there is no such server yet"
+        case .waitTimedOut(let server?):
             guard server.status != nil else {
                 return "the time is over; \(server.name) has no status (\(server.headline))"
             }
             return "the time is over; \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
-        case "org.varlink.service.PermissionDenied":
+        case .service(.permissionDenied):
             return "this user may not do that; use sudo, or have root add the user to the group statusd"
-        case "org.varlink.service.InvalidParameter":
-            return "the daemon does not take this “\(text("parameter"))”"
-        case "org.varlink.service.MethodNotFound", "org.varlink.service.MethodNotImplemented":
-            return "the daemon does not know “\(text("method"))”; is it older than statusctl?"
-        default: return "the daemon refused: \(VisibleText.escape(error.description))"
+        case .service(.invalidParameter(let parameter)): return "the daemon does not take this “\(visible(parameter))”"
+        case .service(.methodNotFound(let method)), .service(.methodNotImplemented(let method)):
+            return "the daemon does not know “\(visible(method))”; is it older than statusctl?"
+        case .service, .other, .connection, .cancelled: return nil
         }
     }
 
-    private static func server(of error: VarlinkError) -> ServerState? {
-        let server = try? JSONReader.read(error.parameters) { reader throws(JSONError) in
-            var server: ServerState?
-            try reader.object { name, reader throws(JSONError) in
-                if name == "server" { server = try ServerState?(from: &reader) } else { try reader.skip() }
-            }
-            return server
-        }
-        return server ?? nil
-    }
-
-    private static func failures(of error: VarlinkError) -> [String] {
-        let failed = try? JSONReader.read(error.parameters) { reader throws(JSONError) in
-            var failed: [Failure] = []
-            try reader.object { name, reader throws(JSONError) in
-                if name == "failed" { failed = try [Failure](from: &reader) }
-            }
-            return failed
-        }
-        return (failed ?? []).map { $0.description }
+    private static func sentence(for reply: VarlinkError) -> String {
+        "the daemon refused: \(VisibleText.escape(reply.description))"
     }
 }

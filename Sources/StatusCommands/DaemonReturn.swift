@@ -55,13 +55,15 @@ final class DaemonReturn {
     }
 }
 
-extension VarlinkError {
-    /// Whether the daemon does not know the server, or not yet.
-    var isNoSuchServer: Bool { name == MonitorInterface.qualified("NoSuchServer") }
+extension MonitorError {
+    /// Why the daemon could not be asked, if that is what failed.
+    var ofConnection: VarlinkClientError? {
+        if case .connection(let error) = self { error } else { nil }
+    }
 
     /// Whether there was no place for one more connection, as there may be again.
     var isOfFullDaemon: Bool {
-        name == MonitorInterface.qualified("LimitReached") && text("limit") == "connections"
+        if case .limitReached("connections", _) = self { true } else { false }
     }
 }
 

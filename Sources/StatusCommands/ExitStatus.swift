@@ -38,17 +38,17 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             + allCases.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
     }
 
-    /// The status for an error reply, by the error's name.
-    init(errorName name: String) {
+    /// The status for what the daemon has answered.
+    init(_ error: MonitorError) {
         self =
-            switch name {
-            case MonitorInterface.qualified("NoSuchServer"), MonitorInterface.qualified("NothingSelected"):
-                .noSuchServer
-            case MonitorInterface.qualified("NotRefreshable"): .nothingToRefresh
-            case MonitorInterface.qualified("WaitTimedOut"): .timeIsOver
-            case MonitorInterface.qualified("StartFailed"): .noDaemon
-            case MonitorInterface.qualified("ReloadFailed"): .configurationWrong
-            case "org.varlink.service.PermissionDenied": .notAllowed
+            switch error {
+            case .noSuchServer, .nothingSelected: .noSuchServer
+            case .notRefreshable: .nothingToRefresh
+            case .waitTimedOut: .timeIsOver
+            case .startFailed: .noDaemon
+            case .reloadFailed: .configurationWrong
+            case .service(.permissionDenied): .notAllowed
+            case .connection(let error): ExitStatus(error.code)
             default: .failed
             }
     }

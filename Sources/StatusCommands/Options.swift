@@ -49,6 +49,6 @@ extension Completion {
     /// The names of the daemon's servers; none if it cannot be asked.
     static let servers = Completion.dynamic {
         guard let client = try? await ClientCommand.connect(address: nil) else { return [] }
-        return (try? await client.list().map(\.name.rawValue)) ?? []
+        return (try? await client.list().servers.map(\.name.rawValue)) ?? []
     }
 }

@@ -78,7 +78,7 @@ final class DaemonParts {
             privilegedListeners: privileged, limits: VarlinkService.Limits(read.configuration.limits),
             logger: logger)
         service.account = subordinates.account
-        service.refusal = { .limitReached("\($0)", $1) }
+        service.refusal = { MonitorError.limitReached(limit: "\($0)", value: $1).reply }
         _ = registry.apply(read)
         let (service, reporter) = (service, reporter)
         reporter.configuration = .taken(errors: read.errorCount)

@@ -58,7 +58,7 @@ struct ReloadPlan: Equatable {
 
     /// The reply that tells of it.
     var reply: ReloadReply {
-        var reply = ReloadReply()
+        var reply = ReloadReply(added: [], changed: [], removed: [], failed: [], warnings: [])
         for (name, step) in inOrder {
             switch step {
             case .add: reply.added.append(name.rawValue)

@@ -86,7 +86,7 @@ final class ServerRegistry {
         }
         departed = departed.filter { $0.value.source != nil }
         selectFirst()
-        if isOtherSelected, let warning = selectionWarning { reply.warnings.append(warning) }
+        if isOtherSelected, let warning = selectionWarning { reply.warnings?.append(warning) }
         return reply
     }
 

@@ -3,34 +3,10 @@
 public import StatusModel
 public import Varlink
 
-extension Level: JSONReadable, JSONWritable {
-    public init(from reader: inout JSONReader) throws(JSONError) {
-        guard let level = Level(rawValue: try reader.string()) else { throw reader.error(.type(expected: "Level")) }
-        self = level
-    }
-
-    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
-}
-
-extension Phase: JSONReadable, JSONWritable {
-    public init(from reader: inout JSONReader) throws(JSONError) {
-        guard let phase = Phase(rawValue: try reader.string()) else { throw reader.error(.type(expected: "Phase")) }
-        self = phase
-    }
-
-    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
-}
-
-extension EventKind: JSONReadable, JSONWritable {
-    public init(from reader: inout JSONReader) throws(JSONError) {
-        guard let kind = EventKind(rawValue: try reader.string()) else {
-            throw reader.error(.type(expected: "EventKind"))
-        }
-        self = kind
-    }
-
-    public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
-}
+// Enumerations are written as their raw values.
+extension Level: JSONEnumeration {}
+extension Phase: JSONEnumeration {}
+extension EventKind: JSONEnumeration {}
 
 extension Timestamp: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {
@@ -64,7 +40,7 @@ extension Cursor: JSONReadable, JSONWritable {
             switch name {
             case "epoch": epoch = try Epoch(from: &reader)
             case "revision": revision = try reader.integer()
-            default: throw .unknownMember(name)
+            default: try reader.unknownMember(name)
             }
         }
         guard let epoch else { throw .missingMember("epoch") }

@@ -33,7 +33,8 @@ import Varlink
 
     @Test("a reply is one line of JSON without controls, too")
     func hostileReply() {
-        let reply = ReloadReply(added: ["a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\n é"])
+        let reply = ReloadReply(
+            added: ["a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\n é"], changed: [], removed: [], failed: [], warnings: [])
         #expect(
             Terminal.json(of: reply).contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
     }
@@ -141,5 +142,10 @@ import Varlink
             ("org.statusd.monitor.ReloadFailed", 78), ("org.varlink.service.PermissionDenied", 77),
             ("org.statusd.monitor.InvalidStatus", 1), ("anything.Else", 1),
         ] as [(String, Int32)])
-    func statuses(_ name: String, _ status: Int32) { #expect(ExitStatus(errorName: name).rawValue == status) }
+    func statuses(_ name: String, _ status: Int32) {
+        let server = name.hasSuffix("WaitTimedOut") ? "null" : #""db""#
+        let parameters = #"{"server":\#(server),"reason":"r","failed":[]}"#
+        let error = MonitorError(reply: VarlinkError(name: name, parameters: Array(parameters.utf8)))
+        #expect(ExitStatus(error).rawValue == status)
+    }
 }

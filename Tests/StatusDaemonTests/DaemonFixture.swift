@@ -58,7 +58,7 @@ final class DaemonFixture {
             user: { name throws(IOError) in users[name] },
             group: { _ throws(IOError) in group })
         let reply = registry.apply(ReadConfiguration(loaded, accounts))
-        warnings = reply.warnings
+        warnings = reply.warnings ?? []
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }
     }
 

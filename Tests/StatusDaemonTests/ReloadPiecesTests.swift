@@ -9,9 +9,8 @@ import Varlink
 @Suite("The reply of Reload, in pieces") struct ReloadPiecesTests {
     private let reply: ReloadReply = {
         let failure = Failure(file: "/a.yaml", line: 3, server: nil, reason: "wrong")
-        var reply = ReloadReply(added: (0..<1000).map { "a\($0)" }, removed: ["gone"], failed: [failure])
-        reply.warnings = [failure]
-        return reply
+        return ReloadReply(
+            added: (0..<1000).map { "a\($0)" }, changed: [], removed: ["gone"], failed: [failure], warnings: [failure])
     }()
 
     @Test("says what the reply says, in order")

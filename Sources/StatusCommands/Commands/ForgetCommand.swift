@@ -13,7 +13,7 @@ enum ForgetCommand {
         discussion: "The next post adds it again, unless the configuration says “accept: configured”.",
         parameters: [name], isChange: true
     ) { context in
-        try await context.client.forget(context.arguments[name].rawValue)
+        try await context.client.forget(server: context.arguments[name].rawValue)
         if context.terminal.isJSON { context.terminal.json { _ in } }
         return .done
     }

@@ -14,7 +14,7 @@ enum ListCommand {
         mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
-        let servers = try await context.client.list()
+        let servers = try await context.client.list().servers
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if servers.isEmpty {

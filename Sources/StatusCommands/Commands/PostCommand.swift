@@ -20,9 +20,9 @@ enum PostCommand {
         isChange: true
     ) { context in
         let arguments = context.arguments
-        let revision = try await context.client.post(
-            arguments[text], level: arguments[level], to: arguments[name].rawValue)
-        if context.terminal.isJSON { context.terminal.json { $0.member("revision", revision) } }
+        let reply = try await context.client.post(
+            server: arguments[name], text: arguments[text], level: arguments[level])
+        if context.terminal.isJSON { context.terminal.json(reply) }
         return .done
     }
 }

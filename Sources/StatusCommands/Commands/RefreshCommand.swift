@@ -33,9 +33,9 @@ enum RefreshCommand {
         let subject = name ?? "the selected server"
         do {
             if terminal.isJSON {
-                for try await reply in try await client.refreshing(name) { terminal.json(reply.event) }
+                for try await reply in try await client.refreshReplies(server: name) { terminal.json(reply.event) }
             } else {
-                let event = try await indicator("Refreshing \(subject)") { try await client.refresh(name) }
+                let event = try await indicator("Refreshing \(subject)") { try await client.refreshed(server: name) }
                 if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
             }
         } catch {
@@ -48,7 +48,7 @@ enum RefreshCommand {
     private static func failure(
         _ error: any Error, of subject: String, _ context: ClientCommand.Context
     ) -> CommandFailure {
-        guard let error = error as? VarlinkClientError, error.code == .closed else {
+        guard case .connection(let lost) = error as? MonitorError, lost.code == .closed else {
             return CommandFailure(error, address: context.address)
         }
         let sentence =
@@ -61,7 +61,7 @@ enum RefreshCommand {
     private static func refreshAll(
         _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async throws -> ExitStatus {
-        let servers = try await context.client.list().filter(\.isRefreshable)
+        let servers = try await context.client.list().servers.filter(\.isRefreshable)
         if servers.isEmpty {
             context.terminal.remark("there is no server that can be refreshed")
             return .done
@@ -99,9 +99,11 @@ enum RefreshCommand {
         do {
             let client = try await MonitorClient.connect(to: context.address)
             if terminal.isJSON {
-                for try await reply in try await client.refreshing(name.rawValue) { terminal.json(reply.event) }
+                for try await reply in try await client.refreshReplies(server: name.rawValue) {
+                    terminal.json(reply.event)
+                }
             } else {
-                let event = try await client.refresh(name.rawValue)
+                let event = try await client.refreshed(server: name.rawValue)
                 if let server = event.server {
                     indicator.interrupt { terminal.line(ServerText.line(server, terminal.style)) }
                 }

@@ -22,11 +22,12 @@ enum ReloadCommand {
     ) { context in
         let isDryRun = context.arguments[dryRun]
         guard context.arguments[quiet] else {
-            return show(try await context.client.reload(dryRun: isDryRun), isDryRun, on: context.terminal)
+            return show(try await context.client.reload(dryRun: isDryRun ? true : nil), isDryRun, on: context.terminal)
         }
         do {
-            return try await context.client.reload(dryRun: isDryRun).failed.isEmpty ? .done : .configurationWrong
-        } catch let error as VarlinkError where error.name == MonitorInterface.qualified("ReloadFailed") {
+            return try await context.client.reload(dryRun: isDryRun ? true : nil).failed.isEmpty
+                ? .done : .configurationWrong
+        } catch MonitorError.reloadFailed {
             return .configurationWrong
         }
     }
@@ -40,7 +41,7 @@ enum ReloadCommand {
                 terminal.line("no server would be added, changed or removed")
             }
         }
-        for warning in reply.warnings { terminal.remark("warning: \(warning)") }
+        for warning in reply.warnings ?? [] { terminal.remark("warning: \(warning)") }
         for failure in reply.failed { terminal.remark("\(failure)") }
         guard !reply.failed.isEmpty else { return .done }
         if !isDryRun { terminal.remark("the rest of the configuration took effect") }

@@ -16,7 +16,7 @@ enum SelectCommand {
             }
         }
     ) { context in
-        let reply = try await context.client.select(context.arguments[Options.anyServer])
+        let reply = try await context.client.select(server: context.arguments[Options.anyServer])
         if context.terminal.isJSON { context.terminal.json(reply) }
         return .done
     }

@@ -11,7 +11,7 @@ enum StatusCommand {
         mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
-        let server = try await context.client.describe(context.arguments[Options.anyServer])
+        let server = try await context.client.describe(server: context.arguments[Options.anyServer]).server
         if terminal.isJSON {
             terminal.json(server)
         } else {

@@ -34,32 +34,29 @@ enum WaitCommand {
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)
-        let state = try await wait(
-            context, for: WaitParameters(server: arguments[name], level: level, text: arguments[text], timeout: nil))
+        let state = try await wait(context, for: arguments[name], level: level, text: arguments[text])
         if context.terminal.isJSON { context.terminal.json(state) }
         return .done
     }
 
     /// Waits, and if the daemon goes away waits for that, too, and goes on; in the same time.
     private static func wait(
-        _ context: ClientCommand.Context, for parameters: WaitParameters
+        _ context: ClientCommand.Context, for server: ServerName, level: Level?, text: String?
     ) async throws -> ServerState {
         let daemon = await DaemonReturn(to: context.address)
         let deadline = context.deadline
-        var parameters = parameters
         var client = context.client
         var hasComeBack = false
         while true {
-            do {
-                parameters.timeout = deadline.map { max(.zero, $0 - .now) }
+            do throws(MonitorError) {
                 if deadline == nil { try await client.checkAnswers() }
-                return try await client.wait(parameters)
-            } catch let error as VarlinkClientError
-                where error.code == .closed || error.code == .timedOut && deadline != nil
-            {
-                // The daemon has gone.
-            } catch let error as VarlinkError where error.isOfFullDaemon && hasComeBack {
-                // Others of this user were there first.
+                let left = deadline.map { max(.zero, $0 - .now) }
+                return try await client.wait(server: server, level: level, text: text, timeout: left)
+            } catch {
+                let lost = error.ofConnection?.code
+                let hasGone = lost == .closed || lost == .timedOut && deadline != nil
+                // Others of this user may have been there first.
+                guard hasGone || error.isOfFullDaemon && hasComeBack else { throw error }
             }
             client = try await back(daemon, by: deadline)
             hasComeBack = true

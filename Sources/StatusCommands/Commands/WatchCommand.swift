@@ -40,15 +40,10 @@ enum WatchCommand {
         let daemon = await DaemonReturn(to: context.address)
         var next: MonitorClient? = context.client
         while let client = next {
-            do {
+            do throws(MonitorError) {
                 try await follower.follow(client)
-            } catch let error as VarlinkClientError where error.isOfLostDaemon && reconnects {
-                follower.disconnected(error)
-            } catch let error as VarlinkError where error.isNoSuchServer && follower.isAway {
-                // One that nobody configured comes back with its next post.
-                try await EventLoop.sleep(for: .seconds(1))
-            } catch let error as VarlinkError where error.isOfFullDaemon && follower.isAway {
-                // Others of this user were there first; it comes back as if the daemon were still away.
+            } catch {
+                try await follower.goOn(after: error, reconnects: reconnects)
             }
             next = reconnects ? try await daemon.wait() : nil
         }
@@ -74,7 +69,7 @@ private struct Follower {
         self.terminal = terminal
     }
 
-    mutating func follow(_ client: MonitorClient) async throws {
+    mutating func follow(_ client: MonitorClient) async throws(MonitorError) {
         for try await reply in try await client.watch(parameters) {
             // Said with the first event only: a daemon that is on its way down may still accept a connection.
             reconnected()
@@ -84,7 +79,19 @@ private struct Follower {
         }
     }
 
-    mutating func disconnected(_ error: VarlinkClientError) {
+    /// Returns if a stream that has failed is to be followed by another.
+    mutating func goOn(after error: MonitorError, reconnects: Bool) async throws {
+        switch error {
+        case .connection(let error) where error.isOfLostDaemon && reconnects: disconnected(error)
+        // A server that nobody configured comes back with its next post.
+        case .noSuchServer where isAway: try await EventLoop.sleep(for: .seconds(1))
+        // Others of this user were there first; it comes back as if the daemon were still away.
+        case _ where error.isOfFullDaemon && isAway: break
+        default: throw error
+        }
+    }
+
+    private mutating func disconnected(_ error: VarlinkClientError) {
         guard !isAway else { return }
         isAway = true
         let what = error.code == .timedOut ? "does not answer" : hasBegun ? "went away" : "has closed the connection"

@@ -8,88 +8,86 @@ import Varlink
 
 /// The methods that return when something has happened: `Refresh` and `Wait`.
 extension ControlInterface {
-    func refresh(_ call: VarlinkCall) throws {
-        let parameters = try call.parameters(ServerParameters.self)
-        try checkAccess(of: call)
+    func refresh(_ parameters: RefreshParameters, _ call: MonitorCall<RefreshReply>) throws {
         let name = try parameters.server.map { try known($0) } ?? monitor.selectedState().name
         try registry.checkRefreshable(name)
-        call.perform { call in
+        call.perform { call throws(MonitorError) in
             do {
                 try await self.refresh(name, answering: call)
             } catch is CancellationError {
                 // The client has left, or the daemon ends, by which the connection is closed: there is nobody to answer.
             } catch {
-                call.fail(VarlinkError(any: error))
+                throw MonitorError(any: error)
             }
         }
     }
 
     /// Loads, and answers: with one event at the end, or with one at the beginning, too, where the client asked for more.
-    private func refresh(_ name: ServerName, answering call: VarlinkCall) async throws {
+    private func refresh(_ name: ServerName, answering call: MonitorCall<RefreshReply>) async throws {
         guard call.wantsMore else {
             try await registry.refresh(name)
-            let event = try endOfRefresh(of: name)
-            return call.reply { $0.member("event", event) }
+            return call.reply(RefreshReply(event: try endOfRefresh(of: name)))
         }
         // A reload may have come in between.
         try registry.checkRefreshable(name)
         // The load that is about to begin, or the one that is joined, is what this tells of.
         var beginning: Event? = try monitor.beginRefresh(of: name)
-        let stream = call.stream { writer in
-            guard let event = beginning else { return false }
-            beginning = nil
-            writer.member("event", event)
-            return true
-        } onClose: {
+        let stream = call.stream {
+            defer { beginning = nil }
+            return beginning.map { RefreshReply(event: $0) }
         }
         stream.wake()
         do {
             try await registry.refresh(name)
-            let event = try endOfRefresh(of: name)
-            stream.finish { $0.member("event", event) }
+            stream.finish(RefreshReply(event: try endOfRefresh(of: name)))
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            stream.fail(VarlinkError(any: error))
+            stream.fail(MonitorError(any: error))
         }
     }
 
     private func endOfRefresh(of name: ServerName) throws -> Event {
         let event = try monitor.event(.refreshed, about: name)
         if let server = event.server, server.phase == .failed {
-            throw VarlinkError.refreshFailed(name.rawValue, server.message ?? "unknown")
+            throw MonitorError.refreshFailed(server: name.rawValue, reason: server.message ?? "unknown")
         }
         return event
     }
 
-    func wait(_ call: VarlinkCall) throws {
-        let parameters = try call.parameters(WaitParameters.self)
+    func wait(_ parameters: WaitParameters, _ call: MonitorCall<WaitReply>) throws {
+        try parameters.check()
         // A client that gets no answer waits for nothing.
-        if !call.isHeard { return call.reply() }
+        if !call.isHeard { return call.untyped.reply() }
         let monitor = monitor
         let name = parameters.server
+        let timeout = parameters.timeoutMilliseconds.map { Duration.milliseconds($0) }
         let wait = monitor.wait(for: name, where: parameters.condition)
-        if let state = wait.found { return call.reply { $0.member("server", state) } }
-        if let timeout = parameters.timeout, timeout <= .zero {
-            return call.fail(.waitTimedOut(try? monitor.state(of: name)))
-        }
-        call.perform { call in
+        if let state = wait.found { return call.reply(WaitReply(server: state)) }
+        if let timeout, timeout <= .zero { throw MonitorError.waitTimedOut(server: try? monitor.state(of: name)) }
+        call.perform { call throws(MonitorError) in
             let state: ServerState?
-            if let timeout = parameters.timeout {
+            if let timeout {
                 state = try? await withTimeLimit(timeout) { await wait.state() }
             } else {
                 state = await wait.state()
             }
-            if let state {
-                call.reply { $0.member("server", state) }
-            } else if !Task.isCancelled {
-                call.fail(.waitTimedOut(try? monitor.state(of: name)))
-            }
+            if let state { return call.reply(WaitReply(server: state)) }
+            if !Task.isCancelled { throw .waitTimedOut(server: try? monitor.state(of: name)) }
         }
     }
 }
 
 extension WaitParameters {
+    /// Refuses what can never come true.
+    fileprivate func check() throws(MonitorError) {
+        if let text, (try? StatusText(text)) == nil { throw .service(.invalidParameter("text")) }
+        if let timeoutMilliseconds, timeoutMilliseconds < 0 {
+            throw .service(.invalidParameter("timeoutMilliseconds"))
+        }
+        if level == nil, text == nil { throw .service(.invalidParameter("level")) }
+    }
+
     /// Whether a state is what is waited for: what it shows is of now, and has this level or this text.
     fileprivate var condition: @Sendable (ServerState) -> Bool {
         let text = text.flatMap { StatusText(fitting: $0) }

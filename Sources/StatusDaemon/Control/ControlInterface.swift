@@ -10,9 +10,7 @@ import Varlink
 
 /// The control interface `org.statusd.monitor`: checks who asks and what, and passes typed values on.
 @EventLoop
-final class ControlInterface: VarlinkInterface {
-    nonisolated let interfaceDescription: InterfaceDescription
-
+final class ControlInterface: MonitorService {
     let monitor: StatusMonitor
     private let watcher: SelectionWatcher
     let registry: ServerRegistry
@@ -33,7 +31,6 @@ final class ControlInterface: VarlinkInterface {
     init(
         monitor: StatusMonitor, watcher: SelectionWatcher, registry: ServerRegistry, reloader: Reloader
     ) throws {
-        interfaceDescription = try InterfaceDescription(parsing: MonitorInterface.text)
         self.monitor = monitor
         self.watcher = watcher
         self.registry = registry
@@ -41,31 +38,25 @@ final class ControlInterface: VarlinkInterface {
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
 
-    func handle(_ call: VarlinkCall) {
-        do {
-            switch call.method {
-            case "Post": try post(call)
-            case "List": try list(call)
-            case "Describe": try describe(call)
-            case "Select": try select(call)
-            case "Forget": try forget(call)
-            case "Watch": try watch(call)
-            case "Refresh": try refresh(call)
-            case "Wait": try wait(call)
-            case "Reload": try reload(call)
-            default: call.failNotImplemented()
-            }
-        } catch {
-            call.fail(VarlinkError(any: error))
+    nonisolated func onlyReads(_ method: String) -> Bool {
+        switch method {
+        case "List", "Describe", "Watch", "Wait": true
+        default: false
         }
     }
 
-    nonisolated func onlyReads(_ method: String) -> Bool { ["List", "Describe", "Watch", "Wait"].contains(method) }
+    /// Refuses callers who may only read, before anything that takes its time.
+    func admit(_ call: VarlinkCall) throws {
+        guard onlyReads(call.method) || registry.access.allows(call.caller) else {
+            throw MonitorError.service(.permissionDenied)
+        }
+    }
+
+    func failure(for error: any Error) -> MonitorError? { MonitorError(any: error) }
 
     // MARK: Reading
 
-    private func list(_ call: VarlinkCall) throws {
-        _ = try call.parameters(NoParameters.self)
+    func list(_ call: MonitorCall<ListReply>) {
         var last: ServerName?
         var hasSelected = false
         call.reply(inPieces: { [monitor] writer in
@@ -83,20 +74,18 @@ final class ControlInterface: VarlinkInterface {
         })
     }
 
-    private func describe(_ call: VarlinkCall) throws {
-        let name = try call.parameters(ServerParameters.self).server
-        let state = try name.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
-        call.reply { $0.member("server", state) }
+    func describe(_ parameters: DescribeParameters, _ call: MonitorCall<DescribeReply>) throws {
+        let state = try parameters.server.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
+        call.reply(DescribeReply(server: state))
     }
 
-    private func watch(_ call: VarlinkCall) throws {
-        let parameters = try call.parameters(WatchParameters.self)
-        guard call.wantsMore else { throw VarlinkError.expectedMore }
+    func watch(_ parameters: WatchParameters, _ call: MonitorCall<WatchReply>) throws {
+        guard call.wantsMore else { throw MonitorError.service(.expectedMore) }
         let all = parameters.all ?? false
-        if all, parameters.server != nil { throw VarlinkError.invalidParameter("all") }
+        if all, parameters.server != nil { throw MonitorError.service(.invalidParameter("all")) }
         let target: WatchTarget = try all ? .all : parameters.server.map { .server(try known($0)) } ?? .selected
         let stream = EventStream(monitor: monitor, encoder: encoder)
-        try stream.begin(call, target, updates: parameters.updates ?? false, since: parameters.since) {
+        try stream.begin(call.untyped, target, updates: parameters.updates ?? false, since: parameters.since) {
             self.streams[ObjectIdentifier(stream)] = nil
         }
         streams[ObjectIdentifier(stream)] = stream
@@ -104,35 +93,30 @@ final class ControlInterface: VarlinkInterface {
 
     // MARK: Changing
 
-    private func post(_ call: VarlinkCall) throws {
-        // Before anything that takes its time.
-        try checkAccess(of: call)
-        let parameters = try call.parameters(PostParameters.self)
+    func post(_ parameters: PostParameters, _ call: MonitorCall<PostReply>) throws {
         let text = try StatusText(parameters.text)
         let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server)
-        call.letStreamsCatchUp()
-        call.reply { $0.member("revision", revision) }
+        call.untyped.letStreamsCatchUp()
+        call.reply(PostReply(revision: revision))
     }
 
-    private func select(_ call: VarlinkCall) throws {
-        let name = try call.parameters(ServerParameters.self).server
-        try checkAccess(of: call)
-        let server = try name.map { try known($0) }
+    func select(_ parameters: SelectParameters, _ call: MonitorCall<SelectReply>) throws {
+        let server = try parameters.server.map { try known($0) }
         let isChange = (try? monitor.selectedState().name) != server
         // What was said of the old server before this moment is written now; what there is no room or no time for is never written, but told as a gap.
-        if isChange { call.pumpStreams() }
+        if isChange { call.untyped.pumpStreams() }
         let change = try monitor.select(server)
         registry.didSelect()
-        call.letStreamsCatchUp()
+        call.untyped.letStreamsCatchUp()
         // Who hears no answer needs not wait until everybody else has been told.
-        if call.isOneway { return call.reply() }
+        if call.isOneway { return call.untyped.reply() }
         let watcher = watcher
         call.perform { call in
             await Self.waitUntilShown(change.selection, by: watcher)
-            let reply = SelectReply(
-                server: change.state, previous: change.previous?.rawValue, changed: change.isChange,
-                cursor: change.cursor)
-            call.reply { reply.writeMembers(to: &$0) }
+            call.reply(
+                SelectReply(
+                    server: change.state, previous: change.previous?.rawValue, changed: change.isChange,
+                    cursor: change.cursor))
         }
     }
 
@@ -142,22 +126,18 @@ final class ControlInterface: VarlinkInterface {
         await ServiceManager.settle()
     }
 
-    private func forget(_ call: VarlinkCall) throws {
-        let name = try call.parameters(ServerParameters.self).server
-        try checkAccess(of: call)
-        guard let name else { throw VarlinkError.invalidParameter("server") }
-        try registry.forget(try known(name))
-        call.letStreamsCatchUp()
+    func forget(_ parameters: ForgetParameters, _ call: MonitorCall<NoMembers>) throws {
+        try registry.forget(try known(parameters.server))
+        call.untyped.letStreamsCatchUp()
         call.reply()
     }
 
-    private func reload(_ call: VarlinkCall) throws {
-        let isDryRun = try call.parameters(ReloadParameters.self).dryRun
-        try checkAccess(of: call)
+    func reload(_ parameters: ReloadParameters, _ call: MonitorCall<ReloadReply>) {
+        let isDryRun = parameters.dryRun ?? false
         let (reloader, watcher, monitor) = (reloader, watcher, monitor)
         if call.isOneway {
             if !isDryRun { reloader.request() }
-            return call.reply()
+            return call.untyped.reply()
         }
         call.perform { call in
             let outcome = await reloader.reload(isDryRun: isDryRun)
@@ -166,7 +146,7 @@ final class ControlInterface: VarlinkInterface {
             case .success(let reply):
                 var pieces = ReloadPieces(reply)
                 call.reply(inPieces: { pieces.writeNext(to: &$0) })
-            case .failure(let problem): call.fail(.reloadFailed([Failure(problem)]))
+            case .failure(let problem): call.fail(.reloadFailed(failed: [Failure(problem)]))
             case nil: call.hangUp()
             }
         }
@@ -174,13 +154,11 @@ final class ControlInterface: VarlinkInterface {
 
     // MARK: -
 
-    func known(_ text: String) throws -> ServerName {
-        guard let name = ServerName(text) else { throw VarlinkError.noSuchServer(text) }
+    func known(_ text: String) throws(MonitorError) -> ServerName {
+        guard let name = ServerName(text) else {
+            throw .noSuchServer(server: VarlinkError.shortened(text), reason: nil)
+        }
         return name
-    }
-
-    func checkAccess(of call: VarlinkCall) throws {
-        guard registry.access.allows(call.caller) else { throw VarlinkError.permissionDenied }
     }
 
     /// Starts the timer of the streams; without streams it does not wake an idle daemon.
@@ -197,29 +175,30 @@ final class ControlInterface: VarlinkInterface {
     }
 }
 
-extension VarlinkError {
+extension MonitorError {
     /// The error reply for whatever went wrong.
     init(any error: any Error) {
         switch error {
-        case let error as VarlinkError: self = error
-        case LedgerError.noSuchServer(let name): self = .noSuchServer(name.rawValue)
+        case let error as MonitorError: self = error
+        case LedgerError.noSuchServer(let name): self = .noSuchServer(server: name.rawValue, reason: nil)
         case RefusedPost.notConfigured(let name):
             self = .noSuchServer(
-                name.rawValue,
+                server: name.rawValue,
                 reason: "only configured servers may post (“accept: configured”); add it under “servers” and reload")
-        case RefusedForget.configured(let name, let file): self = .isConfigured(name.rawValue, in: file)
+        case RefusedForget.configured(let name, let file): self = .isConfigured(server: name.rawValue, file: file)
         case LedgerError.nothingSelected: self = .nothingSelected
-        case let error as InvalidStatus: self = .invalidStatus(error.description)
+        case let error as InvalidStatus: self = .invalidStatus(reason: error.description)
         case RefusedPost.misconfigured(let failure):
-            self = .invalidStatus("its configuration is wrong (\(failure)); mend it and reload")
+            self = .invalidStatus(reason: "its configuration is wrong (\(failure)); mend it and reload")
         case RefusedPost.loaded(let source):
             self = .invalidStatus(
-                "its status comes from \(source), and only servers with “push” or “notify” take posts")
-        case RefusedRefresh.nothingToLoad(let name): self = .notRefreshable(name.rawValue)
+                reason: "its status comes from \(source), and only servers with “push” or “notify” take posts")
+        case RefusedRefresh.nothingToLoad(let name): self = .notRefreshable(server: name.rawValue)
         case RefusedRefresh.misconfigured(let name, let failure):
-            self = .refreshFailed(name.rawValue, "it cannot be followed (\(failure)); mend that and reload")
-        case RefusedPost.tooManyServers(let limit): self = .limitReached("servers", limit)
-        default: self = .invalidStatus("\(error)")
+            self = .refreshFailed(
+                server: name.rawValue, reason: "it cannot be followed (\(failure)); mend that and reload")
+        case RefusedPost.tooManyServers(let limit): self = .limitReached(limit: "servers", value: limit)
+        default: self = .invalidStatus(reason: "\(error)")
         }
     }
 }

@@ -46,7 +46,8 @@ struct FailedStart {
     ///   - isMended: checks whether a start would succeed now; nil if that cannot be checked.
     /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined this one.
     static func answerClients(_ reason: String, isMended: Check? = nil) async -> Bool {
-        var start = FailedStart(message: VarlinkError.startFailed(reason).reply, isMended: isMended)
+        var start = FailedStart(
+            message: MonitorError.startFailed(reason: reason).reply?.reply ?? [], isMended: isMended)
         guard await start.answerUntilMended() else { return false }
         start.sockets.giveBack()
         _ = Closing(&start.clients)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import StatusInterface
 import StatusModel
 import StatusMonitor
 import Varlink
@@ -34,7 +35,7 @@ final class ProbeInterface: VarlinkInterface {
             default: call.failNotImplemented()
             }
         } catch {
-            call.fail(VarlinkError(any: error))
+            if let reply = MonitorError(any: error).reply { call.fail(reply) } else { call.hangUp() }
         }
     }
 
@@ -47,7 +48,7 @@ final class ProbeInterface: VarlinkInterface {
     }
 
     private func watch(_ call: VarlinkCall) throws {
-        guard call.wantsMore else { throw VarlinkError.expectedMore }
+        guard call.wantsMore else { throw MonitorError.service(.expectedMore) }
         let wakeUp = WakeUp()
         let watch = try probe.watch { _ in EventLoop.perform { wakeUp.stream?.wake() } }
         wakeUp.stream = call.stream { writer in

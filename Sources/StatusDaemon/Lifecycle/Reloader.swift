@@ -142,7 +142,7 @@ final class Reloader {
             let begin = ContinuousClock.now
             var reply = registry.apply(read)
             timeOnLoop = ContinuousClock.now - begin
-            reply.warnings += read.warnings.map(Failure.init)
+            reply.warnings? += read.warnings.map(Failure.init)
             onReload(read)
             let isLogged = outcomes.log(
                 "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: read.errorCount))",
