@@ -180,6 +180,14 @@ if Context.environment["STATUSD_BENCHMARKS"] != nil {
             path: "Tests/Benchmarks/InProcess"))
 }
 
+// Nor Varlink's certification; packaging/test asks for it.
+if Context.environment["STATUSD_CERTIFICATION"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "varlink-certification", dependencies: ["EventLoopIO", "Varlink", logging],
+            path: "Tests/Certification", plugins: ["VarlinkGeneratorPlugin"]))
+}
+
 for target in package.targets where ![.system, .plugin].contains(target.type) && target.name != "CExecutorHooks" {
     target.swiftSettings = settings
 }

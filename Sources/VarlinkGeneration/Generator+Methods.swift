@@ -29,7 +29,7 @@ extension Generator {
             methods.append(
                 Method(
                     name: member.name, documentation: member.documentation,
-                    parameters: try properties(parameters, of: member.name),
+                    parameters: try properties(parameters, of: member.name, nesting: "\(member.name)Parameters."),
                     reply: reply.isEmpty ? "NoMembers" : "\(member.name)Reply"))
         }
         return methods
