@@ -136,9 +136,10 @@ extension Generator {
             try source.block("\(access)func handle(_ call: VarlinkCall)") { source throws(GenerationError) in
                 try source.block("do", end: "} catch let error as VarlinkError {") { source throws(GenerationError) in
                     source.line("try admit(call)")
-                    try source.block("switch call.method", indented: false) { source throws(GenerationError) in
-                        for method in methods {
-                            source.line("case \"\(method.name)\":")
+                    try source.block("switch call.methodIndex", indented: false) { source throws(GenerationError) in
+                        // By place: comparing names would take longer than many a call.
+                        for (index, method) in methods.enumerated() {
+                            source.line("case \(index):")
                             if method.parameters.isEmpty {
                                 source.line("    _ = try call.parameters(NoMembers.self)")
                                 source.line("    try \(method.function)(\(prefix)Call(call))")

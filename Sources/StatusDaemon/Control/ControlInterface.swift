@@ -47,7 +47,7 @@ final class ControlInterface: MonitorService {
 
     /// Refuses callers who may only read, before anything that takes its time.
     func admit(_ call: VarlinkCall) throws {
-        guard onlyReads(call.method) || registry.access.allows(call.caller) else {
+        guard call.onlyReads || registry.access.allows(call.caller) else {
             throw MonitorError.service(.permissionDenied)
         }
     }

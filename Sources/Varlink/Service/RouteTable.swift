@@ -12,12 +12,15 @@ final class Route {
     let method: String
     /// Who implements it; nil for a method that nobody described.
     let interface: (any VarlinkInterface)?
+    /// Its place among the methods of its interface's description.
+    let index: Int
     /// Whether it changes nothing.
     let onlyReads: Bool
 
-    init(fullName: String, method: String, interface: (any VarlinkInterface)?) {
+    init(fullName: String, method: String, index: Int = -1, interface: (any VarlinkInterface)?) {
         self.fullName = fullName
         self.method = method
+        self.index = index
         self.interface = interface
         onlyReads = interface?.onlyReads(method) ?? true
     }

@@ -134,7 +134,7 @@ final class ServerConnection {
         transport.interest = interest
     }
 
-    private var isStreamHungry: Bool { stream.map { $0.isHungry && !$0.isQueued } ?? false }
+    private var isStreamHungry: Bool { if let stream { stream.isHungry && !stream.isQueued } else { false } }
 
     // MARK: What a call reports
 

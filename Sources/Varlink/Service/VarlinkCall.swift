@@ -26,6 +26,10 @@ public final class VarlinkCall {
 
     /// The method's name without its interface.
     public var method: String { route.method }
+    /// The method's place among the methods of its interface's description, counted from 0.
+    public var methodIndex: Int { route.index }
+    /// Whether the method changes nothing (``VarlinkInterface/onlyReads(_:)``).
+    public var onlyReads: Bool { route.onlyReads }
     /// Whether the client wants more than one reply.
     public var wantsMore: Bool { received.envelope.wantsMore }
     /// Whether the client wants no reply.

@@ -105,8 +105,10 @@ public final class VarlinkService {
         routes = RouteTable(
             all.flatMap { interface in
                 let description = interface.interfaceDescription
-                return description.methods.map {
-                    Route(fullName: "\(description.name).\($0.name)", method: $0.name, interface: interface)
+                return description.methods.enumerated().map { index, method in
+                    Route(
+                        fullName: "\(description.name).\(method.name)", method: method.name, index: index,
+                        interface: interface)
                 }
             })
         interfaceNames = Set(listed.map(\.interfaceDescription.name))
