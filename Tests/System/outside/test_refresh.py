@@ -87,6 +87,9 @@ def last_leaves():
         for client in clients:
             client.send("Refresh", {"server": "disk"})
         eventually(lambda: gated.runs() == 2 and processes(gated.marker) == 1, "one load for all")
+        # A client that connects now is answered after all of them have been heard.
+        for _ in range(2):
+            gated.daemon.describe("disk")
         for client in clients[:-1]:
             client.socket.close()
         # A round trip behind their leaving.
