@@ -13,7 +13,9 @@ let settings: [SwiftSetting] = [
 ]
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+/// Only the daemon and SystemdServiceLifecycle need it: with `traits: []`, whoever uses another library does not even resolve it.
+let lifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
@@ -36,6 +38,10 @@ let package = Package(
         .plugin(name: "VarlinkGeneratorPlugin", targets: ["VarlinkGeneratorPlugin"]),
         .executable(name: "statusd", targets: ["statusd"]),
         .executable(name: "statusctl", targets: ["statusctl"]),
+    ],
+    traits: [
+        .trait(name: "ServiceLifecycle", description: "The daemon, and SystemdServiceLifecycle"),
+        .default(enabledTraits: ["ServiceLifecycle"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),

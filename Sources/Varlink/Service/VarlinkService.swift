@@ -98,7 +98,7 @@ public final class VarlinkService {
     public init(
         info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
         listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [], limits: Limits = Limits(),
-        logger: Logger
+        logger: Logger = Logger(label: "varlink")
     ) {
         let listed = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
         let all = listed + unlisted

@@ -1,0 +1,18 @@
+// swift-tools-version:6.2
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+// What another package writes to use the libraries; only the path would be a URL.
+let package = Package(
+    name: "Examples",
+    dependencies: [.package(name: "statusd", path: "../..", traits: [])],
+    targets: [
+        .executableTarget(
+            name: "Ping",
+            dependencies: [
+                .product(name: "EventLoopIO", package: "statusd"), .product(name: "Varlink", package: "statusd"),
+            ],
+            plugins: [.plugin(name: "VarlinkGeneratorPlugin", package: "statusd")])
+    ]
+)

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Varlink
+
+/// Answers what it gets.
+final class Answerer: PingService {
+    func ping(_ parameters: PingParameters, _ call: PingCall<PingReply>) throws {
+        if parameters.ping.isEmpty { throw PingError.nothingToAnswer }
+        call.reply(PingReply(pong: parameters.ping))
+    }
+}
+
+@main
+struct Main {
+    static func main() {
+        EventLoop.runProcess {
+            do {
+                let address = CommandLine.arguments.dropFirst().first ?? "unix:@org.example.ping"
+                let listener = try await VarlinkAddress(parsing: address).listen()
+                let info = VarlinkService.Info(
+                    vendor: "Example", product: "ping", version: "1", url: "https://example.org/")
+                try await VarlinkService(info: info, interfaces: [Answerer()], listeners: [listener]).run()
+                return 0
+            } catch {
+                print(error)
+                return 1
+            }
+        }
+    }
+}
