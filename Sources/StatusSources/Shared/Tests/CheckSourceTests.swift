@@ -333,6 +333,37 @@ import Testing
         }
     }
 
+    @Test("a refresh that was cancelled does not let the next load count that a change caused")
+    func cancelledRefresh() async throws {
+        let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let check = GateCheck(changes: stream)
+        let source = CheckSource(
+            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600), failures: 3),
+            budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        let (clock, monitor, disk) = (clock, monitor, disk)
+        try await with(source) {
+            await check.began(1)
+            check.end(.ok, "")
+            await clock.sleeper()
+            changes.yield()
+            await check.began(2)
+            check.end(.critical, "FULL")
+            await clock.sleeper(2)
+            // Unstructured: the test goes on meanwhile, and cancels it.
+            let asker = Task { await source.refreshAction?() }
+            await check.began(3)
+            asker.cancel()
+            await asker.value
+            clock.advance(by: .seconds(1))
+            changes.yield()
+            await check.began(4)
+            check.end(.critical, "FULL")
+            await clock.sleeper(2)
+            let message = try monitor.state(of: disk).message
+            #expect(message == "FULL [critical]; 1 of 3 before it counts")
+        }
+    }
+
     @Test("latency is told so that it becomes another text only where it became another matter")
     func latency() async throws {
         let source = makeSource()

@@ -114,6 +114,8 @@ public final class CheckSource {
     }
 
     private func loadStatus() async throws {
+        // Of a load that was cancelled nothing counts, unless somebody has asked for the next one meanwhile.
+        defer { if !load.hasCallers { isCounted = false } }
         await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
         do {

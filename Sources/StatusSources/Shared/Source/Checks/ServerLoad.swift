@@ -39,6 +39,9 @@ final class ServerLoad {
     /// Whether somebody waits for it.
     var isWanted: Bool { askers > 0 }
 
+    /// Whether somebody waits for a load, whatever for: for the one that runs, or if that was cancelled, for the next.
+    var hasCallers: Bool { first.callers + again.callers > 0 }
+
     /// Loads, or joins the load that runs; throws `CancellationError`.
     func callAsFunction() async throws {
         if first.value == nil { try await first.load() } else { try await again.load() }
