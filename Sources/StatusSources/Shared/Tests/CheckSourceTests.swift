@@ -271,13 +271,19 @@ import Testing
         }
     }
 
-    @Test("what says that it may have changed is loaded at once, but not more than once a second")
-    func changes() async throws {
+    /// A source whose check says when something may have changed.
+    private func makeChangingSource(failures: Int) -> (CheckSource, GateCheck, AsyncStream<Void>.Continuation) {
         let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let check = GateCheck(changes: stream)
         let source = CheckSource(
-            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600)),
+            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600), failures: failures),
             budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        return (source, check, changes)
+    }
+
+    @Test("what says that it may have changed is loaded at once, but not more than once a second")
+    func changes() async throws {
+        let (source, check, changes) = makeChangingSource(failures: 1)
         let clock = clock
         try await with(source) {
             await check.began(1)
@@ -303,11 +309,7 @@ import Testing
 
     @Test("loads that changes caused count as one of several in a row, and those of the schedule among them count")
     func countedChanges() async throws {
-        let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let check = GateCheck(changes: stream)
-        let source = CheckSource(
-            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600), failures: 3),
-            budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        let (source, check, changes) = makeChangingSource(failures: 3)
         let (clock, monitor, disk) = (clock, monitor, disk)
         try await with(source) {
             await check.began(1)
@@ -335,11 +337,7 @@ import Testing
 
     @Test("a refresh that was cancelled does not let the next load count that a change caused")
     func cancelledRefresh() async throws {
-        let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let check = GateCheck(changes: stream)
-        let source = CheckSource(
-            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600), failures: 3),
-            budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        let (source, check, changes) = makeChangingSource(failures: 3)
         let (clock, monitor, disk) = (clock, monitor, disk)
         try await with(source) {
             await check.began(1)
