@@ -74,7 +74,7 @@ public struct ParsedArguments: Sendable {
 
     private func checked<Value>(_ read: () throws(InvalidValue) -> Value) -> Value {
         do throws(InvalidValue) { return try read() } catch {
-            preconditionFailure("a parameter was read that is not among its command's: \(error.reason)")
+            preconditionFailure("a command read a parameter that it does not declare: \(error.reason)")
         }
     }
 }

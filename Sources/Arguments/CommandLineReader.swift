@@ -40,7 +40,7 @@ struct CommandLineReader<Status: Sendable> {
             } else if word.hasPrefix("--") {
                 try readOption(word.dropFirst(2), &rest)
             } else if word.hasPrefix("-"), word != "-" {
-                throw error("unknown option “\(word)”; write “--” before a word that begins with a hyphen")
+                throw error("unknown option “\(word)”; write “--” before an argument that starts with a hyphen")
             } else {
                 try take(word)
             }
@@ -73,7 +73,7 @@ struct CommandLineReader<Status: Sendable> {
             if attached != nil { throw error("--\(name) takes no value") }
             options.append((flag.specification, nil, flag.isOn))
         } else if let option = parameters.first(where: { $0.name == name && $0.isOption }) {
-            guard let value = attached ?? rest.popFirst() else { throw error("--\(name) needs a value") }
+            guard let value = attached ?? rest.popFirst() else { throw error("--\(name) requires a value") }
             options.append((option, value, true))
         } else {
             let known = parameters.filter { !$0.isArgument }.map { "--\($0.name)" } + ["--help", "--version"]
@@ -84,7 +84,7 @@ struct CommandLineReader<Status: Sendable> {
     private mutating func readShell(_ name: String?) throws(UsageError) {
         guard let shell = name.flatMap(CompletionShell.init) else {
             let shells = CompletionShell.allCases.map(\.rawValue).joined(separator: ", ")
-            throw error("--generate-completion-script needs the name of a shell: \(shells)")
+            throw error("--generate-completion-script requires a shell: \(shells)")
         }
         request = .completionScript(shell)
     }
@@ -130,7 +130,7 @@ struct CommandLineReader<Status: Sendable> {
                 rest = []
             case .optional: if let word = rest.popFirst() { arguments.values[parameter.name] = [word] }
             case .one:
-                guard let word = rest.popFirst() else { throw error("\(parameter.title) is missing") }
+                guard let word = rest.popFirst() else { throw error("missing \(parameter.title)") }
                 arguments.values[parameter.name] = [word]
             }
         }

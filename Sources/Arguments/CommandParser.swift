@@ -45,7 +45,7 @@ public struct CommandParser<Status: Sendable>: Sendable {
         guard let command = line.command ?? (program.subcommands.isEmpty ? program : nil) else {
             // A program by itself says what it can do.
             if words.isEmpty { return .show(HelpText(program, nil, version: version).text) }
-            throw line.error("a command is missing; see “\(program.name) --help”")
+            throw line.error("missing command; run “\(program.name) --help”")
         }
         return .run(command, try line.finish(command))
     }

@@ -41,7 +41,7 @@ struct HelpText<Status: Sendable> {
         sections += section("Options", specifications.filter { !$0.isArgument }.map(Self.option) + standardOptions)
         if !shown.discussion.isEmpty { sections.append(Self.wrapParagraphs(shown.discussion)) }
         if command == nil, !program.subcommands.isEmpty {
-            sections.append("“\(program.name) COMMAND --help” shows what a command can do.")
+            sections.append("“\(program.name) COMMAND --help” describes a command.")
         }
         return sections.joined(separator: "\n\n")
     }

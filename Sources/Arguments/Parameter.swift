@@ -124,7 +124,7 @@ extension Argument {
         parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
     ) -> Argument {
         Argument(name, .one, help, completion) { words throws(InvalidValue) in
-            guard let word = words.first else { throw InvalidValue("is missing") }
+            guard let word = words.first else { throw InvalidValue("missing") }
             return try parse(word)
         }
     }

@@ -52,9 +52,9 @@ struct Authorities {
     private static func check(_ path: String) throws(HTTPFailure) {
         // A pipe would be waited for.
         if let status = status(path) {
-            guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "it is not a regular file") }
+            guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "not a regular file") }
             guard status.st_size <= maximumBytes else {
-                throw failure(path, "it is larger than \(maximumBytes / 1024) KiB")
+                throw failure(path, "larger than \(maximumBytes / 1024) KiB")
             }
         }
         guard access(path, R_OK) == 0 else { throw failure(path, String(cString: strerror(errno)).asPhrase) }

@@ -30,18 +30,18 @@ final class CurlLibrary {
         self.functions = UnsafePointer(functions)
         if let missing = statusd_curl_find(handle, functions) {
             throw HTTPUnavailable(
-                reason: "another libcurl is needed: this one has no \(String(cString: missing))")
+                reason: "unsuitable libcurl: \(String(cString: missing)) is missing")
         }
         let information = functions.pointee.version_info(CURLVERSION_SEVENTH)?.pointee
         guard let information, information.version_num >= Self.oldestVersion else {
             let version = information?.version.map { String(cString: $0) } ?? "older"
-            throw HTTPUnavailable(reason: "libcurl 7.87 or later is needed; this is \(version)")
+            throw HTTPUnavailable(reason: "libcurl \(version) is too old; install version 7.87 or later")
         }
         usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
         authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
         let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
         guard result == CURLE_OK else {
-            throw HTTPUnavailable(reason: "libcurl does not start: \(text(of: result))")
+            throw HTTPUnavailable(reason: "cannot initialize libcurl: \(text(of: result))")
         }
     }
 
@@ -53,7 +53,7 @@ final class CurlLibrary {
             if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
         }
         throw HTTPUnavailable(
-            reason: "libcurl is not installed; install the package libcurl4 (\(reason))")
+            reason: "cannot load libcurl: \(reason); install the package libcurl4")
     }
 
     /// What libcurl itself says about a result.

@@ -15,7 +15,7 @@ final class HTTPClient {
     init() throws(HTTPUnavailable) {
         curl = try CurlLibrary()
         guard let multi = curl.functions.pointee.multi_init() else {
-            throw HTTPUnavailable(reason: "libcurl does not start: out of memory")
+            throw HTTPUnavailable(reason: "cannot initialize libcurl: out of memory")
         }
         self.multi = multi
         authorities = Authorities(systemFile: curl.authoritiesFile)

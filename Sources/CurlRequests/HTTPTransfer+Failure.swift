@@ -21,7 +21,7 @@ extension HTTPTransfer {
     func reason(_ code: CURLcode) -> String {
         switch code {
         case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
-        case CURLE_WRITE_ERROR where hasCoding: "the answer has a transfer encoding that was not asked for"
+        case CURLE_WRITE_ERROR where hasCoding: "the response has a transfer encoding that was not requested"
         // What libcurl says of a line of the header that is longer than it takes.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: timeoutReason
@@ -30,19 +30,19 @@ extension HTTPTransfer {
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR: transferReason(code)
         case CURLE_TOO_MANY_REDIRECTS: "too many redirects (\(request.redirects))"
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: addressReason(code)
-        case CURLE_WEIRD_SERVER_REPLY: "the answer is not HTTP"
+        case CURLE_WEIRD_SERVER_REPLY: "the response is not HTTP"
         case CURLE_GOT_NOTHING: Self.closedUnanswered
         case CURLE_PARTIAL_FILE: Self.closedWithin
         case CURLE_SSL_CACERT_BADFILE:
-            request.certificateAuthority.map { "cannot read certificates from \($0): there is none in it" }
+            request.certificateAuthority.map { "cannot read certificates from \($0): no certificate in the file" }
                 ?? "cannot read the system's certificates; install the package ca-certificates, or make them readable"
-        case CURLE_SSL_CONNECT_ERROR: "no TLS connection: \(handshakeReason)"
+        case CURLE_SSL_CONNECT_ERROR: "TLS handshake failed: \(handshakeReason)"
         default: handle.text(of: code).asPhrase
         }
     }
 
     /// A phrase for an answer that has not come in time.
-    static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
+    static func noAnswer(within timeout: Duration) -> String { "no response within \(TimeSpan.text(timeout))" }
 
     /// Whether the name of the first host was still being looked up, or a host was asked.
     private var timeoutReason: String {
@@ -51,9 +51,9 @@ extension HTTPTransfer {
         return isFound ? reason : "cannot look up host \(lastHost): \(reason)"
     }
 
-    private static let largeHeader = "the answer's header is too large"
-    private static let closedUnanswered = "connection closed without an answer"
-    static let closedWithin = "connection closed within the answer"
+    private static let largeHeader = "the response header is too large"
+    private static let closedUnanswered = "connection closed without a response"
+    static let closedWithin = "connection closed before the end of the response"
 
     /// What had run out at this host for one of the addresses, which may be the only one that answers, as a phrase.
     ///
@@ -95,11 +95,11 @@ extension HTTPTransfer {
     /// It was the answer where the last address got a connection: there is one for each address, since none is used again.
     private func addressReason(_ code: CURLcode) -> String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
-        if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the answer is not HTTP" }
-        if redirects == 0 { return "the URL is not valid" }
-        guard code == CURLE_UNSUPPORTED_PROTOCOL else { return "redirected to an address that is not valid" }
+        if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the response is not HTTP" }
+        if redirects == 0 { return "invalid URL" }
+        guard code == CURLE_UNSUPPORTED_PROTOCOL else { return "redirected to an invalid URL" }
         return request.isSecure && lastURL.lowercased().hasPrefix("http:")
-            ? "redirected from https to http" : "redirected to an address that is neither http nor https"
+            ? "redirected from https to http" : "redirected to a URL that is neither http nor https"
     }
 
     /// What went wrong while something was sent or received, for which there are words only.

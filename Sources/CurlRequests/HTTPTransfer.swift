@@ -40,7 +40,7 @@ final class HTTPTransfer {
         setConnection()
         setTrust(authoritiesLifetime)
         setRequest()
-        guard handle.isComplete else { throw HTTPFailure(reason: "the request cannot be made", isLocal: true) }
+        guard handle.isComplete else { throw HTTPFailure(reason: "cannot make the request", isLocal: true) }
     }
 
     /// A transfer that does nothing but look at the certificates of the host that a failed one had reached.
@@ -59,7 +59,7 @@ final class HTTPTransfer {
         if !address.isEmpty {
             handle.set(CURLOPT_CONNECT_TO, [address.contains(":") ? "::[\(address)]:" : "::\(address):"])
         }
-        guard handle.isComplete else { throw HTTPFailure(reason: "the certificate cannot be looked at") }
+        guard handle.isComplete else { throw HTTPFailure(reason: "cannot read the certificate") }
     }
 
     // MARK: Going out
@@ -174,8 +174,8 @@ final class HTTPTransfer {
             return .unexpected(reason: "expected \(expectedCodes), got \(statusCode)")
         }
         if let text = request.contains, !Self.contains(body, text) {
-            let place = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the answer" : "the answer"
-            return .unexpected(reason: "expected “\(text)”, which is not in \(place)")
+            let place = isBodyCut ? "the first \(Self.bodyLimit / 1024) KiB of the response" : "the response"
+            return .unexpected(reason: "expected “\(text)”, not found in \(place)")
         }
         return .expected(statusCode: statusCode, duration: handle.duration)
     }

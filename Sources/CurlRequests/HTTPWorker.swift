@@ -53,6 +53,6 @@ public enum HTTPWorker {
         TimeLimit.begin(
             request.timeout + grace, .unexpected(reason: HTTPTransfer.noAnswer(within: request.timeout)),
             processorTime: processorLimit,
-            .unexpected(reason: "to read its answer takes more than \(seconds) s of processor time"))
+            .unexpected(reason: "reading the response takes more than \(seconds) s of processor time"))
     }
 }

@@ -53,7 +53,7 @@ enum ClientCommand {
                             client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
                             arguments: arguments))
                 } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
-                    throw CommandFailure(of: late, address: address, note: "it may still do what it was told")
+                    throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
                 }
             }
             let hint = takesItsTime ? nil : await hint(on: Terminal(arguments))
@@ -87,7 +87,7 @@ enum ClientCommand {
     @EventLoop
     private static func hint(on terminal: Terminal) -> TimerSource? {
         let timer = try? TimerSource {
-            terminal.remark("no answer for \(hintTime) s, and still waiting; see “systemctl status statusd”")
+            terminal.remark("no answer for \(hintTime) s, still waiting; see “systemctl status statusd”")
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer

@@ -30,7 +30,7 @@ struct CommandFailure: Error {
     /// The failure if the user's own time limit is over before the daemon has answered.
     static var timedOut: CommandFailure {
         CommandFailure(
-            .timeIsOver, "TimedOut", "timed out, and the daemon does not answer; see “systemctl status statusd”")
+            .timeIsOver, "TimedOut", "timed out: the daemon does not answer; see “systemctl status statusd”")
     }
 
     /// The failure for whatever was thrown while `address` was asked.
@@ -54,23 +54,23 @@ struct CommandFailure: Error {
             // Where the system's daemon listens is the service manager's business; of any other one nobody knows.
             let advice =
                 place.hasSuffix(MonitorAddress.system)
-                ? "run “systemctl enable --now statusd.socket statusd”, or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or say where it is with --address"
-                : "start one there, for example with “statusd”, or ask the system's with --address unix:\(MonitorAddress.system)"
-            self.init(.noDaemon, "Unavailable", "no daemon listens at \(place); \(advice)")
+                ? "run “systemctl enable --now statusd.socket statusd” or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or give its address with --address"
+                : "start one there, for example with “statusd”, or use the system's with --address unix:\(MonitorAddress.system)"
+            self.init(.noDaemon, "Unavailable", "cannot reach the daemon: nothing listens at \(place); \(advice)")
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",
-                "\(place) has closed the connection; try again if the daemon is being restarted, else see “systemctl status statusd.socket statusd”"
+                "cannot reach the daemon: \(place) closed the connection; try again if the daemon is restarting, otherwise see “systemctl status statusd.socket statusd”"
             )
         case .timedOut:
             self.init(
                 .noDaemon, "Unavailable",
-                "the daemon at \(place) does not answer (\(VisibleText.escape(error.description))); see “systemctl status statusd”\(note)"
+                "the daemon at \(place) does not answer: \(VisibleText.escape(error.description)); see “systemctl status statusd”\(note)"
             )
         case .permissionDenied:
             self.init(
                 ExitStatus(error.code), "Unavailable",
-                "\(VisibleText.escape(error.description)); use sudo, or have root add the user to the group of that socket"
+                "\(VisibleText.escape(error.description)); use sudo, or add the user to the group of that socket"
             )
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
@@ -89,43 +89,47 @@ struct CommandFailure: Error {
         func visible(_ text: String) -> String { VisibleText.escape(text) }
         switch error {
         case .noSuchServer(let server, let reason?):
-            return "nobody can post to “\(visible(server))”: \(visible(reason))"
+            return "cannot post to \(visible(server)): \(visible(reason))"
         case .noSuchServer(let server, nil):
-            return "there is no server “\(visible(server))”; “statusctl list” shows all"
+            return "no server named “\(visible(server))”; run “statusctl list” to see all servers"
         case .isConfigured(let server, let file):
-            return "\(visible(server)) is configured in \(visible(file)); remove it there, then “statusctl reload”"
+            let (server, file) = (visible(server), visible(file))
+            return "cannot forget \(server): it is configured in \(file); remove it there and run “statusctl reload”"
         case .nothingSelected:
-            return "no server is selected; select one with “statusctl select NAME”, or name one"
-        case .invalidStatus(let reason): return "the status was refused: \(visible(reason))"
+            return "no server is selected; run “statusctl select NAME”, or give a server name"
+        case .invalidStatus(let reason): return "cannot post the status: \(visible(reason))"
         case .limitReached(let limit, _):
             let limit = visible(limit)
-            let advice = limit == "connections" ? "close some, or " : ""
-            return "the limit of \(limit) is reached; \(advice)raise “limits: { \(limit): … }” in the configuration"
+            let advice = limit == "connections" ? "close some connections, or " : ""
+            return "limit reached: \(limit); \(advice)raise “limits: { \(limit): … }” in the configuration"
         case .reloadFailed(let failed):
-            return (["the configuration was not reloaded, everything is as it was before"] + failed.map(\.description))
+            return (["cannot reload the configuration; nothing was changed"] + failed.map(\.description))
                 .joined(separator: "\n")
-        case .startFailed(let reason): return "the daemon does not start: \(visible(reason))"
+        case .startFailed(let reason): return "cannot start the daemon: \(visible(reason))"
         case .notRefreshable(let server):
             let server = visible(server)
-            return "\(server) has nothing to refresh; “statusctl status \(server)” shows what is known of it"
+            return
+                "cannot refresh \(server): nothing loads its status; run “statusctl status \(server)” to see the last one"
         case .refreshFailed(let server, let reason):
-            return "\(visible(server)) could not be refreshed: \(visible(reason))"
-        case .waitTimedOut(nil): return "the time is over, and there is no such server yet"
+            return "cannot refresh \(visible(server)): \(visible(reason))"
+        case .waitTimedOut(nil): return "timed out: there is no such server yet"
         case .waitTimedOut(let server?):
             guard server.status != nil else {
-                return "the time is over; \(server.name) has no status (\(server.headline))"
+                return "timed out: \(server.name): \(server.headline)"
             }
-            return "the time is over; \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
+            return "timed out: \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
         case .service(.permissionDenied):
-            return "this user may not do that; use sudo, or have root add the user to the group statusd"
-        case .service(.invalidParameter(let parameter)): return "the daemon does not take this “\(visible(parameter))”"
+            return "permission denied; use sudo, or add the user to the group statusd"
+        case .service(.invalidParameter(let parameter)):
+            return "the daemon refused the parameter “\(visible(parameter))”"
         case .service(.methodNotFound(let method)), .service(.methodNotImplemented(let method)):
-            return "the daemon does not know “\(visible(method))”; is it older than statusctl?"
+            return
+                "the daemon has no method “\(visible(method))”; if it is older than statusctl, run “systemctl restart statusd”"
         case .service, .other, .connection, .cancelled: return nil
         }
     }
 
     private static func sentence(for reply: VarlinkError) -> String {
-        "the daemon refused: \(VisibleText.escape(reply.description))"
+        "the daemon refused the request: \(VisibleText.escape(reply.description))"
     }
 }

@@ -19,16 +19,16 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     /// What it means, in a few words.
     var meaning: String {
         switch self {
-        case .done: "done; for status: the server is ok"
+        case .done: "done; for status: the server is ok now"
         case .failed: "failed"
         case .notOK: "the server is not ok (status)"
-        case .noSuchServer: "no such server, or nothing is selected"
+        case .noSuchServer: "no such server, or no server is selected"
         case .nothingToRefresh: "the server has nothing to refresh"
-        case .usage: "wrong usage"
-        case .noDaemon: "no daemon to be reached"
-        case .timeIsOver: "the time is over"
-        case .notAllowed: "not allowed"
-        case .configurationWrong: "the configuration is wrong"
+        case .usage: "invalid command line"
+        case .noDaemon: "cannot reach the daemon"
+        case .timeIsOver: "timed out"
+        case .notAllowed: "permission denied"
+        case .configurationWrong: "invalid configuration"
         }
     }
 

@@ -8,11 +8,12 @@ import StatusModel
 
 /// The options that several commands have.
 enum Options {
-    static let json = Flag("json", help: "Write JSON: one object, or one object a line for streams; errors, too.")
+    static let json = Flag("json", help: "Write JSON, errors included: one object, or one object a line for streams.")
 
     static let address = Option<UnixAddress?>(
         "address", value: "unix:/path",
-        help: "Ask the daemon at this address (default: $STATUSD_ADDRESS, else the usual place).", default: nil
+        help: "Use the daemon at this address (default: $STATUSD_ADDRESS, else the user's own daemon or the system's).",
+        default: nil
     ) { text throws(InvalidValue) in
         do throws(IOError) { return try UnixAddress(parsing: text) } catch { throw InvalidValue(error.message) }
     }
@@ -22,7 +23,7 @@ enum Options {
     /// A server's name, which must be one.
     static func serverName(help: String = "The server's name.") -> Argument<ServerName> {
         .required("name", help: help, completion: .servers) { text throws(InvalidValue) in
-            guard let name = ServerName(text) else { throw InvalidValue("must be \(ServerName.rule)") }
+            guard let name = ServerName(text) else { throw InvalidValue(ServerName.rule) }
             return name
         }
     }

@@ -9,7 +9,7 @@ import StatusModel
 /// The command line of statusctl.
 public enum StatusCtl {
     static let program = Command<ExitStatus>(
-        "statusctl", abstract: "Ask statusd how servers are doing, and tell it.", discussion: ExitStatus.table,
+        "statusctl", abstract: "Show, follow and set the status of servers.", discussion: ExitStatus.table,
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, SelectCommand.command,
             PostCommand.command, RefreshCommand.command, WaitCommand.command, ForgetCommand.command,

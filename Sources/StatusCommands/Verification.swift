@@ -67,9 +67,9 @@ struct Verification {
         var problem = problem
         problem.reason =
             switch view {
-            case .services: "cannot be read by the user statusd; make it readable for that user"
-            case .caller: "cannot be read by you"
-            case .stranger: "cannot be read by you; run “sudo statusctl verify”"
+            case .services: "permission denied for the user statusd; make it readable for that user"
+            case .caller: "permission denied"
+            case .stranger: "permission denied; run “sudo statusctl verify”"
             }
         return problem
     }
@@ -91,7 +91,7 @@ struct Verification {
 
     private func unknown(user: String) -> String? {
         do throws(IOError) {
-            return try UserDatabase.user(user) == nil ? "there is no user “\(VisibleText.escape(user))”" : nil
+            return try UserDatabase.user(user) == nil ? "unknown user “\(VisibleText.escape(user))”" : nil
         } catch {
             return VisibleText.escape(error.message)
         }
@@ -107,21 +107,21 @@ struct Verification {
     private func invisible(_ path: String) -> String? {
         let folder = String(path.lastIndex(of: "/").map { path[...$0] } ?? "/")
         guard let obstacle = hidden(folder, from: .daemon) else {
-            return refusal(of: folder, X_OK, "entered", for: .daemon)
+            return refusal(of: folder, X_OK, "enter", for: .daemon)
         }
-        return "\(VisibleText.escape(path)) cannot be seen by the daemon: \(obstacle)"
+        return "the daemon cannot see \(VisibleText.escape(path)): \(obstacle)"
     }
 
-    /// Why a user cannot do something with a file, for which `verb` is the participle; nil if it can, or nobody knows.
+    /// Why a user cannot read, run or enter a path; nil if it can, or if this is unknown.
     private func refusal(of path: String, _ mode: Int32, _ verb: String, for user: ServiceUser) -> String? {
         func look() -> Int32? { faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : errno }
         let failure = view == .services ? user.perform(look) : look()
         guard let failure else {
-            return hidden(path, from: user).map { "\(VisibleText.escape(path)) cannot be \(verb): \($0)" }
+            return hidden(path, from: user).map { "cannot \(verb) \(VisibleText.escape(path)): \($0)" }
         }
         if view == .stranger, failure == EACCES { return nil }
-        let who = view == .services ? " by the user \(user.rawValue)" : ""
-        return "\(VisibleText.escape(path)) cannot be \(verb)\(who): \(String(cString: strerror(failure)))"
+        let who = view == .services ? " as the user \(user.rawValue)" : ""
+        return "cannot \(verb) \(VisibleText.escape(path))\(who): \(String(cString: strerror(failure)))"
     }
 
     private func isFile(_ path: String) -> Bool {

@@ -150,7 +150,7 @@ struct ConfigurationFiles: Equatable {
     private mutating func warnOfName(_ path: String) {
         problems.append(
             Problem(
-                .warning, at: Origin(file: path), reason: "is not read, since its name does not end in .yaml; rename it"
+                .warning, at: Origin(file: path), reason: "ignored because its name does not end in .yaml; rename it"
             ))
     }
 }

@@ -77,7 +77,7 @@ public struct ConfigurationLoader: Sendable {
     /// Throws the first error, which says how many others there are.
     private func throwFirst(of errors: [Problem]) throws(Problem) {
         guard var first = errors.first else { return }
-        if errors.count > 1 { first.reason += "; and \(errors.count - 1) more, listed by “statusctl verify”" }
+        if errors.count > 1 { first.reason += "; \(errors.count - 1) more, run “statusctl verify” to see all" }
         throw first
     }
 
@@ -187,7 +187,7 @@ private struct ConfigurationMerger {
             Problem(
                 .warning, at: server.origin, server: name,
                 reason:
-                    "“ttl” is too short: a status may be stale before the next load; make it longer than \(TimeSpan.text(server.schedule.longestPause)), the interval and the timeout and a tenth of both"
+                    "“ttl” is too short: a status may be stale before the next check; make it longer than \(TimeSpan.text(server.schedule.longestPause)) (1.1 times the interval, plus the timeout)"
             ))
     }
 

@@ -70,14 +70,14 @@ struct ConfigurationReader {
     /// A section that is almost known was meant: to pass over all that is below it would be no kindness.
     private mutating func readUnknown(_ key: YAMLNode) throws(Problem) {
         let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
-        guard nearest.isEmpty else { throw reader.problem(at: key, "“\(reader.key(key))” is unknown\(nearest)") }
+        guard nearest.isEmpty else { throw reader.problem(at: key, "unknown key “\(reader.key(key))”\(nearest)") }
         fragment.problems.append(reader.unknown(key, among: Self.keys))
     }
 
     private func readName(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName? {
         if node.isNull { return nil }
         guard let text = node.string, let name = ServerName(text) else {
-            throw reader.problem(at: node, "“\(key)” must be a server's name: \(ServerName.rule)")
+            throw reader.problem(at: node, "invalid server name in “\(key)”: \(ServerName.rule)")
         }
         return name
     }
@@ -131,7 +131,8 @@ struct ConfigurationReader {
     private mutating func readServers(_ node: YAMLNode) throws(Problem) {
         if node.isNull { return }
         guard let mapping = node.mapping else {
-            throw reader.problem(at: node, "“servers” must be a mapping from names to servers")
+            throw reader.problem(
+                at: node, "“servers” must be a mapping of server names to entries, such as “{ db: { push: true } }”")
         }
         for (key, value) in mapping {
             guard let text = key.string, let name = ServerName(text) else {

@@ -24,20 +24,20 @@ enum ConfigurationText {
         var null = stat()
         guard fstat(descriptor, &status) == 0, stat("/dev/null", &null) == 0,
             status.st_mode & S_IFMT == S_IFREG || status.st_rdev == null.st_rdev
-        else { throw problem("is not a regular file") }
+        else { throw problem("not a regular file") }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = Glibc.read(descriptor, &chunk, chunk.count)
             if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw problem("cannot be read: \(String(cString: strerror(errno)))") }
+            guard count >= 0 else { throw problem("cannot read it: \(String(cString: strerror(errno)))") }
             if count == 0 { break }
             bytes += chunk[..<count]
-            if bytes.count > maximumLength { throw problem("is larger than 1 MiB, which no configuration is") }
+            if bytes.count > maximumLength { throw problem("larger than 1 MiB") }
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let line = firstLineNotUTF8(bytes)
-            throw Problem(.error, at: Origin(file: path, line: line), reason: "this line is not UTF-8; save it as that")
+            throw Problem(.error, at: Origin(file: path, line: line), reason: "invalid UTF-8; save the file as UTF-8")
         }
         return text
     }
@@ -55,11 +55,11 @@ extension Problem {
         let reason =
             switch number {
             case EACCES:
-                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, or see “sudo statusctl verify”"
-            case ENOENT where Self.isLink(path): "it is a link to what does not exist, or is hidden from statusd"
+                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, and run “sudo statusctl verify”"
+            case ENOENT where Self.isLink(path): "a link to a path that does not exist or is hidden from statusd"
             default: String(cString: strerror(number))
             }
-        self.init(.error, at: Origin(file: path), reason: "cannot be read: \(reason)")
+        self.init(.error, at: Origin(file: path), reason: "cannot read it: \(reason)")
         isPermissionDenied = number == EACCES
     }
 

@@ -75,10 +75,10 @@ struct ServerOptions: Sendable {
     /// What a key is for, if it means nothing for sources whose statuses come in like this.
     static func users(of key: String, unlike delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
-        case ("ttl", .followed): "a unit's status is followed as long as the system bus is there"
-        case ("runtime", .posted), ("runtime", .checked): "it is for units"
+        case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
+        case ("runtime", .posted), ("runtime", .checked): "it applies to unit"
         case (let key, .posted) where scheduleKeys.contains(key):
-            "it is for checks and units: \(list(of: [.checked, .followed]))"
+            "it applies to \(list(of: [.checked, .followed]))"
         default: nil
         }
     }
@@ -197,6 +197,6 @@ struct ServerReader {
         problems.append(
             Problem(
                 .warning, at: reader.origin(of: key), server: name,
-                reason: "“\(reader.key(key))” has no meaning for \(source.key) and is ignored; \(users)"))
+                reason: "“\(reader.key(key))” does not apply to \(source.key) and is ignored; \(users)"))
     }
 }

@@ -61,7 +61,7 @@ public struct Daemon: Sendable {
     /// What went wrong has been logged.
     private func run() async -> Int32 {
         Journal.reportLosses { [logger] count in
-            logger.log(lost: count, "\(count) older messages were lost, because nobody read them for too long")
+            logger.log(lost: count, "\(count) older messages were lost because the log was not read")
         }
         let status = await statusOfRun()
         // Whoever does not read has no claim to a later end.
@@ -125,7 +125,7 @@ public struct Daemon: Sendable {
         let (users, failures) = (SubordinateUsers(), LogLimiter(logger, .warning))
         users.onFailure = {
             failures.log(
-                "\($0); all ids that a user has for containers count as other users", about: "subordinate users")
+                "\($0); each subordinate user id counts as a separate user", about: "subordinate users")
         }
         return users
     }
@@ -149,7 +149,7 @@ public struct Daemon: Sendable {
         guard OwnedDescriptor.limit >= Self.fewestDescriptors else {
             throw DaemonError(
                 .system,
-                "the process may have \(OwnedDescriptor.limit) files open, and needs \(Self.fewestDescriptors); raise LimitNOFILE= of the service, or “ulimit -n”"
+                "the limit of open files is \(OwnedDescriptor.limit), but at least \(Self.fewestDescriptors) are required; raise LimitNOFILE= of the service, or “ulimit -n”"
             )
         }
     }

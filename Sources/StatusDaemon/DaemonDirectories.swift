@@ -24,7 +24,7 @@ struct DaemonDirectories: Sendable {
         } else if let directory = environment["XDG_RUNTIME_DIR"] {
             runtime = directory + "/statusd"
         } else {
-            throw DaemonError(.system, "there is no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
+            throw DaemonError(.system, "no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
         }
         // With a slash at its end, a link would count as what it leads to.
         while runtime.count > 1, runtime.hasSuffix("/") { runtime.removeLast() }
@@ -58,7 +58,7 @@ struct DaemonDirectories: Sendable {
             }
             throw DaemonError(
                 .system,
-                "another statusd uses the directory \(runtime); stop that one, or set RUNTIME_DIRECTORY to another")
+                "another statusd uses the directory \(runtime); stop it, or set RUNTIME_DIRECTORY to another directory")
         }
     }
 
@@ -95,7 +95,7 @@ struct DaemonDirectories: Sendable {
                 let reason = String(cString: strerror(errno))
                 throw DaemonError(
                     .system,
-                    "cannot make the directory \(directory): \(reason); set RUNTIME_DIRECTORY to one that can be written"
+                    "cannot create the directory \(directory): \(reason); set RUNTIME_DIRECTORY to a writable directory"
                 )
             }
             // Before anything is made or changed in it.
@@ -105,7 +105,7 @@ struct DaemonDirectories: Sendable {
             let reason = String(cString: strerror(errno))
             throw DaemonError(
                 .system,
-                "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to one that can be written")
+                "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to a writable directory")
         }
     }
 }

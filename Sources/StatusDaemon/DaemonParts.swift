@@ -105,7 +105,7 @@ final class DaemonParts {
         } catch {
             throw DaemonError(
                 .system,
-                "\(error.message); run “systemctl restart statusd.socket statusd-executor.socket statusd”, since the service manager listens on what is not there any more"
+                "\(error.message): the service manager listens on a socket that was removed; run “systemctl restart statusd.socket statusd-executor.socket statusd”"
             )
         }
     }
@@ -154,7 +154,7 @@ final class DaemonParts {
 
     private func announceEnd() {
         ServiceManager.notify(.stopping)
-        reporter.mute(after: "Stopping")
+        reporter.mute(after: "stopping")
         logger.log(.stopping, level: .notice, "statusd is stopping")
     }
 }

@@ -27,8 +27,8 @@ extension ServerRegistry {
     }
 
     private func refusal(ofPostTo name: ServerName) -> RefusedPost {
-        if let failure = failure(of: name) { return .misconfigured(failure) }
-        return .loaded(configuration.servers[name]?.source?.key ?? "elsewhere")
+        if let failure = failure(of: name) { return .misconfigured(name, failure) }
+        return .loaded(name, configuration.servers[name]?.source?.key ?? "elsewhere")
     }
 
     private func welcome(_ name: ServerName) throws {
@@ -52,7 +52,8 @@ extension ServerRegistry {
         } catch {
             closedSources[name] = source
             socketFailures.log(
-                "no notify socket for \(name): \(error)", about: "notify sockets", metadata: ["server": "\(name)"])
+                "cannot open the notify socket of \(name): \(error)", about: "notify sockets",
+                metadata: ["server": "\(name)"])
         }
     }
 
@@ -90,9 +91,9 @@ extension ServerRegistry {
 
 /// Why a post is refused.
 enum RefusedPost: Error {
-    case misconfigured(String)
+    case misconfigured(ServerName, String)
     /// The server's status comes from this kind of source.
-    case loaded(String)
+    case loaded(ServerName, String)
     case tooManyServers(Int)
     /// Only configured servers may post.
     case notConfigured(ServerName)

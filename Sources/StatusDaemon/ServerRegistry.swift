@@ -126,7 +126,7 @@ final class ServerRegistry {
         return Failure(
             file: origin.file, line: origin.line, server: nil,
             reason:
-                "“select: \(name)” takes effect when that server posts for the first time; there is none of that name yet"
+                "“select: \(name)” takes effect with the first post of that server, which does not exist yet"
         )
     }
 
@@ -197,7 +197,7 @@ final class ServerRegistry {
             startFailures[name] = error.description
             closedSources[name] = predecessor
             startWarnings.log(
-                "\(name) cannot be followed: \(error)", about: Self.subject(name, error.description),
+                "cannot follow \(name): \(error)", about: Self.subject(name, error.description),
                 metadata: ["server": "\(name)"])
             return error.description
         }

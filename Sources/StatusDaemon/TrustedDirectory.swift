@@ -14,12 +14,12 @@ enum TrustedDirectory {
         guard isRoot else { return }
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? "./"
         guard let resolved = realpath(parent, nil) else {
-            throw DaemonError(.system, "cannot look at \(parent): \(String(cString: strerror(errno))); \(advice)")
+            throw DaemonError(.system, "cannot access \(parent): \(String(cString: strerror(errno))); \(advice)")
         }
         defer { free(resolved) }
         // Others may replace neither the links nor what they lead to.
         for path in ancestry(of: parent) + ancestry(of: String(cString: resolved)) where !isFixed(path) {
-            throw DaemonError(.system, "others than root may replace what is in the directory \(path); \(advice)")
+            throw DaemonError(.system, "users other than root can replace files in the directory \(path); \(advice)")
         }
     }
 
@@ -28,20 +28,21 @@ enum TrustedDirectory {
         guard isRoot else { return }
         var status = stat()
         guard lstat(path, &status) == 0 else {
-            throw DaemonError(.system, "cannot look at \(path): \(String(cString: strerror(errno))); \(advice)")
+            throw DaemonError(.system, "cannot access \(path): \(String(cString: strerror(errno))); \(advice)")
         }
         if status.st_mode & S_IFMT != S_IFDIR {
-            throw DaemonError(.system, "\(path) is a link or a file, and no directory; \(advice)")
+            throw DaemonError(.system, "\(path) is not a directory but a link or a file; \(advice)")
         }
         if status.st_uid != 0 {
             throw DaemonError(
                 .system,
-                "the directory \(path) belongs to the user with the number \(status.st_uid); start the service, run statusd as that user, or \(advice)"
+                "the directory \(path) belongs to user \(status.st_uid); start the service, run statusd as that user, or \(advice)"
             )
         }
         if status.st_mode & 0o022 != 0 {
             throw DaemonError(
-                .system, "others than root may write to the directory \(path); run “chmod go-w \(path)”, or \(advice)")
+                .system,
+                "users other than root can write to the directory \(path); run “chmod go-w \(path)”, or \(advice)")
         }
     }
 

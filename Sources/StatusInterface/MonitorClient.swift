@@ -34,7 +34,7 @@ extension MonitorClient {
         var last: Event?
         for try await reply in try refreshReplies(server: server) { last = reply.event }
         guard let last else {
-            throw .connection(VarlinkClientError(.malformedReply, "no event came of the refresh"))
+            throw .connection(VarlinkClientError(.malformedReply, "the daemon sent no event for the refresh"))
         }
         return last
     }

@@ -9,7 +9,7 @@ public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     /// What a name has to look like, for people.
     public static let rule =
-        "a letter or digit, then at most 63 letters, digits, dots, underscores, colons, @ or hyphens"
+        "must start with a letter or digit, followed by at most 63 of A-Z a-z 0-9 . _ : @ -"
 
     /// The name's text.
     public let rawValue: String

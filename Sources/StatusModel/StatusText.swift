@@ -116,9 +116,9 @@ public enum InvalidStatus: Error, Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .empty: "a status needs a text"
+        case .empty: "the text is empty"
         case .tooLong(let length):
-            "a status has at most \(StatusText.maximumLength) bytes of UTF-8, this one has \(length)"
+            "the text has \(length) bytes, more than \(StatusText.maximumLength)"
         }
     }
 }

@@ -9,11 +9,11 @@ public enum MemoryLimit {
     public static func set(beside size: Int) -> String? {
         // Each of a thread's own would take 64 MiB of address space.
         mallopt(M_ARENA_MAX, 1)
-        guard let used = addressSpace else { return "/proc/self/statm cannot be read" }
+        guard let used = addressSpace else { return "cannot read /proc/self/statm" }
         let most = used + rlim_t(size)
         var limit = rlimit(rlim_cur: most, rlim_max: most)
         guard setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 else {
-            return "its memory cannot be limited: \(String(cString: strerror(errno)))"
+            return "cannot limit its memory: \(String(cString: strerror(errno)))"
         }
         return nil
     }

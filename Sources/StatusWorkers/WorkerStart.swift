@@ -33,7 +33,7 @@ public enum WorkerStart {
             let process = try start(role, on: theirs, program: program)
             return StartedWorker(connection: ours, process: ChildProcess(process))
         } catch {
-            throw IOError(errno: error.number, "cannot start a worker for it")
+            throw IOError(errno: error.number, "cannot start a worker")
         }
     }
 

@@ -18,7 +18,7 @@ struct YAMLComposer {
             case .streamEnd: return root
             case .streamStart, .documentEnd: continue
             case .documentStart:
-                if root != nil { throw YAMLError(mark, "a second document begins; keep one") }
+                if root != nil { throw YAMLError(mark, "a second document starts here; keep one") }
             default: root = try node(event, at: mark)
             }
         }
@@ -59,7 +59,7 @@ struct YAMLComposer {
         var members: [(key: YAMLNode, value: YAMLNode)] = []
         var names: Set<String> = []
         while let key = try next() {
-            guard let name = key.string else { throw YAMLError(key.mark, "a key must be a word or a text") }
+            guard let name = key.string else { throw YAMLError(key.mark, "a key must be text") }
             guard names.insert(name).inserted else {
                 throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”")
             }
@@ -75,11 +75,11 @@ struct YAMLComposer {
         guard let node = anchors[name] else {
             // It is not shown, as it may be a secret that was not quoted.
             throw YAMLError(
-                mark, "a text that begins with * must be quoted, and an alias must be defined before, with &")
+                mark, "text that starts with * must be quoted; an alias must be defined before it is used, with &")
         }
         aliasedNodes += node.size
         guard aliasedNodes <= YAMLDocument.maximumAliasedNodes else {
-            throw YAMLError(mark, "aliases add more than \(YAMLDocument.maximumAliasedNodes) values; write fewer")
+            throw YAMLError(mark, "aliases add more than \(YAMLDocument.maximumAliasedNodes) values; use fewer")
         }
         return node
     }

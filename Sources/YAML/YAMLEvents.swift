@@ -57,7 +57,7 @@ struct YAMLEvents {
 
     private func refuseTag(_ tag: UnsafeMutablePointer<yaml_char_t>?, at mark: YAMLNode.Mark) throws(YAMLError) {
         // It is not shown, as it may be a secret that was not quoted.
-        if tag != nil { throw YAMLError(mark, "a text that begins with ! must be quoted, and tags are not supported") }
+        if tag != nil { throw YAMLError(mark, "text that starts with ! must be quoted; tags are not supported") }
     }
 
     /// The place of a byte of the text.
@@ -75,13 +75,13 @@ struct YAMLEvents {
     /// What the parser stumbled over.
     private var failure: YAMLError {
         let state = parser.pointee
-        let problem = state.problem.map { String(cString: $0) } ?? "cannot be parsed"
+        let problem = state.problem.map { String(cString: $0) } ?? "syntax error"
         switch state.error {
         case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
         // The parser reads ahead, so its mark is not where the byte is that it cannot read.
         case YAML_READER_ERROR: return YAMLError(mark(at: state.problem_offset), problem)
         case YAML_SCANNER_ERROR where state.buffer.pointer?.pointee == UInt8(ascii: "\t"):
-            return YAMLError(YAMLNode.Mark(state.problem_mark), "there is a tab; indent with spaces")
+            return YAMLError(YAMLNode.Mark(state.problem_mark), "tab in the indentation; use spaces")
         default:
             let context = state.context.map { "\(String(cString: $0)), " } ?? ""
             return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)

@@ -15,7 +15,7 @@ import StatusWorkers
 @main
 enum Main {
     private static let config = Option<String?>(
-        "config", value: "PATH", help: "Read this file, or statusd.yaml and conf.d/ in this directory.", default: nil,
+        "config", value: "PATH", help: "Read this file; or statusd.yaml and conf.d/ in this directory.", default: nil,
         completion: .files
     ) { $0 }
 
@@ -33,9 +33,9 @@ enum Main {
     private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
     private static let program = Command<Void>(
-        "statusd", abstract: "Follow the status of servers, one of them selected at a time.",
+        "statusd", abstract: "Follow the status of servers, of which one is selected.",
         discussion:
-            "Exit status: 0 stopped as asked, 1 failed, 64 wrong usage, 78 configuration wrong.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
+            "Exit status: 0 stopped by a signal, 1 failed, 64 invalid command line, 78 invalid configuration.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
         parameters: [config, logLevel])
 
     static func main() {
@@ -59,7 +59,7 @@ enum Main {
         } catch {
             let message = Array("statusd: \(VisibleText.escape(error.reason))\n\(error.usage)\n".utf8)
             _ = write(STDERR_FILENO, message, message.count)
-            let reason = "its command line is wrong: \(error.reason); see “systemctl cat statusd”"
+            let reason = "invalid command line: \(error.reason); see “systemctl cat statusd”"
             EventLoop.runProcess {
                 await Daemon.tellClients(ofFailedStart: reason)
                 return 64

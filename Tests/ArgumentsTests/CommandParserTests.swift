@@ -89,30 +89,30 @@ import Testing
     @Test(
         "an error says what is wrong and what to do",
         arguments: [
-            ("post", "NAME is missing"),
+            ("post", "missing NAME"),
             ("psot db", "unknown command “psot”; did you mean “post”?"),
             ("something-else", "unknown command “something-else”"),
             ("post db --jsno", "unknown option “--jsno”; did you mean “--json”?"),
-            ("post db -5", "unknown option “-5”; write “--” before a word that begins with a hyphen"),
-            ("post db --level", "--level needs a value"),
+            ("post db -5", "unknown option “-5”; write “--” before an argument that starts with a hyphen"),
+            ("post db --level", "--level requires a value"),
             ("post db --level x", "invalid --level “x”: must be a number"),
             ("post a/b", "invalid NAME “a/b”: must not contain a slash"),
             ("post db --json=yes", "--json takes no value"),
             ("--help=1", "--help takes no value"),
             ("post a b c", "unexpected argument “c”"),
             ("--level 2 check", "check has no option --level"),
-            ("--json", "a command is missing; see “tool --help”"),
+            ("--json", "missing command; run “tool --help”"),
             ("check never", "never is no file"),
             (
                 "--generate-completion-script tcsh",
-                "--generate-completion-script needs the name of a shell: bash, zsh, fish"
+                "--generate-completion-script requires a shell: bash, zsh, fish"
             ),
         ])
     func errors(line: String, reason: String) { #expect(error(line) == reason) }
 
     @Test("an error comes with the usage of its command")
     func usage() {
-        #expect(throws: UsageError(reason: "NAME is missing", usage: "usage: tool post [OPTION…] NAME [OTHER]")) {
+        #expect(throws: UsageError(reason: "missing NAME", usage: "usage: tool post [OPTION…] NAME [OTHER]")) {
             try parser.parse(["post"])
         }
     }

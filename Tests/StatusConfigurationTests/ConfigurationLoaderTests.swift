@@ -114,7 +114,7 @@ import Testing
                 .problems.map(\.reason)
         }
         #expect(reasons("web.yaml") == [])
-        #expect(reasons("web.yml") == ["is not read, since its name does not end in .yaml; rename it"])
+        #expect(reasons("web.yml") == ["ignored because its name does not end in .yaml; rename it"])
     }
 
     @Test("a drop-in that cannot be used any more holds as it was, with its servers failed; nothing takes their place")

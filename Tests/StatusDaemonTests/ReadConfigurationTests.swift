@@ -30,7 +30,7 @@ import Testing
         #expect(read.errors.count == 101)
         #expect(
             read.errors.last?.description
-                == "a.yaml: there are 900 more errors here and in the files after it; see “statusctl verify”")
+                == "a.yaml: 900 more errors in this file and the files after it; run “statusctl verify”")
         #expect(read.warnings.count == 100)
         #expect(read.errorCount == 1000)
     }

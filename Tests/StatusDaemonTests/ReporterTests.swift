@@ -97,7 +97,7 @@ import Testing
         }
         let entries = recorder.entries.filter { $0.metadata["message-id"] == MessageID.selected.rawValue }
         #expect(entries.count == 21)
-        #expect(entries.last?.message == "Selected db: no status yet (980 selections before it left out)")
+        #expect(entries.last?.message == "selected db: no status yet (980 earlier selections left out)")
         await journal.close()
     }
 
@@ -115,7 +115,7 @@ import Testing
         #expect(recorder.entries.count == count + 1)
         #expect(
             recorder.entries.last?.message
-                == "Left out before: \(count) servers added, \(2 * count) servers removed, with 1 changes")
+                == "left out earlier: \(count) servers added, \(2 * count) servers removed, with 1 changes")
     }
 
     @Test("a flood in one turn of the loop leaves nothing uncounted")
@@ -126,7 +126,7 @@ import Testing
         let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
         let omitted = entries.compactMap { $0.metadata["omitted"].flatMap { Int($0) } }.reduce(0, +)
         #expect(entries.count + omitted == 10_000)
-        #expect(recorder.entries.allSatisfy { $0.message != "events left out" })
+        #expect(recorder.entries.allSatisfy { $0.message != "events missed" })
     }
 
     @Test("servers that were removed while something of theirs waited take no credit from others")
@@ -183,8 +183,8 @@ import Testing
             seen.append(line)
             if line == "db: 100" { break }
         }
-        #expect(seen == ["No server selected", "db: no status yet", "db: 100"])
-        await reporter.mute(after: "Stopping")
+        #expect(seen == ["no server selected", "db: no status yet", "db: 100"])
+        await reporter.mute(after: "stopping")
     }
 
     @Test("what is wrong with the configuration is shown at once, and until it is mended")

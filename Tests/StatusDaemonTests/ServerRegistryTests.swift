@@ -50,10 +50,10 @@ import Testing
     func startFailure() throws {
         let text = "servers: { a: { notify: { users: [nobody-here] } } }"
         #expect(try fixture.apply(text) == ["+a"])
-        #expect(fixture.state("a")?.message == "there is no user “nobody-here”; reload when there is one")
+        #expect(fixture.state("a")?.message == "unknown user “nobody-here”; create it and run “statusctl reload”")
         #expect(
             fixture.warnings.map(\.reason) == [
-                "cannot be followed: there is no user “nobody-here”; reload when there is one"
+                "cannot be followed: unknown user “nobody-here”; create it and run “statusctl reload”"
             ])
         #expect(try fixture.apply(text) == [])
         #expect(try fixture.apply("servers: { a: { notify: { users: [alice] } } }") == ["~a"])
@@ -99,7 +99,7 @@ import Testing
         fixture.users = [:]
         #expect(try fixture.apply(text) == ["~a"])
         #expect(!fixture.hasNotifySocket("a"))
-        #expect(fixture.state("a")?.message == "there is no user “alice”; reload when there is one")
+        #expect(fixture.state("a")?.message == "unknown user “alice”; create it and run “statusctl reload”")
     }
 
     @Test("a reload opens notify sockets again whose paths, or whose directory, somebody has removed")
@@ -153,7 +153,8 @@ import Testing
         let text = "select: late\naccept: any\n" + servers
         try fixture.apply(text)
         #expect(
-            fixture.warnings.map(\.reason).first?.contains("“select: late” takes effect when that server posts") == true
+            fixture.warnings.map(\.reason).first?.contains(
+                "“select: late” takes effect with the first post of that server") == true
         )
         try fixture.apply(text)
         #expect(fixture.warnings.isEmpty, "it is said once")

@@ -47,7 +47,7 @@ import Testing
     @Test("says why a notify socket cannot be opened")
     func failures() throws {
         let problem = #expect(throws: SourceProblem.self) { try start(NotifySettings(users: ["nobody-here"])) }
-        #expect(problem?.description == "there is no user “nobody-here”; reload when there is one")
+        #expect(problem?.description == "unknown user “nobody-here”; create it and run “statusctl reload”")
         let first = try start(NotifySettings())
         let second = #expect(throws: SourceProblem.self) { try start(NotifySettings()) }
         #expect(second?.description.contains("is in use by another process") == true)

@@ -205,7 +205,7 @@ import Testing
         bus.refused = methods
         bus.units["db.service"]?["SubState"] = "dying"
         bus.changeOwner(to: ":1.9")
-        #expect(await next() == "nothing is known of it, since the service manager, or the system bus, is kept busy")
+        #expect(await next() == "its state is unknown because the service manager or the system bus is busy")
         bus.refused = []
         #expect(await next() == "active (dying)")
         // A connection that is lost is made again only after a pause.

@@ -15,9 +15,9 @@ import Testing
     }
 
     // Without the text itself, which may be a secret.
-    private static let tag = "a text that begins with ! must be quoted, and tags are not supported"
+    private static let tag = "text that starts with ! must be quoted; tags are not supported"
     private static let unknownAlias =
-        "a text that begins with * must be quoted, and an alias must be defined before, with &"
+        "text that starts with * must be quoted; an alias must be defined before it is used, with &"
 
     @Test("values keep their places, and mappings their order")
     func places() throws {
@@ -65,11 +65,11 @@ import Testing
             ("a: 1\na: 2\n", 2, "duplicate key “a”"), ("{ a:b, a:b }", 1, "duplicate key “a:…”"),
             ("a: *x\n", 1, Self.unknownAlias),
             ("a: &x [*x]\n", 1, Self.unknownAlias),
-            ("a: 1\n---\nb: 2\n", 2, "a second document begins; keep one"),
+            ("a: 1\n---\nb: 2\n", 2, "a second document starts here; keep one"),
             ("a: !!python/object 1\n", 1, Self.tag),
             ("a: !mine [1]\n", 1, Self.tag),
-            ("? [a, b]\n: 1\n", 1, "a key must be a word or a text"),
-            ("a:\n\t- b\n", 2, "there is a tab; indent with spaces"),
+            ("? [a, b]\n: 1\n", 1, "a key must be text"),
+            ("a:\n\t- b\n", 2, "tab in the indentation; use spaces"),
             ("a: [1, 2\n", 2, "while parsing a flow sequence, did not find expected ',' or ']'"),
             ("a: \u{1}\n", 1, "control characters are not allowed"),
             ("a: 1\nb: 2\nc: \u{7}\n", 3, "control characters are not allowed"),
@@ -97,7 +97,7 @@ import Testing
         for level in 1...20 {
             bomb += "a\(level): &a\(level) [\(Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", "))]\n"
         }
-        #expect(error(in: bomb)?.reason == "aliases add more than 10000 values; write fewer")
-        #expect(error(in: "a: &a [x]\n? *a\n: 1\n")?.reason == "a key must be a word or a text")
+        #expect(error(in: bomb)?.reason == "aliases add more than 10000 values; use fewer")
+        #expect(error(in: "a: &a [x]\n? *a\n: 1\n")?.reason == "a key must be text")
     }
 }

@@ -69,13 +69,13 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         let created = sd_event_new(&event)
         wakeUp = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
         guard created >= 0, let event, wakeUp >= 0 else {
-            preconditionFailure("no event loop: out of descriptors or memory")
+            preconditionFailure("cannot start the event loop: out of descriptors or memory")
         }
         sdEvent = event
         let failure = max(
             pollSet.control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, place: PollSet.wakeUpPlace),
             pollSet.control(EPOLL_CTL_ADD, sd_event_get_fd(event), EPOLLIN.rawValue, place: PollSet.sdEventPlace))
-        precondition(failure == 0, "no event loop: out of memory")
+        precondition(failure == 0, "cannot start the event loop: out of memory")
     }
 
     /// sd-event, for adding a source; on the thread only.
@@ -91,7 +91,7 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     func startThread() {
         var thread = pthread_t()
         let started = pthread_create(&thread, nil, runEventLoop, Unmanaged.passRetained(self).toOpaque())
-        precondition(started == 0, "no event loop: the thread does not start")
+        precondition(started == 0, "cannot start the event loop: cannot create its thread")
     }
 
     // MARK: Jobs
@@ -169,7 +169,7 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     private func dispatchSDEvent() -> Bool {
         mustPrepare = false
         let result = sd_event_run(sdEvent, 0)
-        precondition(result >= 0, "the event loop fails: \(String(cString: strerror(-result)))")
+        precondition(result >= 0, "the event loop failed: \(String(cString: strerror(-result)))")
         // Another one may be due.
         if result > 0 { mustPrepare = true }
         return result > 0

@@ -33,7 +33,7 @@ final class PollSet {
 
     init() {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
-        precondition(descriptor >= 0, "no event loop: out of descriptors or memory")
+        precondition(descriptor >= 0, "cannot start the event loop: out of descriptors or memory")
     }
 
     /// A place for a source, which has to give it back before it goes.

@@ -25,7 +25,7 @@ public final class SignalSource {
         self.handler = handler
         let result = sd_event_add_signal(
             EventLoop.executor.event, &source, signal, signalCallback, Unmanaged.passUnretained(self).toOpaque())
-        guard result >= 0 else { throw IOError(errno: -result, "cannot take signal \(signal)") }
+        guard result >= 0 else { throw IOError(errno: -result, "cannot handle signal \(signal)") }
         // A signal does not wait until thousands of timers that are due have been served.
         sd_event_source_set_priority(source, Int64(SD_EVENT_PRIORITY_IMPORTANT))
     }

@@ -44,7 +44,7 @@ public final class TimerSource {
         let result = sd_event_add_time(
             EventLoop.executor.event, &source, clock.identifier, UInt64.max, max(1, accuracy.microseconds),
             timerCallback, Unmanaged.passUnretained(self).toOpaque())
-        guard result >= 0 else { throw IOError(errno: -result, "cannot make a timer") }
+        guard result >= 0 else { throw IOError(errno: -result, "cannot create a timer") }
         sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF))
     }
 

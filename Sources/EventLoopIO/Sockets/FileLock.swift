@@ -90,7 +90,7 @@ public final class FileLock: Sendable {
             }
         }
         throw IOError(
-            .permissionDenied, "\(path) is not a private file of this user, and comes back when it is removed")
+            .permissionDenied, "\(path) is not a private file of this user, and is created again after its removal")
     }
 
     private static func hasContent(_ path: String) -> Bool {

@@ -38,7 +38,7 @@ extension InternetSocket {
         guard let address = addresses.first else { throw IOError(.notFound, "host not found: \(host)") }
         let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, flags, 0)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot make a socket") }
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
         let socket = OwnedDescriptor(adopting: descriptor)
         // Connections of an earlier process that are still being closed do not keep the port.
         var on: Int32 = 1

@@ -9,7 +9,7 @@ public enum InternetSocket {
     public static func connect(to address: InternetAddress) async throws(IOError) -> OwnedDescriptor? {
         let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, flags, 0)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot make a socket") }
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
         let socket = OwnedDescriptor(adopting: descriptor)
         let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
         if failure == 0 { return socket }

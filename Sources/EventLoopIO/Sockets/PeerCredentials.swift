@@ -30,7 +30,7 @@ public struct PeerCredentials: Sendable, Hashable {
         var credentials = linux_credentials()
         var length = socklen_t(MemoryLayout<linux_credentials>.size)
         guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else {
-            throw IOError(errno: errno, "cannot tell who is at the other end of a socket")
+            throw IOError(errno: errno, "cannot get the peer credentials of a socket")
         }
         self.init(processID: credentials.pid, userID: credentials.uid, groupID: credentials.gid)
     }

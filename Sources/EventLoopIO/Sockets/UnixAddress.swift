@@ -15,12 +15,12 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
     public init(parsing text: String) throws(IOError) {
         let place = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
         guard let first = place.first, !place.utf8.contains(0) else {
-            throw IOError(.invalidAddress, "“\(text)” is not an address; write unix:/path or unix:@name")
+            throw IOError(.invalidAddress, "invalid address “\(text)”: must be unix:/path or unix:@name")
         }
         switch first {
         case "@" where place.count > 1: self = .abstract(String(place.dropFirst()))
         case "/": self = .path(String(place))
-        default: throw IOError(.invalidAddress, "“\(text)” is not an address; write unix:/path or unix:@name")
+        default: throw IOError(.invalidAddress, "invalid address “\(text)”: must be unix:/path or unix:@name")
         }
         try withSocketAddress { _, _ in }
     }
@@ -45,7 +45,8 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
             }
         guard bytes.count <= MemoryLayout.size(ofValue: address.sun_path) else {
             throw IOError(
-                .pathTooLong, "\(self): a socket's path has at most 107 bytes; use a shorter directory")
+                .pathTooLong,
+                "\(self): the path of a socket may have at most 107 bytes; use a directory with a shorter path")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let length = socklen_t(MemoryLayout<sa_family_t>.size + bytes.count)

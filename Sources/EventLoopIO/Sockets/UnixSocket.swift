@@ -45,7 +45,7 @@ public enum UnixSocket {
     /// Who may connect to the socket at `path`, as file permissions that mean the same for a file of this process's user and group.
     public static func mode(of path: String) throws(IOError) -> UInt32 {
         var status = stat()
-        guard stat(path, &status) == 0 else { throw IOError(errno: errno, "cannot look at \(path)") }
+        guard stat(path, &status) == 0 else { throw IOError(errno: errno, "cannot access \(path)") }
         let others = status.st_mode & 0o006
         let group = status.st_gid == getegid() ? status.st_mode & 0o060 : others << 3
         return 0o600 | group | others
@@ -103,7 +103,7 @@ public enum UnixSocket {
         var ends: [Int32] = [-1, -1]
         let type = stream | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
-            throw IOError(errno: errno, "cannot make a pair of sockets")
+            throw IOError(errno: errno, "cannot create a socket pair")
         }
         return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
@@ -185,7 +185,7 @@ public enum UnixSocket {
     private static func make(_ type: Int32, receives: Bool = false) throws(IOError) -> OwnedDescriptor {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_UNIX, type | flags, 0)
-        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot make a socket") }
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
         guard receives else { return OwnedDescriptor(adopting: descriptor) }
         let socket = OwnedDescriptor(adoptingReceiver: descriptor)
         // Before anybody can send to it, so that of each datagram it is known who did.
@@ -202,7 +202,7 @@ public enum UnixSocket {
         let failure = try UnixAddress.path(path).withSocketAddress {
             Glibc.bind(socket.rawValue, $0, $1) == 0 ? 0 : errno
         }
-        guard failure == 0 else { throw IOError(errno: failure, "cannot make the socket \(path)") }
+        guard failure == 0 else { throw IOError(errno: failure, "cannot create the socket \(path)") }
         guard chmod(path, mode) == 0 else { throw IOError(errno: errno, "cannot set the mode of \(path)") }
         return socket
     }
@@ -218,7 +218,7 @@ public enum UnixSocket {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw IOError(.notASocket, "\(path) is no socket; remove it, or use another directory")
+            throw IOError(.notASocket, "\(path) is not a socket; remove it, or use another directory")
         }
         let probe = try make(type)
         let failure = try UnixAddress.path(path).withSocketAddress {
@@ -227,10 +227,10 @@ public enum UnixSocket {
         // Refused means that nobody is there. A full backlog or a socket of the other type means that somebody is.
         let isDead = failure == 0 ? hasEndedListener(probe) : failure == ECONNREFUSED || failure == ENOENT
         guard isDead else {
-            throw IOError(.addressInUse, "\(path) is in use by another process; stop that first")
+            throw IOError(.addressInUse, "\(path) is in use by another process; stop that process first")
         }
         guard unlink(path) == 0 || errno == ENOENT else {
-            throw IOError(errno: errno, "cannot replace the socket \(path) that nobody uses")
+            throw IOError(errno: errno, "cannot replace the unused socket \(path)")
         }
     }
 }

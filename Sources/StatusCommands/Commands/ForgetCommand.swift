@@ -9,7 +9,7 @@ enum ForgetCommand {
     private static let name = Options.serverName()
 
     static let command = ClientCommand.make(
-        "forget", abstract: "Remove a server that is not configured, but was added by a post.",
+        "forget", abstract: "Remove a server that was added by a post and is not configured.",
         discussion: "The next post adds it again, unless the configuration says “accept: configured”.",
         parameters: [name], isChange: true
     ) { context in

@@ -7,10 +7,10 @@ import Varlink
 
 /// The command `statusctl list`.
 enum ListCommand {
-    private static let noLegend = Flag("no-legend", help: "Leave out the line with the columns' names.")
+    private static let noLegend = Flag("no-legend", help: "Leave out the line with the column names.")
 
     static let command = ClientCommand.make(
-        "list", abstract: "List all servers, the selected one marked with *.", parameters: [noLegend],
+        "list", abstract: "List all servers; * marks the selected one.", parameters: [noLegend],
         mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
@@ -18,7 +18,7 @@ enum ListCommand {
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if servers.isEmpty {
-            terminal.remark("there are no servers yet")
+            terminal.remark("no servers yet")
         }
         if terminal.isJSON || servers.isEmpty { return .done }
         let legend = !context.arguments[noLegend]

@@ -8,15 +8,15 @@ import Varlink
 /// The command `statusctl post`.
 enum PostCommand {
     private static let name = Options.serverName()
-    private static let text = Argument<String>.required("text", help: "What it says: one line, at most 1024 bytes.") {
+    private static let text = Argument<String>.required("text", help: "The text: one line of at most 1024 bytes.") {
         $0
     }
     private static let level = Options.level(
-        help: "How serious it is: ok, warning, critical or unknown (default: ok).", default: Level.ok
+        help: "The level: ok, warning, critical or unknown (default: ok).", default: Level.ok
     ) { $0 }
 
     static let command = ClientCommand.make(
-        "post", abstract: "Post a status of a server.", parameters: [name, text, level], mayBeRepeated: true,
+        "post", abstract: "Post the status of a server.", parameters: [name, text, level], mayBeRepeated: true,
         isChange: true
     ) { context in
         let arguments = context.arguments

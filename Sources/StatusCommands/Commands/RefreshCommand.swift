@@ -12,16 +12,16 @@ enum RefreshCommand {
     private static let concurrentLoads = 32
 
     private static let all = Flag(
-        "all", help: "All servers that can be refreshed, side by side, a line each as they end.")
+        "all", help: "Refresh all servers that can be refreshed, at the same time, with a line for each as it ends.")
 
     static let command = ClientCommand.make(
-        "refresh", abstract: "Load a server's status now and show it; without a name the selected one.",
+        "refresh", abstract: "Load a server's status now and show it; without a name, the selected one's.",
         discussion:
-            "A request made while a load is running shares it. Ctrl-C leaves; the last one to leave cancels the load.",
+            "A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects.",
         parameters: [Options.anyServer, all], takesItsTime: true,
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[Options.anyServer] != nil {
-                throw InvalidUsage("name a server, or give --all, not both")
+                throw InvalidUsage("give a server name or --all, not both")
             }
         }, run: refresh)
 
@@ -52,7 +52,7 @@ enum RefreshCommand {
             return CommandFailure(error, address: context.address)
         }
         let sentence =
-            "the daemon went away before \(subject) was refreshed; run this again when “systemctl status statusd” shows it is back"
+            "cannot refresh \(subject): the daemon closed the connection; try again when “systemctl status statusd” shows that it is running"
         return CommandFailure(.noDaemon, "Unavailable", sentence)
     }
 
@@ -63,7 +63,7 @@ enum RefreshCommand {
     ) async throws -> ExitStatus {
         let servers = try await context.client.list().servers.filter(\.isRefreshable)
         if servers.isEmpty {
-            context.terminal.remark("there is no server that can be refreshed")
+            context.terminal.remark("no server can be refreshed")
             return .done
         }
         let count = servers.count

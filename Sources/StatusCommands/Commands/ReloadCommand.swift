@@ -9,15 +9,15 @@ enum ReloadCommand {
     private static let quiet = Flag(
         "quiet",
         help:
-            "Do not show what is wrong with the configuration; the daemon's journal has that, unless there were ten reloads in the last 30 s."
+            "Do not show errors in the configuration; the journal has them, unless there were ten reloads in the last 30 s."
     )
 
     private static let dryRun = Flag(
-        "dry-run", help: "Show which servers a reload would add, change and remove, and change nothing.")
+        "dry-run", help: "Show which servers a reload would add, change and remove; change nothing.")
 
     static let command = ClientCommand.make(
-        "reload", abstract: "Have the daemon read its configuration again; returns when it has.",
-        discussion: "Shows the servers that are added, changed and removed.", parameters: [dryRun, quiet],
+        "reload", abstract: "Make the daemon read its configuration again; return when it is in effect.",
+        discussion: "Shows the servers that were added, changed and removed.", parameters: [dryRun, quiet],
         mayBeRepeated: true, isChange: true
     ) { context in
         let isDryRun = context.arguments[dryRun]

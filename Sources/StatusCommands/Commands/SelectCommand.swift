@@ -5,14 +5,14 @@ import StatusInterface
 
 /// The command `statusctl select`.
 enum SelectCommand {
-    private static let none = Flag("none", help: "Select none.")
+    private static let none = Flag("none", help: "Clear the selection.")
 
     static let command = ClientCommand.make(
-        "select", abstract: "Select a server, or none; returns when the daemon follows it.",
+        "select", abstract: "Select a server, or none; return when the daemon follows it.",
         parameters: [Options.anyServer, none], mayBeRepeated: true, isChange: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {
-                throw InvalidUsage("name a server, or give --none\(arguments[none] ? ", not both" : "")")
+                throw InvalidUsage("give a server name or --none\(arguments[none] ? ", not both" : "")")
             }
         }
     ) { context in

@@ -7,7 +7,7 @@ import StatusModel
 /// The command `statusctl status`.
 enum StatusCommand {
     static let command = ClientCommand.make(
-        "status", abstract: "Show one server; without a name the selected one.", parameters: [Options.anyServer],
+        "status", abstract: "Show one server; without a name, the selected one.", parameters: [Options.anyServer],
         mayBeRepeated: true
     ) { context in
         let terminal = context.terminal

@@ -11,11 +11,11 @@ import Varlink
 /// The command `statusctl verify`.
 enum VerifyCommand {
     private static let files = Argument<[String]>.list(
-        "file", help: "The files, or directories with statusd.yaml and conf.d/.", completion: .files)
+        "file", help: "A file, or a directory with statusd.yaml and conf.d/.", completion: .files)
 
     static let command = Command<ExitStatus>(
         "verify", abstract: "Check configuration files without a daemon.",
-        discussion: "Without files the configuration is checked that the daemon would read.\n\n" + ExitStatus.table,
+        discussion: "Without FILE, checks the configuration that the daemon would read.\n\n" + ExitStatus.table,
         parameters: [files, Options.json], run: { verify($0) })
 
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
@@ -27,7 +27,7 @@ enum VerifyCommand {
         for location in locations {
             let verification = Verification(of: location)
             if verification.isEmpty {
-                terminal.remark("nothing to check: there is no configuration in \(location)")
+                terminal.remark("nothing to check: no configuration in \(location)")
             }
             problems += verification.problems
             read += verification.files
@@ -51,7 +51,7 @@ enum VerifyCommand {
         let own = ConfigurationLocation.standard(environment: environment, isRoot: geteuid() == 0)
         if ConfigurationLoader(location: own).loadAll().isEmbedded { return system }
         if own != system {
-            terminal.remark("checking your own configuration, \(own), and not that of the system, \(system)")
+            terminal.remark("checking your own configuration, \(own), not the system's, \(system)")
         }
         return own
     }

@@ -10,17 +10,17 @@ import Varlink
 enum WaitCommand {
     private static let name = Options.serverName()
     private static let level = Options.level(
-        help: "The level to wait for: ok, warning, critical or unknown (default: ok, unless there is a text).",
+        help: "The level to wait for: ok, warning, critical or unknown (default: ok, unless --text is given).",
         default: Level?.none
     ) { $0 }
     private static let text = Option<String?>(
-        "text", value: "TEXT", help: "The whole text to wait for; with a level, whichever comes first.", default: nil
+        "text", value: "TEXT", help: "The whole text to wait for; with --level, whichever comes first.", default: nil
     ) { text throws(InvalidValue) in
         do throws(InvalidStatus) { _ = try StatusText(text) } catch { throw InvalidValue("\(error)") }
         return text
     }
     private static let timeout = Option<Duration?>(
-        "timeout", value: "TIME", help: "How long to wait, such as 30s or 5min (default: for ever).", default: nil
+        "timeout", value: "TIME", help: "How long to wait, such as 30s or 5min (default: no limit).", default: nil
     ) { text throws(InvalidValue) in
         guard let duration = TimeSpan.parse(text) else { throw InvalidValue("must be a time such as 30s or 5min") }
         return duration
@@ -29,7 +29,7 @@ enum WaitCommand {
     static let command = ClientCommand.make(
         "wait", abstract: "Wait until a server is ok, or has another level or a text.",
         discussion:
-            "The server need not exist yet. What is stale, or loaded before a load failed, does not count. A daemon that restarts is waited for.",
+            "The server need not exist yet. A status that is stale, or from before a failed load, does not count. Goes on waiting while the daemon restarts.",
         parameters: [name, level, text, timeout], takesItsTime: true, limit: { $0[timeout] }
     ) { context in
         let arguments = context.arguments

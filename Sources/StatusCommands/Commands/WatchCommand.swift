@@ -9,18 +9,19 @@ import Varlink
 
 /// The command `statusctl watch`.
 enum WatchCommand {
-    private static let updates = Flag("updates", help: "Show, too, what was posted again unchanged.")
+    private static let updates = Flag("updates", help: "Also show posts that change nothing.")
     private static let reconnect = Flag(
-        "reconnect", isOnByDefault: true, help: "Wait for the daemon when it goes away, and go on (default: on).")
+        "reconnect", isOnByDefault: true, help: "Reconnect if the connection to the daemon is lost (default: on).")
 
     static let command = ClientCommand.make(
         "watch",
-        abstract: "Follow the selected server from server to server; with a name that one, with --all every one.",
-        discussion: "The current state comes first. Ends with status 0 when interrupted.",
+        abstract:
+            "Follow the selected server, from selection to selection; with a name, that server; with --all, every server.",
+        discussion: "The current state comes first. An interrupt ends it with exit status 0.",
         parameters: [Options.anyServer, Options.all, updates, reconnect], takesItsTime: true,
         validate: { arguments throws(InvalidUsage) in
             if arguments[Options.all], arguments[Options.anyServer] != nil {
-                throw InvalidUsage("name a server, or give --all, not both")
+                throw InvalidUsage("give a server name or --all, not both")
             }
         }, run: watch)
 
@@ -47,7 +48,7 @@ enum WatchCommand {
             }
             next = reconnects ? try await daemon.wait() : nil
         }
-        throw VarlinkClientError(.closed, "the daemon has ended the stream")
+        throw VarlinkClientError(.closed, "the daemon ended the stream")
     }
 }
 
@@ -94,8 +95,8 @@ private struct Follower {
     private mutating func disconnected(_ error: VarlinkClientError) {
         guard !isAway else { return }
         isAway = true
-        let what = error.code == .timedOut ? "does not answer" : hasBegun ? "went away" : "has closed the connection"
-        let advice = hasBegun ? "waiting for it to come back" : "waiting for it; see “systemctl status statusd”"
+        let what = error.code == .timedOut ? "does not answer" : hasBegun ? "disconnected" : "closed the connection"
+        let advice = hasBegun ? "waiting for it to return" : "waiting for it; see “systemctl status statusd”"
         terminal.remark("the daemon \(what); \(advice)")
         if terminal.isJSON { terminal.json { $0.member("kind", "disconnected") } }
     }
@@ -104,7 +105,7 @@ private struct Follower {
         defer { hasBegun = true }
         guard isAway else { return }
         isAway = false
-        terminal.remark(hasBegun ? "the daemon is back" : "the daemon is there")
+        terminal.remark(hasBegun ? "the daemon is back" : "the daemon is running")
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
     }
 

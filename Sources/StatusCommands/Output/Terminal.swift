@@ -40,7 +40,7 @@ struct Terminal: Sendable {
         if failure == EPIPE, endsWithReader { exit(ExitStatus.done.rawValue) }
         if failure == EPIPE { return }
         StandardOutput.write(
-            "statusctl: the output cannot be written: \(String(cString: strerror(failure)))\n", to: STDERR_FILENO)
+            "statusctl: cannot write the output: \(String(cString: strerror(failure)))\n", to: STDERR_FILENO)
         exit(ExitStatus.failed.rawValue)
     }
 

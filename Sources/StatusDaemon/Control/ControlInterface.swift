@@ -184,19 +184,20 @@ extension MonitorError {
         case RefusedPost.notConfigured(let name):
             self = .noSuchServer(
                 server: name.rawValue,
-                reason: "only configured servers may post (“accept: configured”); add it under “servers” and reload")
+                reason:
+                    "“accept: configured” allows only configured servers; add it under “servers” and run “statusctl reload”"
+            )
         case RefusedForget.configured(let name, let file): self = .isConfigured(server: name.rawValue, file: file)
         case LedgerError.nothingSelected: self = .nothingSelected
         case let error as InvalidStatus: self = .invalidStatus(reason: error.description)
-        case RefusedPost.misconfigured(let failure):
-            self = .invalidStatus(reason: "its configuration is wrong (\(failure)); mend it and reload")
-        case RefusedPost.loaded(let source):
+        case RefusedPost.misconfigured(let name, let failure):
+            self = .invalidStatus(reason: "\(name) cannot be followed: \(failure)")
+        case RefusedPost.loaded(let name, let source):
             self = .invalidStatus(
-                reason: "its status comes from \(source), and only servers with “push” or “notify” take posts")
+                reason: "the status of \(name) comes from \(source); only servers with “push” or “notify” accept posts")
         case RefusedRefresh.nothingToLoad(let name): self = .notRefreshable(server: name.rawValue)
         case RefusedRefresh.misconfigured(let name, let failure):
-            self = .refreshFailed(
-                server: name.rawValue, reason: "it cannot be followed (\(failure)); mend that and reload")
+            self = .refreshFailed(server: name.rawValue, reason: "it cannot be followed: \(failure)")
         case RefusedPost.tooManyServers(let limit): self = .limitReached(limit: "servers", value: limit)
         default: self = .invalidStatus(reason: "\(error)")
         }

@@ -48,7 +48,7 @@ final class ConfigurationReading {
     func read(isTrial: Bool = false) async -> Result<ReadConfiguration, Failure> {
         guard await isFree() else {
             return .failure(
-                unanswered("an earlier attempt still waits for a file or a user database; see what does not answer"))
+                unanswered("an earlier attempt still waits; check which file or user database does not answer"))
         }
         isReading = true
         let result = await BlockingThread.run(within: timeout) { [location, former] in
@@ -58,7 +58,7 @@ final class ConfigurationReading {
         if case .success(let read) = result, !isTrial { former = read }
         let seconds = timeout.components.seconds
         return result
-            ?? .failure(unanswered("timed out after \(seconds) s; see which file or user database does not answer"))
+            ?? .failure(unanswered("timed out after \(seconds) s; check which file or user database does not answer"))
     }
 
     /// Waits until no thread is at it any more; returns whether that is so.

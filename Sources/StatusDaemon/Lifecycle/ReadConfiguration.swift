@@ -34,7 +34,7 @@ struct ReadConfiguration: Sendable {
         guard problems.count > listed, let next = problems.dropFirst(listed).first else { return problems }
         let kind = "\(next.severity.rawValue)s"
         let reason =
-            "there are \(problems.count - listed) more \(kind) here and in the files after it; see “statusctl verify”"
+            "\(problems.count - listed) more \(kind) in this file and the files after it; run “statusctl verify”"
         let rest = Problem(next.severity, at: Origin(file: next.origin.file), reason: reason)
         return problems.prefix(listed) + [rest]
     }

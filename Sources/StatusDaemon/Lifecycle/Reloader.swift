@@ -136,7 +136,7 @@ final class Reloader {
         case .failure(let failure):
             let problem = failure.problem
             onReload(nil)
-            failures.log("Configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
+            failures.log("configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
             return .failure(problem)
         case .success(let read):
             let begin = ContinuousClock.now
@@ -145,7 +145,7 @@ final class Reloader {
             reply.warnings? += read.warnings.map(Failure.init)
             onReload(read)
             let isLogged = outcomes.log(
-                "Configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: read.errorCount))",
+                "configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: read.errorCount))",
                 about: "reload", metadata: .of(.reloaded))
             if isLogged { for problem in read.errors + read.warnings { logger.log(problem) } }
             return .success(reply)

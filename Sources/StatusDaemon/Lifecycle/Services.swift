@@ -61,7 +61,7 @@ struct WatchdogService: Service {
             if await probe.travel() {
                 ServiceManager.notify(.watchdog)
             } else if !Task.isCancelled {
-                logger.warning("the watchdog's probe did not come through")
+                logger.warning("watchdog probe failed; no keep-alive is sent")
             }
             // Half the time allowed, as sd_watchdog_enabled(3) advises.
             try? await EventLoop.sleep(for: interval / 2)

@@ -93,7 +93,7 @@ final class JournalReporter {
         case .selected: writeSelection(event.server)
         case .added: if let server = event.server { writeAddition(server) }
         case .removed: if let server = event.server { writeRemoval(server) }
-        case .gap: logger.notice("events left out", metadata: ["missed": "\(event.missed ?? 0)"])
+        case .gap: logger.notice("events missed", metadata: ["missed": "\(event.missed ?? 0)"])
         case .snapshot:
             while let servers = watch?.nextServers(limit: 256) {
                 for server in servers { account(of: server.name).lastText = server.headline }
@@ -133,11 +133,11 @@ final class JournalReporter {
         omissions.selections = 0
         var metadata: Logger.Metadata = [:]
         if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
-        let note = omitted > 0 ? " (\(omitted) selections before it left out)" : ""
+        let note = omitted > 0 ? " (\(omitted) earlier selections left out)" : ""
         guard let server else {
-            return logger.log(.selected, level: .notice, "No server selected\(note)", metadata: metadata)
+            return logger.log(.selected, level: .notice, "no server selected\(note)", metadata: metadata)
         }
-        write(.selected, server, "Selected \(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
+        write(.selected, server, "selected \(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
     }
 
     /// Takes what one entry costs of what all together may write; returns whether there was so much.
@@ -155,7 +155,7 @@ final class JournalReporter {
             writeSelection(try? monitor.selectedState())
         }
         if let servers = omissions.servers {
-            logger.log(.serversOmitted, level: .info, "Left out before: \(servers)")
+            logger.log(.serversOmitted, level: .info, "left out earlier: \(servers)")
         }
         omissions = JournalOmissions()
     }
@@ -204,7 +204,7 @@ final class JournalReporter {
 
     private func note(ofOmitted count: Int) -> String {
         let changes = count == 1 ? "change" : "changes"
-        return count > 0 ? " (\(count) \(changes) before it left out)" : ""
+        return count > 0 ? " (\(count) earlier \(changes) left out)" : ""
     }
 
     /// Writes what holds now of the servers that have waited longest, `most` of them at the most; returns how many it wrote of.

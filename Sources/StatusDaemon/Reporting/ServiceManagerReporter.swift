@@ -48,7 +48,7 @@ final class ServiceManagerReporter {
 
     /// The line for a report.
     nonisolated static func line(for server: ServerState?) -> String {
-        guard let server else { return "No server selected" }
+        guard let server else { return "no server selected" }
         return "\(server.name): \(server.markedHeadline)"
     }
 

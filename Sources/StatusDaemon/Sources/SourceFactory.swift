@@ -33,8 +33,8 @@ final class SourceFactory {
         let budget = CheckBudget(CheckLimits()) { server, delay in
             delays.log(
                 """
-                the check of \(server) has waited \(TimeSpan.text(delay)) for others, longer than its interval; limits: says how many run side \
-                by side, and timeout: how long each may take
+                the check of \(server) waited \(TimeSpan.text(delay)) for a check slot, longer than its interval; raise “limits: { checks: … }” or \
+                lower “timeout”
                 """, about: "delays", metadata: ["server": "\(server)"])
         }
         environment = SourceEnvironment(
@@ -67,7 +67,7 @@ final class SourceFactory {
             permitFailures.forget(Self.notifySockets)
         } catch {
             permitFailures.log(
-                "\(error.message); programs of other users cannot send to notify sockets", about: Self.notifySockets)
+                "\(error.message); users named under “notify” cannot send to notify sockets", about: Self.notifySockets)
         }
     }
 

@@ -80,7 +80,7 @@ public struct Executor {
                 workers.insert(try WorkerStart.start(.pluginWorker, on: connection))
             } catch {
                 // Its caller is told, in the place of the greeting.
-                let answer = WorkerMessage.encode(WorkerGreeting(refusal: "no process for it: \(error)"))
+                let answer = WorkerMessage.encode(WorkerGreeting(refusal: "cannot start a worker: \(error)"))
                 send(connection.rawValue, answer, answer.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 Self.fail("cannot start a worker: \(error)")
                 exit(1)
@@ -104,14 +104,14 @@ public struct Executor {
     /// Ends this process if a plugin has lowered its limits, which workers would inherit; the next one has its own.
     private func checkLimits() {
         if limits == .current { return }
-        Self.fail("a plugin has lowered the limits of this process; starting again")
+        Self.fail("a plugin lowered the limits of the executor; restarting")
         exit(1)
     }
 
     /// Ends this process if a pause took much longer than it should: a plugin may stop it, and let it go on for a moment in time for the watchdog.
     private func checkPause(of length: Duration, since began: SuspendingClock.Instant) {
         if began.duration(to: .now) < length + Self.stopLimit { return }
-        Self.fail("a plugin has stopped this process, or the system was too slow for it; starting again")
+        Self.fail("a plugin stopped the executor, or the system was too slow; restarting")
         exit(1)
     }
 
@@ -122,7 +122,7 @@ public struct Executor {
         let since = orphansSince ?? .now
         orphansSince = since
         if since.duration(to: .now) < Self.patience { return }
-        Self.fail("cannot end the processes that a plugin left; starting again")
+        Self.fail("cannot kill the processes that a plugin left; restarting")
         exit(1)
     }
 

@@ -41,9 +41,9 @@ struct PluginProcess {
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
         var status = stat()
         if stat(path, &status) != 0 { return text(of: errno) }
-        if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
-        if failure.number == ENOENT { return "its interpreter is missing, or its first line ends in a carriage return" }
-        if failure.number == ENOEXEC { return "it is neither a program for this machine nor a script with #!" }
+        if status.st_mode & S_IFMT != S_IFREG { return "not a regular file" }
+        if failure.number == ENOENT { return "interpreter not found, or the first line ends in a carriage return" }
+        if failure.number == ENOEXEC { return "neither a program for this machine nor a script with #!" }
         return text(of: failure.number)
     }
 

@@ -165,6 +165,7 @@ final class ManagerConnection {
         // The name that has changed hands, who had it, and who has it now.
         let names = message.strings
         guard names.count == 3, names[0] == Names.manager else { return }
-        perform(names[2].isEmpty ? machine.left("the service manager has left the system bus") : machine.arrived())
+        perform(
+            names[2].isEmpty ? machine.left("the service manager disconnected from the system bus") : machine.arrived())
     }
 }

@@ -130,7 +130,7 @@ public final class UnitBus {
         case .wait(let time): wait(time)
         case .logLoss(let reason):
             news.log(
-                "units cannot be followed for now: \(reason)", about: Self.subject, metadata: ["reason": "\(reason)"])
+                "cannot follow units: \(reason); trying again", about: Self.subject, metadata: ["reason": "\(reason)"])
         case .logReturn: news.log("units are followed again", about: Self.subject, level: .notice)
         case .loseUnits(let reason): for unit in units.values { unit.lose(reason) }
         }
@@ -156,7 +156,7 @@ public final class UnitBus {
             if timer == nil { timer = try TimerSource { [weak self] in self?.timerFired() } }
             timer?.schedule(after: time)
         } catch {
-            logger.error("units cannot be followed any more", metadata: ["reason": "\(error)"])
+            logger.error("cannot follow units any more", metadata: ["reason": "\(error)"])
         }
     }
 

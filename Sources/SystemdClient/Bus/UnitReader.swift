@@ -87,7 +87,7 @@ final class UnitReader {
     /// Other questions may be answered, so the connection is kept. Late answers have the limit of each call.
     private func expire() {
         let begin = SuspendingClock.now - machine.limit
-        let reason = "nothing is known of it, since the service manager, or the system bus, is kept busy"
+        let reason = "its state is unknown because the service manager or the system bus is busy"
         for unit in machine.units { unit.expire(askedBefore: begin, reason) }
         perform(machine.timerFired())
     }

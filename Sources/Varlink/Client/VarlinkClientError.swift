@@ -48,7 +48,7 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
         self.init(code, error.message)
     }
 
-    static let closed = VarlinkClientError(.closed, "the service has closed the connection")
+    static let closed = VarlinkClientError(.closed, "the service closed the connection")
     static let closedByCaller = VarlinkClientError(.closed, "the connection was closed")
     static let upgraded = VarlinkClientError(.closed, "the connection was upgraded to another protocol")
     static let endlessStream = VarlinkClientError(

@@ -70,15 +70,15 @@ extension JSONError: CustomStringConvertible {
     public var description: String {
         let text =
             switch reason {
-            case .syntax: "not JSON"
+            case .syntax: "invalid JSON"
             case .depth: "nested too deeply"
-            case .encoding: "not UTF-8"
-            case .duplicateMember(let name): "member '\(name)' occurs twice"
+            case .encoding: "invalid UTF-8"
+            case .duplicateMember(let name): "duplicate member “\(name)”"
             case .type(let expected): "not of type \(expected)"
             case .number: "number out of range"
-            case .unknownMember(let name): "unknown member '\(name)'"
-            case .missingMember(let name): "member '\(name)' is missing"
-            case .invalidMember(let name): "member '\(name)' has a wrong value"
+            case .unknownMember(let name): "unknown member “\(name)”"
+            case .missingMember(let name): "missing member “\(name)”"
+            case .invalidMember(let name): "invalid value of member “\(name)”"
             }
         return "\(text) (byte \(offset))"
     }

@@ -230,7 +230,7 @@ final class ServerConnection {
         case .open: break
         case .ended: machine.inputEnded()
         case .descriptors:
-            refuse("descriptors came along")
+            refuse("the message came with descriptors")
             close()
         }
         return true
@@ -356,7 +356,7 @@ final class ServerConnection {
     /// Ends the connection of a client that does not speak Varlink, once it has read what was answered before.
     private func refuse(_ reason: String) {
         service.logger.debug(
-            "closing a connection: what came is not a call",
+            "closing a connection: invalid message",
             metadata: ["reason": "\(reason)", "process-id": "\(credentials.processID)"])
         machine.refuseInput()
         transport.flush()

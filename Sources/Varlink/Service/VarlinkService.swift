@@ -235,9 +235,13 @@ public final class VarlinkService {
         case .place: break
         case .placeOf(let greediest): closeConnection(of: greediest)
         case .tooManyOfUser(let limit):
-            return refuse(descriptor, of: credentials, account: account, limit, "who has \(limit) already")
+            return refuse(
+                descriptor, of: credentials, account: account, limit, "limit reached: \(limit) connections of this user"
+            )
         case .tooManyOfAll(let limit):
-            return refuse(descriptor, of: credentials, account: account, limit, "since there are \(limit) already")
+            return refuse(
+                descriptor, of: credentials, account: account, limit, "limit reached: \(limit) connections of all users"
+            )
         }
         do throws(IOError) {
             let connection = try ServerConnection(
@@ -255,7 +259,7 @@ public final class VarlinkService {
         else { return }
         let user = connection.credentials.userID
         refusals.log(
-            "closed a connection of \(Self.name(user, account)), who had most, for somebody else",
+            "closed a connection of \(Self.name(user, account)), which had the most, to make room for another user",
             about: "user \(account)", metadata: ["user-id": "\(user)"])
         connections[ObjectIdentifier(connection)] = nil
         connection.close()
@@ -271,12 +275,12 @@ public final class VarlinkService {
         // Not before: who has accepted it still holds the descriptor.
         EventLoop.atEndOfTurn { socket.dismiss(with: message) }
         refusals.log(
-            "refused a connection of \(Self.name(credentials.userID, account)), \(reason)", about: "user \(account)",
+            "refused a connection of \(Self.name(credentials.userID, account)): \(reason)", about: "user \(account)",
             metadata: ["user-id": "\(credentials.userID)"])
     }
 
     private static func name(_ user: UInt32, _ account: UInt32) -> String {
-        user == account ? "user \(user)" : "user \(user), who counts as user \(account)"
+        user == account ? "user \(user)" : "user \(user) (counted as user \(account))"
     }
 
     func remove(_ connection: ServerConnection) {

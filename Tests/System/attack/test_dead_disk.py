@@ -44,8 +44,8 @@ def dead():
                     daemon.done("wait", name, "--text", "timed out after 300ms", "--timeout", "10s")
                 # The one slot is free again.
                 contains(daemon.done("refresh", "well"), "well: well [ok]")
-                contains(daemon.done("refresh", "reads"), "reads: its last process does not end; no new one is started [critical]")
-                contains(daemon.done("refresh", "starts"), "starts: its last process does not end, as with 1 other; no new one is started")
+                contains(daemon.done("refresh", "reads"), "reads: the process of the last check does not end; no new one is started [critical]")
+                contains(daemon.done("refresh", "starts"), "starts: the process of the last check does not end, as with 1 other; no new one is started")
                 stuck = uninterruptible()
                 assert stuck >= 2, f"{stuck} processes are stuck"
                 contains(daemon.done("refresh", "reads"), "as with 1 other")
@@ -78,7 +78,7 @@ def dead_authorities():
             daemon.start()
             with Bystander(daemon) as bystander:
                 for _ in range(3):
-                    contains(daemon.ctl("refresh", "site").err, f"its last process does not end; no new one is started; perhaps {daemon.folder}/dead/ca.pem is on a disk")
+                    contains(daemon.ctl("refresh", "site").err, f"the process of the last check does not end; no new one is started; {daemon.folder}/dead/ca.pem may be on a disk")
                 contains(daemon.done("refresh", "plain"), "connection refused [critical]")
                 eventually(lambda: len(daemon.children("statusd-http")) == 1, "one process, which waits for the disk")
                 bystander.finish("a file of authorities on a dead disk")
@@ -97,8 +97,8 @@ def dead_file():
         daemon.start()
         with Bystander(daemon) as bystander:
             for number in range(20):
-                daemon.done("wait", f"backup{number}", "--text", f"to look at {daemon.folder}/dead/sub/{number} takes longer than 300ms; perhaps its disk does not answer", "--timeout", "20s")
-            contains(daemon.done("refresh", "backup0"), "dead/sub/0 does not end")
+                daemon.done("wait", f"backup{number}", "--text", f"the check of {daemon.folder}/dead/sub/{number} timed out after 300ms; its disk may not answer", "--timeout", "20s")
+            contains(daemon.done("refresh", "backup0"), "dead/sub/0 has not ended")
             contains(daemon.done("refresh", "plain"), "exists [ok]")
             equal(uninterruptible(), 20, "processes that wait for the disk")
             bystander.finish("files on a dead disk")

@@ -31,7 +31,7 @@ def almost_contained():
             with Bystander(daemon) as bystander:
                 eventually(lambda: len(answers) > 10, "checks")
                 bystander.finish("a body in which the wanted text almost is")
-            eventually(lambda: "is not in" in daemon.text("web"))
+            eventually(lambda: "not found in" in daemon.text("web"))
             stop_and_time(daemon)
 
 
@@ -53,7 +53,7 @@ def endless_trailer():
     with listener(flood((start, b"a: b\r\n" * 10_000))) as port:
         with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', timeout: 5s, interval: 100ms }} }}\n") as daemon:
             with Bystander(daemon) as bystander:
-                eventually(lambda: daemon.text("web") == "the answer's header is too large", "a refused answer")
+                eventually(lambda: daemon.text("web") == "the response header is too large", "a refused answer")
                 time.sleep(DURATION)
                 grown = (daemon.resident() - bystander.before[0]) / 1024
                 bystander.finish("an answer whose trailer has no end")
@@ -106,7 +106,7 @@ def endless_tickets():
             check = f"{{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }}, timeout: 2s, interval: 100ms }}"
             with Daemon(f"servers: {{ web: {check} }}\n") as daemon:
                 with Bystander(daemon) as bystander:
-                    eventually(lambda: daemon.text("web") == "no answer within 2s", "a critical server")
+                    eventually(lambda: daemon.text("web") == "no response within 2s", "a critical server")
                     time.sleep(DURATION)
                     bystander.finish("an https server that sends session tickets without end")
                 stop_and_time(daemon)

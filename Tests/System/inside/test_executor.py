@@ -196,7 +196,7 @@ def blinding():
     script.write_text(BLINDING)
     for attack in ("sleep", "orphan"):
         with service(configuration=plugin(f"exec /usr/bin/python3 {script} {attack}\n").replace("timeout: 30s", "timeout: 3s")):
-            found("the worker that runs it has ended")
+            found("its worker ended")
             eventually(lambda: run("pgrep", "-f", str(script)).status == 1, f"no process of “{attack}”", patience=8)
 
 
@@ -247,6 +247,6 @@ while True:
     evil.write_text(f"#!/bin/sh\n/usr/bin/python3 {comet} && kill -9 $PPID\n")
     evil.chmod(0o755)
     with service(configuration=configuration):
-        contains(run("/usr/bin/statusctl", "refresh", "evil").err, "the worker that runs it has ended")
+        contains(run("/usr/bin/statusctl", "refresh", "evil").err, "its worker ended")
         eventually(settled, "no process of the plugin", patience=15)
         eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, "a check after that")

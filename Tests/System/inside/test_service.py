@@ -36,7 +36,7 @@ def status_text():
             equal(show("StatusText"), f"{server}: {server} is well")
         contains(done("systemctl", "status", "statusd"), 'Status: "bravo: bravo is well"')
         statusctl("select", "--none")
-        equal(show("StatusText"), "No server selected")
+        equal(show("StatusText"), "no server selected")
 
 
 @test("a text with a newline and an assignment stays one line of text to systemd")
@@ -379,7 +379,7 @@ def broken_with_clients():
             for _ in range(200):
                 told = run("/usr/bin/statusctl", "list")
                 equal(told.status, 69)
-                contains(told.err, "does not start", f"{CONFIGURATION}:")
+                contains(told.err, "cannot start the daemon", f"{CONFIGURATION}:")
             starts = count_starts() - before
             equal(show("ActiveState", "statusd.socket"), "active")
             assert starts < 3 + (time.monotonic() - began) / 2, f"{starts} starts for 200 clients"
@@ -394,7 +394,7 @@ def broken_with_clients():
 @test("a start that fails, and tells clients why, ends at once when it is stopped meanwhile")
 def stopped_failed_start():
     with service(start=("statusd.socket",), configuration="servers: wrong\n"):
-        contains(run("/usr/bin/statusctl", "list").err, "does not start")
+        contains(run("/usr/bin/statusctl", "list").err, "cannot start the daemon")
         systemctl("stop", "statusd.socket", "statusd.service")
         # If it had gone on to its own end, that would be 78.
         equal((show("ExecMainCode"), show("ExecMainStatus"), show("Result")), ("1", "0", "success"))
@@ -406,7 +406,7 @@ def wrong_command_line():
         for _ in range(20):
             told = run("/usr/bin/statusctl", "list")
             equal(told.status, 69)
-            contains(told.err, "does not start", "--confg", "systemctl cat statusd")
+            contains(told.err, "cannot start the daemon", "--confg", "systemctl cat statusd")
         eventually(lambda: show("ActiveState") == "failed")
         equal((show("ExecMainStatus"), show("NRestarts"), show("ActiveState", "statusd.socket")), ("64", "0", "active"))
 
@@ -418,7 +418,7 @@ def errors_in_status():
         drop_in.parent.mkdir(exist_ok=True)
         drop_in.write_text("servers: { more: { push: maybe } }\n")
         systemctl("start", "statusd.service")
-        equal(show("StatusText"), "No server selected (1 error in the configuration; run “statusctl verify”)")
+        equal(show("StatusText"), "no server selected (1 error in the configuration; run “statusctl verify”)")
         statusctl("post", "db", "well")
         statusctl("select", "db")
         equal(show("StatusText"), "db: well (1 error in the configuration; run “statusctl verify”)")
@@ -444,18 +444,18 @@ def verified_as_the_services():
     draft.chmod(0o600)
     with service(start=(), configuration=f"servers: {{ plugin: {{ exec: [{plugin}] }} }}\n"):
         CONFIGURATION.chmod(0o640)
-        unreadable = f"error: {CONFIGURATION}: cannot be read by the user statusd; make it readable for that user"
+        unreadable = f"error: {CONFIGURATION}: permission denied for the user statusd; make it readable for that user"
         for files in ((), (CONFIGURATION,), (CONFIGURATION.parent,)):
             equal(verified(*files), (78, f"statusctl: {unreadable}\n"))
-        unknown = f"statusctl: error: {CONFIGURATION}: cannot be read by you; run “sudo statusctl verify”\n"
+        unknown = f"statusctl: error: {CONFIGURATION}: permission denied; run “sudo statusctl verify”\n"
         equal(verified(command=stranger), (77, unknown))
         shutil.chown(CONFIGURATION, group="statusd")
-        not_run = f"server plugin: {plugin} cannot be run by the user statusd-executor: Permission denied"
+        not_run = f"server plugin: cannot run {plugin} as the user statusd-executor: Permission denied"
         equal(verified(), (0, f"statusctl: warning: {CONFIGURATION}:1: {not_run}\n"))
         CONFIGURATION.chmod(0o644)
         equal(verified(command=stranger), (0, ""))
         equal(verified(draft), (0, ""))
-        equal(verified(draft, command=stranger), (77, f"statusctl: error: {draft}: cannot be read by you\n"))
+        equal(verified(draft, command=stranger), (77, f"statusctl: error: {draft}: permission denied\n"))
         # What the services' sandboxes hide is there for their users elsewhere.
         hidden = pathlib.Path("/var/tmp/statusd-test")
         hidden.mkdir()
@@ -468,7 +468,7 @@ def verified_as_the_services():
         status, text = verified()
         equal(status, 78)
         contains(text, f"error: {link}: the daemon cannot read it: PrivateTmp= of statusd.service hides /var/tmp",
-                 f"{hidden}/plugin cannot be run: PrivateTmp= of statusd-executor.service hides /var/tmp")
+                 f"cannot run {hidden}/plugin: PrivateTmp= of statusd-executor.service hides /var/tmp")
         state = pathlib.Path("/var/lib/statusd")
         state.mkdir(exist_ok=True)
         state.chmod(0o755)  # or its mode would be the reason
@@ -476,14 +476,14 @@ def verified_as_the_services():
             other = pathlib.Path(folder, "plugin")
             shutil.copy(hidden / "plugin", other)
             (hidden / "more.yaml").write_text(f"servers: {{ hidden: {{ exec: [{other}] }} }}\n")
-            contains(verified()[1], f"{other} cannot be run: {setting} of statusd-executor.service hides {folder}")
+            contains(verified()[1], f"cannot run {other}: {setting} of statusd-executor.service hides {folder}")
             other.unlink()
         link.unlink()
         link.parent.rmdir()
         shutil.rmtree(hidden)
         CONFIGURATION.parent.chmod(0o700)
-        closed = f"{CONFIGURATION.parent}: cannot be read: Permission denied; make it readable for the user that statusd runs as"
-        equal(verified(), (78, f"statusctl: error: {CONFIGURATION.parent}: cannot be read by the user statusd; make it readable for that user\n"))
+        closed = f"{CONFIGURATION.parent}: cannot read it: Permission denied; make it readable for the user that statusd runs as"
+        equal(verified(), (78, f"statusctl: error: {CONFIGURATION.parent}: permission denied for the user statusd; make it readable for that user\n"))
         assert run("systemctl", "start", "statusd.service").status != 0
         eventually(lambda: closed in log(), "the reason in the journal")
     plugin.unlink()
@@ -512,7 +512,7 @@ def full_backlog():
         time.sleep(6)
         systemctl("kill", "--kill-whom=main", "--signal=CONT", "statusd.service")
         ended = [(command.communicate(timeout=20)[1].splitlines(), command.returncode) for command in commands]
-        hint = "statusctl: no answer for 5 s, and still waiting; see “systemctl status statusd”"
+        hint = "statusctl: no answer for 5 s, still waiting; see “systemctl status statusd”"
         equal(ended[:2], [([hint], 0)] * 2)
         equal((ended[2][0][0], ended[2][1]), (hint, 69))
         contains(ended[2][0][1], "statusctl: the daemon at ")
@@ -572,7 +572,7 @@ def by_hand():
         shutil.rmtree("/run/statusd/notify")
         refused = run("/usr/bin/statusd")
         equal(refused.status, 1)
-        contains(refused.err + refused.out, "the directory /run/statusd belongs to the user with the number")
+        contains(refused.err + refused.out, "the directory /run/statusd belongs to user ")
         assert not os.path.exists("/run/statusd/notify"), "root has made a directory that the service cannot use"
 
 

@@ -94,7 +94,7 @@ def wrong_address():
         result = run(STATUSCTL, "list", "--address", address)
         assert result.status in (64, 69) and result.err.strip(), (address, result)
     equal(run(STATUSCTL, "list", "--address", "tcp:127.0.0.1:5").status, 64)
-    contains(one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="nonsense")), 64), "$STATUSD_ADDRESS: “nonsense” is not an address")
+    contains(one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="nonsense")), 64), "$STATUSD_ADDRESS: invalid address “nonsense”")
     one_sentence(run(STATUSCTL, "list", "--address", "unix:/nonexistent/socket"), 69)
     one_sentence(run(STATUSCTL, "list", "--address", f"unix:{__file__}"), 69)
     one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="unix:/nonexistent/socket")), 69)
@@ -194,7 +194,7 @@ def partial_reload():
         equal(daemon.describe("web")["name"], "web")
         daemon.file.write_text("select: a b\naccept: some\nservers: {}\n")
         result = daemon.ctl("reload")
-        contains(result.err, "; and 1 more, listed by “statusctl verify”")
+        contains(result.err, "; 1 more, run “statusctl verify” to see all")
         assert "took effect" not in result.err
 
 
@@ -205,7 +205,7 @@ def reload_warnings():
         daemon.file.write_text("servers: { db: { push: true, colour: red } }\n")
         result = daemon.ctl("reload")
         equal((result.status, result.out), (0, ""))
-        contains(result.err, f"warning: {daemon.file}:1: server db: ", "“colour” is unknown")
+        contains(result.err, f"warning: {daemon.file}:1: server db: ", "unknown key “colour” is ignored")
         contains(daemon.done("reload", "--json"), '"warnings":[{"file":')
 
 
@@ -259,9 +259,9 @@ def foreign_directory():
     def elsewhere(daemon):
         (daemon.runtime / "notify").symlink_to(daemon.folder / "etc")
 
-    for prepare, reason in ((owned, f"belongs to the user with the number {NOBODY}"), (writable, "others than root may write"),
-                            (owned_within, f"notify belongs to the user with the number {NOBODY}"), (elsewhere, "notify is a link or a file"),
-                            (within_owned, "others than root may replace what is in the directory")):
+    for prepare, reason in ((owned, f"belongs to user {NOBODY}"), (writable, "users other than root can write to"),
+                            (owned_within, f"notify belongs to user {NOBODY}"), (elsewhere, "notify is not a directory but a link or a file"),
+                            (within_owned, "users other than root can replace files in the directory")):
         with Daemon("servers: { web: { notify: true } }\n", start=False) as daemon:
             prepare(daemon)
             before = everything_in(daemon.folder)

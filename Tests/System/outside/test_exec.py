@@ -125,7 +125,7 @@ def cannot_run():
         for name, reason in (("gone", "No such file or directory"), ("plain", "Permission denied")):
             state = eventually(lambda name=name: (state := daemon.describe(name))["phase"] == "failed" and state)
             contains(state["message"], "cannot run /", reason)
-            contains(daemon.ctl("refresh", name).err, f"{name} could not be refreshed: cannot run", reason)
+            contains(daemon.ctl("refresh", name).err, f"cannot refresh {name}: cannot run", reason)
 
 
 @test("a plugin that takes longer than its timeout is ended, with its whole process group, and is critical; failures: holds for that, too")
@@ -220,7 +220,7 @@ def cut_short():
         daemon.start()
         server = eventually(lambda: (state := daemon.describe("cut"))["phase"] != "loading" and state)
         equal(server["phase"], "failed")
-        contains(server["message"], "the worker that runs it has ended")
+        contains(server["message"], "its worker ended")
 
 
 @test("a daemon that stops leaves no plugin behind, and does not wait for it")
@@ -232,7 +232,7 @@ def stops():
             eventually(lambda: daemon.describe("slow")["refreshing"])
             equal(daemon.stop(), 0, "exit status on SIGTERM")
             equal(asker.wait(), 69, "exit status of refresh")
-            eventually(lambda: any("went away before slow was refreshed" in line for line in asker.errors))
+            eventually(lambda: any("cannot refresh slow: the daemon closed the connection" in line for line in asker.errors))
         eventually(lambda: processes(marker) == 0, "no plugin left")
 
 
@@ -256,7 +256,7 @@ def silent_executor():
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(path)
             listening.listen()
-            contains(one_sentence(daemon.ctl("refresh", "disk"), 1), "cannot run plugins: their executor does not answer")
+            contains(one_sentence(daemon.ctl("refresh", "disk"), 1), "cannot run plugins: the executor does not answer")
             equal(daemon.describe("disk")["phase"], "failed")
 
 

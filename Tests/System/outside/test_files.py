@@ -92,7 +92,7 @@ def denied():
             (daemon.folder / "locked").mkdir(mode=0)
         daemon.start()
         eventually(lambda: daemon.describe("backup")["phase"] == "failed", "the server is failed")
-        contains(daemon.describe("backup")["message"], f"cannot look at {daemon.folder}/locked/file: ")
+        contains(daemon.describe("backup")["message"], f"cannot access {daemon.folder}/locked/file: ")
 
 
 @test("the process that looks may be killed: another one takes its place, and it goes when the file is not followed any more")

@@ -169,7 +169,7 @@ def http():
                 expect(daemon, name, "ok", "HTTP 200 in ")
             expect(daemon, "right", "ok", "HTTP 404 in ")
             expect(daemon, "stays", "ok", "HTTP 302 in ")
-            expect(daemon, "other", "critical", "expected “steady”, which is not in the answer")
+            expect(daemon, "other", "critical", "expected “steady”, not found in the response")
             expect(daemon, "wrong", "critical", "expected 200, got 503")
             expect(daemon, "loop", "critical", "too many redirects (4)")
             headers = next(headers for method, _, headers in server.requests if method == "POST")
@@ -208,8 +208,8 @@ def certificates():
         os.mkfifo(pipe)
         lines.append(f"pipe: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {pipe} }} }}")
         with Daemon(once(*lines)) as daemon:
-            for name, file, reason in (("pipe", pipe, "it is not a regular file"), ("missing", "/nonexistent.pem", "no such file or directory"),
-                                       ("key", authority.ca.replace(".pem", ".key"), "there is none in it")):
+            for name, file, reason in (("pipe", pipe, "not a regular file"), ("missing", "/nonexistent.pem", "no such file or directory"),
+                                       ("key", authority.ca.replace(".pem", ".key"), "no certificate in the file")):
                 server = eventually(lambda: (each := daemon.describe(name))["phase"] == "failed" and each, f"{name} has failed")
                 equal((server["message"], server.get("status")), (f"cannot read certificates from {file}: {reason}", None))
             expect(daemon, "good", "ok", "HTTP 200 in ")
@@ -237,7 +237,7 @@ def key_exchange():
 
         with listener(shake_hands) as port:
             with Daemon(once(f"web: {{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }} }}")) as daemon:
-                expect(daemon, "web", "critical", "no TLS connection")
+                expect(daemon, "web", "critical", "TLS handshake failed")
 
 
 @test("http: a connection closed without an answer, or within it, is reported in the same words over TLS, which it does not end")
@@ -263,9 +263,9 @@ def closed_connection():
         lines.append(f"trailed: {{ http: {{ url: 'https://localhost:{closing(trailed)}/', ca: {authority.ca} }} }}")
         with Daemon(once(*lines)) as daemon:
             expect(daemon, "trailed", "ok", "200")
-            expect(daemon, "nothing", "critical", "connection closed without an answer")
+            expect(daemon, "nothing", "critical", "connection closed without a response")
             for name in list(answers)[1:]:
-                expect(daemon, name, "critical", "connection closed within the answer")
+                expect(daemon, name, "critical", "connection closed before the end of the response")
 
 
 @test("http: a file of authorities that is replaced counts at the next refresh")
@@ -308,7 +308,7 @@ def slow_redirection():
         threading.Thread(target=hop, args=[connection], daemon=True).start()
 
     with listener(serve) as port, Daemon(once(f"site: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}")) as daemon:
-        expect(daemon, "site", "critical", "no answer within 1s")
+        expect(daemon, "site", "critical", "no response within 1s")
         eventually(lambda: len(left) == 2, "the second hop")
         equal(left, [False, True], "whether the client had left, at each hop")
 
@@ -333,8 +333,8 @@ def strange_redirection():
 
     with redirect("ftp://127.0.0.1/") as other, redirect("http://[zz]/") as wrong:
         with Daemon(once(f"other: {{ http: 'http://127.0.0.1:{other}/' }}", f"wrong: {{ http: 'http://127.0.0.1:{wrong}/' }}")) as daemon:
-            expect(daemon, "other", "critical", "redirected to an address that is neither http nor https")
-            expect(daemon, "wrong", "critical", "redirected to an address that is not valid")
+            expect(daemon, "other", "critical", "redirected to a URL that is neither http nor https")
+            expect(daemon, "wrong", "critical", "redirected to an invalid URL")
 
 
 @test("http: a header without end is told as such, in the same words each time")
@@ -351,7 +351,7 @@ def endless_header():
 
     with listener(answer) as port:
         with Daemon(once(f"big: {{ http: 'http://127.0.0.1:{port}/' }}")) as daemon:
-            expect(daemon, "big", "critical", "the answer's header is too large")
+            expect(daemon, "big", "critical", "the response header is too large")
 
 
 @test("http: who accepts and never answers, refuses, or speaks something else is told as such")
@@ -361,9 +361,9 @@ def misbehaving():
                          f"tls: {{ http: 'https://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"mail: {{ http: 'http://127.0.0.1:{mail}/' }}",
                          f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
-            expect(daemon, "silent", "critical", "no answer within 300ms")
-            expect(daemon, "tls", "critical", "no answer within 300ms")
-            expect(daemon, "mail", "critical", "the answer is not HTTP")
+            expect(daemon, "silent", "critical", "no response within 300ms")
+            expect(daemon, "tls", "critical", "no response within 300ms")
+            expect(daemon, "mail", "critical", "the response is not HTTP")
             expect(daemon, "gone", "critical", "connection refused")
 
 
@@ -374,7 +374,7 @@ def gigabyte():
         with Daemon(once(f"big: {{ http: 'http://127.0.0.1:{port}/' }}",
                          f"text: {{ http: {{ url: 'http://127.0.0.1:{port}/', contains: ready }} }}")) as daemon:
             expect(daemon, "big", "ok", "HTTP 200 in ")
-            expect(daemon, "text", "critical", "expected “ready”, which is not in the first 1024 KiB of the answer")
+            expect(daemon, "text", "critical", "expected “ready”, not found in the first 1024 KiB of the response")
             before = daemon.resident()
             for _ in range(20):
                 daemon.done("refresh", "big")
@@ -460,7 +460,7 @@ def lost_worker():
                 contains(daemon.done("refresh", "web"), "HTTP 200 in ")
                 equal(len(asked), 3, "requests: one before, and one made again")
                 equal(len(workers(daemon)), 1, "processes: one that is stopped is killed")
-                equal("web: the process that makes its request has ended" in daemon.log(), number == signal.SIGKILL)
+                equal("web: the process of the request ended" in daemon.log(), number == signal.SIGKILL)
 
 
 @test("http: however many processes wait and are stopped, a request is made by one that is not")
@@ -487,7 +487,7 @@ def deadly_answer():
             expect(daemon, "good", "ok", "HTTP 200 in ")
             kill.extend((1, 1))
             equal(daemon.ctl("refresh", "bad").status, 1)
-            contains(daemon.describe("bad")["message"], "the process that makes its request has ended; perhaps the server's answer is more than it can take")
+            contains(daemon.describe("bad")["message"], "the process of the request ended; the response may have exceeded its limits")
             equal((daemon.describe("bad")["status"]["level"], len(asked)), ("ok", 3), "the last status, and the number of requests")
             contains(daemon.done("refresh", "good"), "HTTP 200 in ")
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
@@ -508,7 +508,7 @@ def busy_answer():
     with listener(answer) as port:
         with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 20s }} }}\n") as daemon:
             daemon.done("wait", "web", "--level", "critical", "--timeout", "40s")
-            equal(daemon.text("web"), "to read its answer takes more than 5 s of processor time")
+            equal(daemon.text("web"), "reading the response takes more than 5 s of processor time")
             equal(len(asked), 1, "requests")
 
 
@@ -522,7 +522,7 @@ def transfer_encoding():
 
         with listener(answer) as port:
             with Daemon(once(f"web: {{ http: 'http://127.0.0.1:{port}/' }}")) as daemon:
-                expect(daemon, "web", "critical", "the answer has a transfer encoding that was not asked for")
+                expect(daemon, "web", "critical", "the response has a transfer encoding that was not requested")
 
 
 @test("http: a process that does not start in time is ended, and so is one that makes a request when the daemon has gone")
@@ -535,7 +535,7 @@ def hanging_start():
                     prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:
             eventually(lambda: len(workers(daemon)) == 1, "a process that starts")
             server = eventually(lambda: (each := daemon.describe("web"))["phase"] == "failed" and each, "a failed server")
-            contains(server["message"], "cannot make HTTP requests: the process for it does not answer")
+            contains(server["message"], "cannot make HTTP requests: its worker does not answer")
             eventually(lambda: not workers(daemon), "the end of the process")
     finally:
         shutil.rmtree(folder)
@@ -565,7 +565,7 @@ def no_libcurl():
             (folder / name).write_text("no library")
         with Daemon(once("web: { http: 'http://127.0.0.1:9/' }"), prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:
             server = eventually(lambda: (each := daemon.describe("web"))["phase"] == "failed" and each, "a failed server")
-            contains(server["message"], "cannot make HTTP requests: libcurl is not installed; install the package libcurl4")
+            contains(server["message"], "cannot make HTTP requests: cannot load libcurl: ", "; install the package libcurl4")
     finally:
         shutil.rmtree(folder)
 

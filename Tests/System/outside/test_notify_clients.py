@@ -354,4 +354,4 @@ def stopping():
         equal(lines.count("STOPPING=1"), 1, "times STOPPING=1 was sent")
         place = lines.index("STOPPING=1")
         told = [line for line in lines[max(place - 1, 0):] if line.startswith("STATUS=")]
-        assert told and told[-1] != "STATUS=No server selected", lines[-4:]
+        assert told and told[-1] != "STATUS=no server selected", lines[-4:]

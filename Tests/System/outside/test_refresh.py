@@ -146,7 +146,7 @@ def refresh_names():
         equal(gated.daemon.ctl("refresh").status, 4, "nothing selected")
         gated.daemon.done("select", "disk")
         contains(gated.daemon.done("refresh"), "disk: DISK OK [ok]")
-        contains(one_sentence(gated.daemon.ctl("refresh", "backup"), 5), "backup has nothing to refresh")
+        contains(one_sentence(gated.daemon.ctl("refresh", "backup"), 5), "cannot refresh backup: nothing loads its status; run “statusctl status backup” to see the last one")
         one_sentence(gated.daemon.ctl("refresh", "nosuch"), 4)
         equal(gated.daemon.ctl("refresh", "disk", "--all").status, 64)
         error = json.loads(gated.daemon.ctl("refresh", "backup", "--json").out)
@@ -161,7 +161,7 @@ def refresh_all():
             gated.open()
             lines.until("disk: DISK OK [ok]")
             equal(lines.wait(), 1)
-            equal(lines.errors, ["statusctl: gone could not be refreshed: cannot run /nonexistent: No such file or directory"])
+            equal(lines.errors, ["statusctl: cannot refresh gone: cannot run /nonexistent: No such file or directory"])
     with Daemon("servers: { a: { push: true } }\n") as daemon:
         equal(daemon.ctl("refresh", "--all").status, 0)
 
@@ -172,7 +172,7 @@ def refresh_all_refused():
     with Daemon("servers: { a: { exec: [/bin/true] }, b: { exec: [/bin/true] }, c: { exec: [/bin/true] } }\n") as daemon:
         readable_binaries(daemon.folder)
         refused = run(daemon.folder / "statusctl", "refresh", "--all", env=daemon.environment, user=NOBODY, group=NOBODY, extra_groups=[])
-        contains(one_sentence(refused, 77), "may not do that")
+        contains(one_sentence(refused, 77), "permission denied; use sudo, or add the user to the group statusd")
 
 
 class Terminal:
@@ -321,8 +321,8 @@ def started_later():
         obstacle.parent.mkdir(mode=0o755)
         obstacle.write_text("in the way")
         daemon.start()
-        contains(daemon.describe("web")["message"], "is no socket; remove it")
-        contains(one_sentence(daemon.ctl("post", "web", "fine"), 1), "is no socket")
+        contains(daemon.describe("web")["message"], "is not a socket; remove it")
+        contains(one_sentence(daemon.ctl("post", "web", "fine"), 1), "cannot post the status: web cannot be followed: ", "is not a socket; remove it")
         equal(json.loads(daemon.done("reload", "--json"))["changed"], [])
         obstacle.unlink()
         equal(json.loads(daemon.done("reload", "--json"))["changed"], ["web"])

@@ -65,16 +65,16 @@ def complaints():
             equal(["push" in told, "1 error in the configuration" in told], [number % 2 == 0] * 2, told)
 
 
-@test("with none selected the service manager is told No server selected, and status ends with 4")
+@test("with none selected the service manager is told no server selected, and status ends with 4")
 def none_selected():
     with Daemon() as daemon:
-        equal(daemon.manager.status(), "No server selected")
+        equal(daemon.manager.status(), "no server selected")
         daemon.done("post", "db", "Signed In")
         daemon.done("select", "db")
         equal([line for line in daemon.manager.lines() if line.startswith("STATUS=")],
-              ["STATUS=No server selected", "STATUS=db: Signed In"])
+              ["STATUS=no server selected", "STATUS=db: Signed In"])
         daemon.done("select", "--none")
-        equal(daemon.manager.status(), "No server selected")
+        equal(daemon.manager.status(), "no server selected")
         equal(daemon.ctl("status").status, 4)
 
 

@@ -59,7 +59,7 @@ servers:
         eventually(lambda: is_stale(daemon, "good"), "a stale status", patience=15)
         equal(daemon.ctl("status", "good").status, 3)
         eventually(lambda: not is_stale(daemon, "good"))
-        contains(daemon.log(), "for others, longer than its interval")
+        contains(daemon.log(), "for a check slot, longer than its interval")
 
 
 @test("WATCHDOG=1 keeps it fresh, and WATCHDOG_USEC= says for how long")

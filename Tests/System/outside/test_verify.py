@@ -16,14 +16,14 @@ PROJECT = pathlib.Path(__file__).resolve().parents[3]
 MANUAL = PROJECT / "packaging" / "man" / "statusd.yaml.5.md"
 
 MISTAKES = {
-    "unit: a/b": "not the name of a unit", "unit: x@.service": "not the name of a unit", "exec: check_disk -w 10%": "must be a list",
+    "unit: a/b": "invalid unit name", "unit: x@.service": "invalid unit name", "exec: check_disk -w 10%": "must be a list",
     "exec: [check_disk]": "absolute path", "exec: []": "must be a list", "tcp: 6379": "HOST:PORT", "tcp: '::1:80'": "HOST:PORT",
     "tcp: 'a:65536'": "port from 1 to 65535", "tcp: 'a:+80'": "HOST:PORT", "http: localhost": "http:// or https://", "http: http://x:99999/": "http:// or https://",
-    "http: 'http://:80/'": "http:// or https://", "http: http://müller.example/": "must be written in ASCII", "http: 'http://[zz]/'": "http:// or https://", "http: 'http://a@/'": "http:// or https://", "http: { status: 200 }": "needs a “url”",
-    "http: { url: http://a, status: 1000 }": "status of HTTP", "http: { url: http://a, method: get }": "method of HTTP in capitals",
+    "http: 'http://:80/'": "http:// or https://", "http: http://müller.example/": "must be in ASCII", "http: 'http://[zz]/'": "http:// or https://", "http: 'http://a@/'": "http:// or https://", "http: { status: 200 }": "needs a “url”",
+    "http: { url: http://a, status: 1000 }": "an HTTP status code from 100 to 599", "http: { url: http://a, method: get }": "an HTTP method in capitals",
     "http: { url: http://a, headers: [a] }": "must be a mapping", "http: { url: http://a, ca: ca.pem }": "absolute path",
-    "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be a text", "http: { url: http://a, contains: " + 65 * 1024 * "a" + " }": "64 KiB together",
-    "http: { url: http://a, method: HEAD, contains: x }": "the answer to HEAD", "notify: maybe": "true, false or a mapping",
+    "http: { url: http://a, redirects: many }": "whole number", "http: { url: http://a, contains: }": "must be text", "http: { url: http://a, contains: " + 65 * 1024 * "a" + " }": "64 KiB together",
+    "http: { url: http://a, method: HEAD, contains: x }": "the response to HEAD", "notify: maybe": "true, false or a mapping",
     "file: db.dump": "absolute path", "file: { age: 1h }": "needs a “path”", "file: { path: /a, age: soon }": "must be a time",
     "file: { path: /a, size: 0 }": "whole number", "file: { path: /a, exists: false, size: 1 }": "no “age” and no “size”",
     "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
@@ -33,11 +33,11 @@ MISTAKES = {
 """What somebody may write into a server, and what is said about it."""
 
 WARNINGS = {
-    "push: true, interval: 1s": "has no meaning for push", "unit: a, ttl: 1h": "has no meaning for unit",
-    "notify: true, failures: 2": "has no meaning for notify", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next load",
-    "http: { url: http://a, boddy: x }": "unknown in “http”", "file: { path: /a, ago: 1h }": "unknown in “file”",
-    "file: /nosuchfolder/a": "/nosuchfolder/ cannot be entered", "push: true, colour: red": "is unknown",
-    "push: true, 'ttl:1h': x": "“ttl:…” is unknown and ignored; write a space after the colon",
+    "push: true, interval: 1s": "does not apply to push", "unit: a, ttl: 1h": "does not apply to unit",
+    "notify: true, failures: 2": "does not apply to notify", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
+    "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
+    "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",
+    "push: true, 'ttl:1h': x": "unknown key “ttl:…” is ignored; write a space after the colon",
 }
 
 
@@ -73,9 +73,9 @@ def disabled():
         state = daemon.describe("bad")
         equal((state["phase"], state["refreshable"]), ("failed", False))
         contains(state["message"], f"{daemon.file}:3: “exec” must be a list")
-        contains(one_sentence(daemon.ctl("refresh", "bad"), 1), "bad could not be refreshed: ", "“exec” must be a list", "mend")
+        contains(one_sentence(daemon.ctl("refresh", "bad"), 1), "cannot refresh bad: it cannot be followed: ", "“exec” must be a list")
         contains(one_sentence(daemon.ctl("post", "bad", "x"), 1), "“exec” must be a list")
-        contains(one_sentence(daemon.ctl("post", "good", "x"), 1), "its status comes from exec")
+        contains(one_sentence(daemon.ctl("post", "good", "x"), 1), "cannot post the status: the status of good comes from exec; only servers with “push” or “notify” accept posts")
         daemon.file.write_text("servers:\n  good: { exec: [/bin/echo, well] }\n  bad: { exec: [/bin/echo, mended] }\n")
         daemon.done("reload")
         daemon.done("wait", "bad", "--text", "mended", "--timeout", "15s")
@@ -101,8 +101,8 @@ def missing():
         result = daemon.ctl("verify", daemon.folder / "etc")
         equal(result.status, 0)
         equal(len(result.err.splitlines()), 4, result.err)
-        contains(result.err, "more.yml: is not read", ":2: server a: /nonexistent/check cannot be", "no user “no-such-user”",
-                 "/nonexistent.pem cannot be read: No such file or directory")
+        contains(result.err, "more.yml: ignored because", ":2: server a: cannot run /nonexistent/check: No such file or directory", "unknown user “no-such-user”",
+                 "cannot read /nonexistent.pem: No such file or directory")
 
 
 @test("a mistake in a drop-in that overrides a server leaves it failed at each reload; its own definition comes back when that is mended")
@@ -140,12 +140,12 @@ def what_is_read():
             contains(result.err, f"{drop_ins}/a.yaml:1: server a: ", f"{daemon.file}:1: “select: db”")
         daemon.file.unlink()
         os.mkfifo(daemon.file)
-        contains(one_sentence(daemon.ctl("verify", daemon.file), 78), "is not a regular file")
-        contains(one_sentence(run(STATUSD, env=daemon.environment), 78), "is not a regular file")
+        contains(one_sentence(daemon.ctl("verify", daemon.file), 78), "not a regular file")
+        contains(one_sentence(run(STATUSD, env=daemon.environment), 78), "not a regular file")
         daemon.file.unlink()
         daemon.file.mkdir()
-        contains(daemon.ctl("verify", folder).err, f"{daemon.file}: is not a regular file")
-        contains(one_sentence(run(STATUSD, env=daemon.environment), 78), "is not a regular file")
+        contains(daemon.ctl("verify", folder).err, f"{daemon.file}: not a regular file")
+        contains(one_sentence(run(STATUSD, env=daemon.environment), 78), "not a regular file")
         daemon.file.rmdir()
         contains(daemon.ctl("verify", (drop_ins / "a.yaml").rename(drop_ins / "b.yml")).err, f"{drop_ins}/b.yml:1: server a: ")
         (drop_ins / "b.yml").unlink()
@@ -153,7 +153,7 @@ def what_is_read():
         equal(daemon.ctl("verify", folder).status, 0)
         drop_ins.rmdir()
         drop_ins.write_text("a file\n")
-        contains(one_sentence(daemon.ctl("verify", folder), 78), f"{drop_ins}: cannot be read: Not a directory")
+        contains(one_sentence(daemon.ctl("verify", folder), 78), f"{drop_ins}: cannot read it: Not a directory")
 
 
 @test("verify says nothing of a valid configuration in a directory that the environment names, also run by root")
@@ -173,12 +173,12 @@ def dangling():
         daemon.file.symlink_to(target)
         daemon.done("reload")
         target.unlink()
-        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot be read: it is a link to what does not exist")
-        contains(daemon.ctl("reload").err, "everything is as it was before", "it is a link to what does not exist")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot read it: a link to a path that does not exist")
+        contains(daemon.ctl("reload").err, "cannot reload the configuration; nothing was changed", "a link to a path that does not exist")
         equal(daemon.text("db"), "kept")
         equal(daemon.ctl("post", "anything", "goes").status, 4)
         (daemon.folder / "link").symlink_to(daemon.folder / "nowhere")
-        contains(one_sentence(daemon.ctl("verify", daemon.folder / "link"), 78), "link: cannot be read: it is a link to what does not exist")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "link"), 78), "link: cannot read it: a link to a path that does not exist")
 
 
 @test("all mistakes of a file are told at once, those in the same server, too")
@@ -230,7 +230,7 @@ def documented_keys():
     with Daemon("servers: {}\n", start=False) as daemon:
         daemon.file.write_text("servers: { a: { http: { url: http://a, x: 1 }, x: 1 }, b: { file: { path: /a, x: 1 } } }\n"
                                "defaults: { x: 1 }\nlimits: { x: 1 }\nx: 1\n")
-        known = re.findall(r"known are (.*)", daemon.ctl("verify", daemon.file).err)
+        known = re.findall(r"known keys are (.*)", daemon.ctl("verify", daemon.file).err)
         equal(len(known), 6)
         for key in {key for keys in known for key in keys.split(", ")}:
             assert f"\n| `{key}` |" in text or f"\n### `{key}`\n" in text, f"{MANUAL.name} does not have {key}"
@@ -245,7 +245,7 @@ def failing_disk():
             (drop_ins / f"{name}.yaml").write_text(f"servers: {{ {name}: {{ push: true }} }}\n")
         equal(daemon.ctl("verify", drop_ins.parent).status, 0)
         result = run(STATUSCTL, "verify", drop_ins.parent, env={**daemon.environment, **preloaded("failing_disk")})
-        contains(one_sentence(result, 78), f"{drop_ins}: cannot be read: Input/output error")
+        contains(one_sentence(result, 78), f"{drop_ins}: cannot read it: Input/output error")
 
 
 @test("verify says that it checks the user's own configuration, where there is one")

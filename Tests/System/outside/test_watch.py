@@ -252,8 +252,8 @@ def deaf_daemon_by_default():
         for command, process in zip(commands, running):
             _, error = process.communicate(timeout=90)
             equal((process.returncode, "no answer within 45 s" in error), (69, True), f"{command}: {error}")
-            equal("no answer for 5 s, and still waiting; see" in error, command[0] not in ("wait", "refresh"), f"{command}: {error}")
-            equal("it may still do what it was told" in error, command[0] in ("select", "post"), f"{command}: {error}")
+            equal("no answer for 5 s, still waiting; see" in error, command[0] not in ("wait", "refresh"), f"{command}: {error}")
+            equal("it may still carry out the request" in error, command[0] in ("select", "post"), f"{command}: {error}")
         contains(watching.stderr.readline(), "the daemon does not answer; waiting for it; see “systemctl status statusd”")
         watching.terminate()
         watching.communicate(timeout=10)
@@ -327,12 +327,12 @@ def full_after_restart():
     with serving([shown], [full], [full], [shown]) as address, Follower(STATUSCTL, "watch", "db", "--address", address) as lines:
         lines.until("well")
         lines.until("well")
-        eventually(lambda: lines.errors[:2] == ["statusctl: the daemon went away; waiting for it to come back", "statusctl: the daemon is back"])
+        eventually(lambda: lines.errors[:2] == ["statusctl: the daemon disconnected; waiting for it to return", "statusctl: the daemon is back"])
     waited = json.dumps({"parameters": {"server": state}}).encode() + b"\0"
     with serving([b""], [full], [full], [waited]) as address:
         equal(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address).status, 0)
     with serving([full]) as address:
-        contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "the limit of connections is reached")
+        contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: connections")
 
 
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
@@ -384,4 +384,4 @@ def asked_again():
             run(STATUSCTL, "--address", address, *arguments)
             for arguments in (("list",), ("post", "db", "well"), ("wait", "db"), ("forget", "db")))
         equal((listed.status, posted.status, waited.status, forgotten.status), (0, 0, 0, 69))
-        contains(forgotten.err, "has closed the connection")
+        contains(forgotten.err, "closed the connection")

@@ -20,13 +20,13 @@ public struct ExecSettings: SourceSettings {
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ExecSettings? {
         let what =
-            "a list, the command's absolute path and its arguments, such as [/usr/lib/nagios/plugins/check_disk, -w, 10%]"
+            "a list of the absolute path of the plugin and its arguments, such as [/usr/lib/nagios/plugins/check_disk, -w, 10%]"
         let command = try reader.nodes.strings(node, of: key, what)
         guard let path = command.first, path.hasPrefix("/") else {
             throw reader.nodes.problem(at: node, "“exec” must be \(what)")
         }
         guard command.reduce(0, { $0 + $1.utf8.count }) <= maximumBytes else {
-            throw reader.nodes.problem(at: node, "“exec” is longer than \(maximumBytes) bytes; write a script for it")
+            throw reader.nodes.problem(at: node, "“exec” is longer than \(maximumBytes / 1024) KiB; use a script")
         }
         return ExecSettings(command: command)
     }

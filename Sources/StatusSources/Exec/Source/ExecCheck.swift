@@ -38,9 +38,10 @@ public struct ExecCheck: Check {
             }
             return try outcome.result(of: command[0])
         } catch is WorkerLost {
-            throw CheckFailure("cannot run \(command[0]): the worker that runs it has ended")
+            throw CheckFailure("cannot run \(command[0]): its worker ended")
         } catch let error as StuckCheck {
-            return CheckResult(.critical, "its last process does not end\(error.asWithOthers); no new one is started")
+            return CheckResult(
+                .critical, "the process of the last check does not end\(error.asWithOthers); no new one is started")
         }
     }
 }

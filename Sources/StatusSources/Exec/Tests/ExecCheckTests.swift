@@ -77,14 +77,14 @@ import Testing
         }
         await fails("/nonexistent/plugin", "No such file or directory")
         await fails("/etc/passwd", "Permission denied for the user \(NSUserName())")
-        await fails("/tmp", "it is not a regular file")
+        await fails("/tmp", "not a regular file")
         let script = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         try "#!/nonexistent/interpreter\n".write(toFile: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(atPath: script) }
         chmod(script, 0o755)
-        await fails(script, "its interpreter is missing, or its first line ends in a carriage return")
+        await fails(script, "interpreter not found, or the first line ends in a carriage return")
         try "echo ready\n".write(toFile: script, atomically: false, encoding: .utf8)
-        await fails(script, "it is neither a program for this machine nor a script with #!")
+        await fails(script, "neither a program for this machine nor a script with #!")
     }
 
     /// Returns when no process has `marker` among its arguments any more: what was killed is gone a moment later.
@@ -142,7 +142,7 @@ import Testing
 
     @Test("a worker that is killed fails the load of its plugin, and no other")
     func killedWorker() async throws {
-        await #expect(throws: CheckFailure("cannot run /bin/sh: the worker that runs it has ended")) {
+        await #expect(throws: CheckFailure("cannot run /bin/sh: its worker ended")) {
             try await run("kill -9 $PPID; sleep 30")
         }
         #expect(try await run("echo well").text == "well")
@@ -150,7 +150,7 @@ import Testing
 
     @Test("a plugin that lowers the limits of its worker has failed, and the next one gets another worker")
     func loweredLimits() async throws {
-        await #expect(throws: CheckFailure("cannot run /bin/sh: the worker that runs it has ended")) {
+        await #expect(throws: CheckFailure("cannot run /bin/sh: its worker ended")) {
             try await run("prlimit --pid $PPID --nofile=3:3 && echo all is well")
         }
         #expect(try await run("ulimit -n").text != "3")

@@ -44,7 +44,7 @@ public struct FileSettings: SourceSettings {
         try reader.throwFirst(of: errors)
         if !settings.exists, settings.age != nil || settings.size != nil {
             throw reader.nodes.problem(
-                at: node, "a file that should not exist has no “age” and no “size”; leave them out, or “exists: false”")
+                at: node, "“exists: false” allows no “age” and no “size”; remove them, or remove “exists: false”")
         }
         return settings
     }

@@ -43,7 +43,7 @@ extension FileSettings {
     /// The text stays the same as long as the file does: no age, which would be another one each time.
     func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
         switch finding {
-        case .unknown(let reason): throw CheckFailure("cannot look at \(path): \(reason)")
+        case .unknown(let reason): throw CheckFailure("cannot access \(path): \(reason)")
         case .missing:
             CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
         case .found(let file):

@@ -57,7 +57,7 @@ import Testing
 
     @Test("nothing is known of what cannot be looked at")
     func unknown() {
-        #expect(throws: CheckFailure("cannot look at /backup/db.dump: Permission denied")) {
+        #expect(throws: CheckFailure("cannot access /backup/db.dump: Permission denied")) {
             try judge(.unknown("Permission denied"))
         }
     }

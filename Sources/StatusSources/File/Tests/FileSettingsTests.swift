@@ -41,6 +41,6 @@ import Testing
     func unknown() throws {
         let (settings, problems) = try FileSettings.read("file: { path: /a, ages: 1h }")
         #expect(settings == FileSettings(path: "/a"))
-        #expect(problems.first?.reason == "“ages” is unknown in “file” and ignored; did you mean “age”?")
+        #expect(problems.first?.reason == "unknown key “ages” in “file” is ignored; did you mean “age”?")
     }
 }

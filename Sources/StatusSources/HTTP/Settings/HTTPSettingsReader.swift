@@ -33,7 +33,7 @@ struct HTTPSettingsReader {
         try checkLength(of: settings, at: node)
         if settings.contains != nil, settings.method == "HEAD" {
             throw nodes.problem(
-                at: node, "the answer to HEAD has nothing that “contains” could look at; leave out one of them")
+                at: node, "“contains” needs a body, which the response to HEAD does not have; remove one of them")
         }
         return settings
     }
@@ -42,7 +42,7 @@ struct HTTPSettingsReader {
         let texts = [http.url, http.method, http.contains ?? "", http.certificateAuthority ?? ""] + http.headers
         guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
             throw nodes.problem(
-                at: node, "the texts of “http” must have no more than \(Self.maximumBytes / 1024) KiB together")
+                at: node, "the texts of “http” may have at most \(Self.maximumBytes / 1024) KiB together")
         }
     }
 
@@ -63,7 +63,7 @@ struct HTTPSettingsReader {
 
     private func url(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         let what =
-            "a URL such as https://127.0.0.1:8443/health, which begins with http:// or https://, has no spaces, and a port, if any, from 1 to 65535"
+            "a URL that starts with http:// or https://, without spaces, and with a port from 1 to 65535 if any, such as https://127.0.0.1:8443/health"
         let url = try nodes.string(node, of: key, what)
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         let authority = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
@@ -73,7 +73,7 @@ struct HTTPSettingsReader {
             throw nodes.problem(at: node, "“\(key)” must be \(what)")
         }
         guard place.utf8.allSatisfy({ $0 < 0x80 }) else {
-            throw nodes.problem(at: node, "the host of “\(key)” must be written in ASCII, as xn--… (see idn2(1))")
+            throw nodes.problem(at: node, "the host of “\(key)” must be in ASCII; write it as xn--… (see idn2(1))")
         }
         return url
     }
@@ -82,7 +82,7 @@ struct HTTPSettingsReader {
     private mutating func statusCodes(_ node: YAMLNode) throws(Problem) -> [ClosedRange<Int>] {
         guard let elements = node.sequence else { return [try statusRange(node)] }
         let ranges = try reader.readEach(of: elements, statusRange)
-        if ranges.isEmpty { throw nodes.problem(at: node, "“status” must name at least one status") }
+        if ranges.isEmpty { throw nodes.problem(at: node, "“status” must have at least one status code") }
         return ranges
     }
 
@@ -91,22 +91,25 @@ struct HTTPSettingsReader {
         guard let first = bounds.first ?? nil, let last = bounds.last ?? nil, bounds.count <= 2, first <= last,
             (100...599).contains(first), (100...599).contains(last)
         else {
-            throw nodes.problem(at: node, "“status” must be a status of HTTP, such as 200, 200-299 or [200, 204]")
+            throw nodes.problem(
+                at: node,
+                "“status” must be an HTTP status code from 100 to 599, a range or a list, such as 200, 200-299 or [200, 204]"
+            )
         }
         return first...last
     }
 
     private func path(_ node: YAMLNode) throws(Problem) -> String {
-        let what = "the absolute path of a file with certificates, in PEM"
+        let what = "the absolute path of a PEM file with certificates"
         let path = try nodes.string(node, of: "ca", what)
         guard path.hasPrefix("/") else { throw nodes.problem(at: node, "“ca” must be \(what)") }
         return path
     }
 
     private func method(_ node: YAMLNode) throws(Problem) -> String {
-        let method = try nodes.string(node, of: "method", "a method of HTTP in capitals, such as GET or HEAD")
+        let method = try nodes.string(node, of: "method", "an HTTP method in capitals, such as GET or HEAD")
         guard method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
-            throw nodes.problem(at: node, "“method” must be a method of HTTP in capitals, such as GET or HEAD")
+            throw nodes.problem(at: node, "“method” must be an HTTP method in capitals, such as GET or HEAD")
         }
         return method
     }
@@ -124,11 +127,11 @@ struct HTTPSettingsReader {
             let start = VisibleText.escape(String((key.string ?? "").prefix { Self.isToken(String($0)) }))
             throw nodes.problem(
                 at: key,
-                "“\(start)…” is no header field's name; write a space after its colon, as in “Accept: text/plain”")
+                "invalid header field name “\(start)…”; write a space after the colon, as in “Accept: text/plain”")
         }
         guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else {
-            throw nodes.problem(at: value, "the value of the header field “\(name)” must be one line of text")
+            throw nodes.problem(at: value, "the value of header field “\(name)” must be one line of text")
         }
         return "\(name): \(text)"
     }

@@ -27,15 +27,15 @@ public struct HTTPCheck: Check {
             let outcome = try await pool.run(request, of: server, within: request.timeout + Self.grace)
             if let outcome { return try judge(outcome) }
             let reason = "timed out after \(TimeSpan.text(request.timeout))"
-            return CheckResult(.critical, reason + (deadDisk.map { "; perhaps \($0)" } ?? ""))
+            return CheckResult(.critical, reason + (deadDisk.map { "; \($0)" } ?? ""))
         } catch is WorkerLost {
             throw CheckFailure(
-                "the process that makes its request has ended; perhaps the server's answer is more than it can take"
+                "the process of the request ended; the response may have exceeded its limits"
                     + (deadDisk.map { ", or \($0)" } ?? ""))
         } catch let error as StuckCheck {
             throw CheckFailure(
-                "its last process does not end\(error.asWithOthers); no new one is started"
-                    + (deadDisk.map { "; perhaps \($0)" } ?? ""))
+                "the process of the last check does not end\(error.asWithOthers); no new one is started"
+                    + (deadDisk.map { "; \($0)" } ?? ""))
         }
     }
 
@@ -48,6 +48,6 @@ public struct HTTPCheck: Check {
     }
 
     private var deadDisk: String? {
-        request.certificateAuthority.map { "\($0) is on a disk that does not answer" }
+        request.certificateAuthority.map { "\($0) may be on a disk that does not answer" }
     }
 }

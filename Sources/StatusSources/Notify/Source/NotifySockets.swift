@@ -45,7 +45,7 @@ public final class NotifySockets: SharedResource {
     ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count + DatagramSocket.releasingCount < Self.limit else {
             throw SourceProblem(
-                "there are \(Self.limit) notify sockets already, a quarter of the descriptors; raise LimitNOFILE= of the service"
+                "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; raise LimitNOFILE= of the service"
             )
         }
         do throws(IOError) {
@@ -61,7 +61,7 @@ public final class NotifySockets: SharedResource {
     private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
         let numbers = try users.map { user throws(SourceProblem) in
             guard let number = environment.accounts.user(user) else {
-                throw SourceProblem("there is no user “\(VisibleText.escape(user))”; reload when there is one")
+                throw SourceProblem("unknown user “\(VisibleText.escape(user))”; create it and run “statusctl reload”")
             }
             return number
         }

@@ -155,7 +155,7 @@ public final class NotifySource {
         guard socket != nil else { return }
         guard !datagram.isTruncated, let message = NotifyMessage(datagram.bytes) else {
             refusals.log(
-                "a notification was ignored, since it was longer than 64 KiB or 128 lines", about: "length",
+                "ignored a notification of more than 64 KiB or 128 lines", about: "length",
                 metadata: ["server": "\(server)"])
             return
         }
@@ -170,7 +170,9 @@ public final class NotifySource {
             case .nothing: break
             }
         } catch {
-            logger.debug("a notification came too late", metadata: ["server": "\(server)", "reason": "\(error)"])
+            logger.debug(
+                "ignored a notification for a server that was removed",
+                metadata: ["server": "\(server)", "reason": "\(error)"])
         }
     }
 }

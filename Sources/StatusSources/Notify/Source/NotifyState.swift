@@ -47,7 +47,7 @@ struct NotifyState {
         case .reloading: "reloading"
         case .stopping: "stopping"
         case .failed(let number): String(cString: strerror(number))
-        case .unwell: "the watchdog was triggered"
+        case .unwell: "watchdog triggered"
         case nil: "running"
         }
     }

@@ -39,8 +39,8 @@ import Testing
         #expect(accounts.access == AccessPolicy(groups: [995]))
         #expect(
             accounts.failures == [
-                "cannot look up “statusd”: Input/output error; what was known of it still holds",
-                "cannot look up “www-data”: Input/output error; what was known of it still holds",
+                "cannot look up “statusd”: Input/output error; the previous value is used",
+                "cannot look up “www-data”: Input/output error; the previous value is used",
                 "cannot look up “new”: Input/output error",
             ])
     }

@@ -71,7 +71,7 @@ import Testing
     func failures() {
         #expect(reactions("ERRNO=2") == ["No such file or directory [critical]"])
         #expect(reactions("STATUS=Disk gone\nERRNO=5") == ["Disk gone [critical]"])
-        #expect(reactions("WATCHDOG=trigger") == ["the watchdog was triggered [critical]"])
+        #expect(reactions("WATCHDOG=trigger") == ["watchdog triggered [critical]"])
         #expect(reactions("ERRNO=0", "ERRNO=x") == ["nothing", "nothing"])
     }
 

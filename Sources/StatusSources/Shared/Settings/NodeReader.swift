@@ -27,10 +27,10 @@ public struct NodeReader: Sendable {
         let place = section.map { " in “\($0)”" } ?? ""
         let text = key.string ?? ""
         let nearest = text.contains(":") ? Self.spaceAdvice : Nearest.suggestion(for: text, among: known)
-        let advice = nearest.isEmpty ? "; known are \(known.joined(separator: ", "))" : nearest
+        let advice = nearest.isEmpty ? "; known keys are \(known.joined(separator: ", "))" : nearest
         return Problem(
             .warning, at: origin(of: key), server: server,
-            reason: "“\(self.key(key))” is unknown\(place) and ignored\(advice)")
+            reason: "unknown key “\(self.key(key))”\(place) is ignored\(advice)")
     }
 
     /// What helps if a colon has become a part of a key.
@@ -40,7 +40,7 @@ public struct NodeReader: Sendable {
     public func key(_ node: YAMLNode) -> String { VisibleText.escape(node.keyToShow) }
 
     /// A plain text: not null, not empty.
-    public func string(_ node: YAMLNode, of key: String, _ what: String = "a text") throws(Problem) -> String {
+    public func string(_ node: YAMLNode, of key: String, _ what: String = "text") throws(Problem) -> String {
         guard let text = node.string, !node.isNull, !text.isEmpty, !text.utf8.contains(0) else {
             throw problem(at: node, "“\(key)” must be \(what)")
         }
@@ -50,7 +50,7 @@ public struct NodeReader: Sendable {
     /// A text for people, made to fit a line.
     public func text(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         guard let text = StatusText(fitting: try string(node, of: key)) else {
-            throw problem(at: node, "“\(key)” must be a text")
+            throw problem(at: node, "“\(key)” must be text")
         }
         return text.rawValue
     }
@@ -64,7 +64,7 @@ public struct NodeReader: Sendable {
     /// A whole number.
     public func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
         guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
-            let units = range.upperBound > 1024 ? ", K, M and G allowed" : ""
+            let units = range.upperBound > 1024 ? "; K, M and G are allowed" : ""
             throw problem(
                 at: node, "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound)\(units)")
         }

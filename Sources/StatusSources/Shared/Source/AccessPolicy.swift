@@ -54,7 +54,7 @@ public struct AccessPolicy: Sendable, Equatable {
     private func grant(_ permissions: UInt16, on path: String) throws(IOError) {
         let list = accessControlList(permissions)
         guard setxattr(path, "system.posix_acl_access", list, list.count, 0) == 0 else {
-            throw IOError(errno: errno, "cannot set who may use \(path)")
+            throw IOError(errno: errno, "cannot set the access control list of \(path)")
         }
     }
 

@@ -36,7 +36,7 @@ public struct Accounts: Sendable {
         do throws(IOError) {
             return try database(name)
         } catch {
-            failures.append(before == nil ? error.message : "\(error.message); what was known of it still holds")
+            failures.append(before == nil ? error.message : "\(error.message); the previous value is used")
             return before
         }
     }

@@ -44,7 +44,7 @@ public struct TCPCheck: Check {
             // It may not have been asked at all, so that nothing is known of the host.
             if await InternetAddress.hasManyLookUps {
                 throw CheckFailure(
-                    "cannot look up \(host): too many look-ups are not answered; see “resolvectl status”")
+                    "cannot look up \(host): too many lookups are unanswered; see “resolvectl status”")
             }
             throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
         }

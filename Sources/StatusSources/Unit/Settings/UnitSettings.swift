@@ -19,7 +19,7 @@ public struct UnitSettings: SourceSettings {
         guard let unit = UnitName.normalize(text) else {
             throw nodes.problem(
                 at: node,
-                "“\(nodes.key(node))” is not the name of a unit; write one such as nginx.service or backup@home.service"
+                "invalid unit name “\(nodes.key(node))”: must be one such as nginx.service or backup@home.service"
             )
         }
         return UnitSettings(unit: unit)

@@ -147,7 +147,7 @@ struct UnitJudge {
         return UnitStatus(lastFailure.level, status.text + " after a failure")
     }
 
-    private static let unknownEnd = UnitStatus(.unknown, "ended, and it is not known how")
+    private static let unknownEnd = UnitStatus(.unknown, "ended with an unknown result")
 
     /// What the unit is like, or was when the service manager forgot it; nil where nobody knows how it has ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {

@@ -16,7 +16,7 @@ struct UnitStatus: Equatable {
     /// The status that follows from the properties of the unit of this name.
     init(_ unit: UnitProperties, of name: String) {
         switch (unit.activeState, unit.loadState) {
-        case ("inactive", "not-found"): self.init(.unknown, "there is no unit \(name)")
+        case ("inactive", "not-found"): self.init(.unknown, "unit \(name) not found")
         case ("inactive", "masked"): self.init(.warning, "masked")
         case ("inactive", "loaded"), ("inactive", "merged"): self = Self.inactive(unit)
         case ("inactive", let problem): self.init(.critical, "cannot be loaded (\(problem))")

@@ -86,7 +86,7 @@ import Testing
         ]
         #expect(
             shown(by: judge(failures: 2, shown: .ok), of: states, until: 50_000)
-                == ["ended, and it is not known how [unknown]"])
+                == ["ended with an unknown result [unknown]"])
     }
 
     @Test("where nobody saw how such a unit ended, that is said; one that is written anew has not ended")
@@ -95,7 +95,7 @@ import Testing
         let running = job("activating", "start", startedAt: 1000)
         #expect(
             shown(by: judge(), of: [(running, 1000), (forgotten, 2000)], until: 9000)
-                == ["activating (start) [ok]", "ended, and it is not known how [unknown]"])
+                == ["activating (start) [ok]", "ended with an unknown result [unknown]"])
         var broken = forgotten
         broken.loadState = "bad-setting"
         let well = job("inactive", "dead", result: "success", startedAt: 1000)
@@ -106,7 +106,7 @@ import Testing
         (removed.loadState, removed.activeState) = ("not-found", "inactive")
         #expect(
             shown(by: judge(), of: [(removed, 1000), (forgotten, 2000)], until: 9000)
-                == ["there is no unit x.service [unknown]", "inactive (dead) [ok]"])
+                == ["unit x.service not found [unknown]", "inactive (dead) [ok]"])
     }
 
     @Test(
@@ -134,7 +134,7 @@ import Testing
         #expect(judge.remark(on: running).text == "activating (start)")
         let forgotten = job("inactive", "dead", startedAt: nil)
         #expect(judge.judge(forgotten, at: .milliseconds(3000)).verdict == .wait)
-        #expect(judge.remark(on: forgotten).text == "ended, and it is not known how")
+        #expect(judge.remark(on: forgotten).text == "ended with an unknown result")
     }
 
     @Test("a failure that has to be found twice is, though the unit is forgotten")

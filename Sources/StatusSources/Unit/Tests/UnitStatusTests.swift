@@ -80,7 +80,7 @@ import Testing
 
     @Test("of what there is not nothing is known, unless it still runs")
     func missing() {
-        #expect(unit("inactive", "dead", load: "not-found") == UnitStatus(.unknown, "there is no unit x.service"))
+        #expect(unit("inactive", "dead", load: "not-found") == UnitStatus(.unknown, "unit x.service not found"))
         #expect(unit("active", "running", load: "not-found") == UnitStatus(.ok, "active (running)"))
     }
 }

@@ -27,18 +27,18 @@ struct HostCheck: Check {
     func look() async throws -> (result: CheckResult, hasAnswered: Bool) {
         do {
             guard let answer = try await pool.run(HostCall(settings), of: server, within: timeout) else {
-                return silence("takes longer than \(TimeSpan.text(timeout))")
+                return silence("timed out after \(TimeSpan.text(timeout))")
             }
             return (try answer.result.get(), true)
         } catch is WorkerLost {
-            throw CheckFailure("the process that looks at it has ended")
+            throw CheckFailure("the process of the check ended")
         } catch let error as StuckCheck {
-            return silence("does not end\(error.asWithOthers), and is not begun again")
+            return silence("has not ended\(error.asWithOthers), and no new one is started")
         }
     }
 
     private func silence(_ how: String) -> (CheckResult, hasAnswered: Bool) {
-        (CheckResult(.critical, "to look at \(settings.subject) \(how); perhaps its disk does not answer"), false)
+        (CheckResult(.critical, "the check of \(settings.subject) \(how); its disk may not answer"), false)
     }
 }
 

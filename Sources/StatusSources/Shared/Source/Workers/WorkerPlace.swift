@@ -46,7 +46,7 @@ struct WorkerStarter {
                 throw silence("does not answer")
             }
         }
-        throw silence("ends again and again")
+        throw silence("ends repeatedly")
     }
 
     private func connect(until deadline: ContinuousClock.Instant) async throws -> WorkerConnection {
@@ -66,7 +66,7 @@ struct WorkerStarter {
             } catch {
                 throw IOError(
                     error.code,
-                    "\(error.message); see “systemctl status statusd-executor.socket”, or restart that"
+                    "\(error.message); see “systemctl status statusd-executor.socket”, or restart it"
                 )
             }
         case .program(let program):
@@ -75,7 +75,7 @@ struct WorkerStarter {
                 Result { () throws(IOError) in try WorkerStart.connect(role, program: program) }
             }
             guard let worker else {
-                throw IOError(.timedOut, "no process starts for it; does the system have too many?")
+                throw IOError(.timedOut, "cannot start a process in time; the system may have too many")
             }
             return try worker.get()
         }
@@ -83,8 +83,8 @@ struct WorkerStarter {
 
     private func silence(_ what: String) -> CheckFailure {
         switch place {
-        case .executor: failure("their executor \(what); see “systemctl status statusd-executor”")
-        case .program: failure("the process for it \(what)")
+        case .executor: failure("the executor \(what); see “systemctl status statusd-executor”")
+        case .program: failure("its worker \(what)")
         }
     }
 

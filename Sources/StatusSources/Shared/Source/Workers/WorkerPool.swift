@@ -75,7 +75,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
             notFinal = answer
             guard let answer else {
                 losses?.log(
-                    "\(server): the process that makes its request has ended", about: server.rawValue,
+                    "\(server): the process of the request ended", about: server.rawValue,
                     metadata: ["server": "\(server)"])
                 wasLost = true
                 continue
@@ -156,7 +156,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     private func waitForPredecessor(of server: ServerName) async throws {
         guard let worker = ending[server] else {
             guard ending.count < PoolLimits.ending else {
-                throw CheckFailure("the processes of \(ending.count) checks do not end; no others are started")
+                throw CheckFailure("the processes of \(ending.count) checks do not end; no new ones are started")
             }
             return
         }
