@@ -143,7 +143,7 @@ let package = Package(
             name: "VarlinkGenerationTests",
             dependencies: ["EventLoopIO", "Varlink", "VarlinkDescription", "VarlinkGeneration", logging],
             plugins: ["VarlinkGeneratorPlugin"]),
-        .testTarget(name: "VarlinkTests", dependencies: ["EventLoopIO", "Varlink", logging]),
+        .testTarget(name: "VarlinkTests", dependencies: ["CLinux", "EventLoopIO", "Varlink", logging]),
         .testTarget(name: "StatusModelTests", dependencies: ["StatusModel"]),
         .testTarget(
             name: "CurlRequestsTests", dependencies: ["CurlRequests"]),

@@ -88,3 +88,61 @@ static inline ssize_t linux_peek_datagram(int fd, void *bytes, size_t size, int 
         header->cmsg_len == CMSG_LEN(sizeof *sender)) memcpy(sender, CMSG_DATA(header), sizeof *sender);
     return count;
 }
+
+/* The most descriptors that one message can carry: SCM_MAX_FD in the kernel's net/scm.h. */
+#define LINUX_MAX_DESCRIPTORS 253
+
+union linux_descriptors {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(LINUX_MAX_DESCRIPTORS * sizeof(int))];
+};
+
+/* Sends bytes of a stream with descriptors, without waiting: what sendmsg(2) returns. */
+static inline ssize_t linux_send_descriptors(
+    int fd, const void *bytes, size_t size, const int *descriptors, size_t count) {
+    union linux_descriptors control = {0};
+    struct iovec vector = {.iov_base = (void *)bytes, .iov_len = size};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    if (count > LINUX_MAX_DESCRIPTORS) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (count > 0) {
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(&control.header), descriptors, count * sizeof(int));
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Looks at the next bytes of a stream, without receiving them or waiting: what recvmsg(2) returns. If descriptors come with them, the
+   last of these bytes are those that they were sent with. */
+static inline ssize_t linux_peek_stream(int fd, void *bytes, size_t size, bool *has_descriptors) {
+    struct iovec vector = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1};
+    ssize_t count = recvmsg(fd, &message, MSG_DONTWAIT | MSG_PEEK);
+    *has_descriptors = count > 0 && message.msg_flags & MSG_CTRUNC;
+    return count;
+}
+
+/* Receives bytes of a stream and up to LINUX_MAX_DESCRIPTORS descriptors, without waiting: what recvmsg(2) returns. The process may
+   have no room for all descriptors; then some of them are lost. */
+static inline ssize_t linux_receive_descriptors(
+    int fd, void *bytes, size_t size, int *descriptors, size_t *count, bool *are_lost) {
+    union linux_descriptors control;
+    struct iovec vector = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t received = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    *count = 0;
+    *are_lost = received >= 0 && message.msg_flags & MSG_CTRUNC;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        *count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(descriptors, CMSG_DATA(header), *count * sizeof(int));
+    }
+    return received;
+}

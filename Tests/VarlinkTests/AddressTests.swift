@@ -128,14 +128,4 @@ struct AddressTests {
             ($0 as? IOError)?.code == .invalidAddress
         }
     }
-
-    private func port(of listener: OwnedDescriptor) -> UInt16 {
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        _ = withUnsafeMutablePointer(to: &storage) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.rawValue, $0, &length) }
-        }
-        // Both families have the port in the same place.
-        return withUnsafeBytes(of: storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
-    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import EventLoopIO
+public import EventLoopIO
 
 extension VarlinkConnection {
     /// Calls a method and returns its reply.
@@ -19,6 +19,26 @@ extension VarlinkConnection {
     ) async throws -> Reply {
         let ticket = try send(method, .single, parameters)
         return try await receive(Reply.self, for: ticket, within: timeout).reply
+    }
+
+    /// Calls a method with descriptors; returns its reply, and the descriptors that came with it.
+    ///
+    /// ``allowDescriptors()`` must have been called.
+    ///
+    /// - Parameters:
+    ///   - method: its full name.
+    ///   - parameters: writes the members of its parameters.
+    ///   - descriptors: at most 253, which stay open until they have been sent.
+    ///   - returning: the type of the reply's parameters.
+    ///   - timeout: as for ``call(_:_:returning:timeout:)``.
+    /// - Throws: what ``call(_:_:returning:timeout:)`` does, and ``VarlinkClientError/Code/system`` if the descriptors cannot be passed.
+    public func call<Reply: JSONReadable & Sendable>(
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, descriptors: [OwnedDescriptor],
+        returning: Reply.Type = Reply.self, timeout: Duration? = replyTimeout
+    ) async throws -> (reply: Reply, descriptors: [OwnedDescriptor]) {
+        let ticket = try send(method, .single, parameters, descriptors: descriptors)
+        let received = try await receive(Reply.self, for: ticket, within: timeout)
+        return (received.reply, received.descriptors)
     }
 
     /// Calls a method that upgrades the connection to another protocol; returns its reply, and the connection.
@@ -45,12 +65,18 @@ extension VarlinkConnection {
         return (reply, connection)
     }
 
-    /// Calls a method that nobody is to answer.
+    /// Calls a method that does not answer.
+    ///
+    /// - Parameters:
+    ///   - method: its full name.
+    ///   - parameters: writes the members of its parameters.
+    ///   - descriptors: those of ``call(_:_:descriptors:returning:timeout:)``.
     public func callOneway(
-        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, descriptors: [OwnedDescriptor] = []
     ) throws(VarlinkClientError) {
+        try check(descriptors)
         try checkMayCall()
-        write(method, "oneway", parameters)
+        write(method, "oneway", parameters, descriptors)
     }
 
     /// Calls a method that answers with more than one reply.
@@ -70,16 +96,19 @@ extension VarlinkConnection {
             source: RepliesSource(connection: self, ticket: ticket, timeout: timeout, silence: silence))
     }
 
+    /// A reply, whether others follow, and what came with it.
+    typealias Received<Reply> = (reply: Reply, continues: Bool, descriptors: [OwnedDescriptor])
+
     /// Waits for the next reply to a call.
     func receive<Reply: JSONReadable & Sendable>(
         _ type: Reply.Type, for ticket: Ticket, within timeout: Duration?
-    ) async throws -> (reply: Reply, continues: Bool) {
+    ) async throws -> Received<Reply> {
         var timer: TimerSource?
         defer { timer?.cancel() }
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 wait(ticket) { outcome in
-                    let (result, error) = Self.read(Reply.self, from: outcome)
+                    let (result, error) = self.read(Reply.self, from: outcome)
                     continuation.resume(returning: result)
                     return error
                 }
@@ -106,9 +135,9 @@ extension VarlinkConnection {
     }
 
     /// Reads a reply; the error beside it is that of a service that does not speak Varlink as the caller knows it.
-    private static func read<Reply: JSONReadable & Sendable>(
+    private func read<Reply: JSONReadable & Sendable>(
         _ type: Reply.Type, from outcome: Outcome
-    ) -> (Result<(reply: Reply, continues: Bool), any Error>, VarlinkClientError?) {
+    ) -> (Result<Received<Reply>, any Error>, VarlinkClientError?) {
         switch outcome {
         case .cancelled: return (.failure(CancellationError()), nil)
         case .failed(let error): return (.failure(error), nil)
@@ -119,7 +148,7 @@ extension VarlinkConnection {
             }
             do throws(JSONError) {
                 let reply = try JSONReader.readReply(message, envelope.parameters, as: Reply.self)
-                return (.success((reply, envelope.continues)), nil)
+                return (.success((reply, envelope.continues, descriptors)), nil)
             } catch {
                 let error = VarlinkClientError.malformed("\(error)")
                 return (.failure(error), error)

@@ -104,12 +104,25 @@ public final class VarlinkConnection {
 
     // MARK: Sending
 
+    /// Allows file descriptors to travel with calls and replies; to be called before the first of them.
+    ///
+    /// A service then can send descriptors that are slow to receive. Without this, those that it sends are closed.
+    ///
+    /// - Throws: ``VarlinkClientError/Code/system`` if the connection is not over a Unix socket.
+    public func allowDescriptors() throws(VarlinkClientError) {
+        guard transport.allowDescriptors() else {
+            throw VarlinkClientError(.system, "cannot pass descriptors: the connection is not over a Unix socket")
+        }
+    }
+
     func checkMayCall() throws(VarlinkClientError) { try machine.checkMayCall() }
 
     /// Sends a call that is to be answered; returns its ticket.
     func send(
-        _ method: String, _ kind: PendingCalls.Kind, _ parameters: (inout JSONWriter) -> Void
+        _ method: String, _ kind: PendingCalls.Kind, _ parameters: (inout JSONWriter) -> Void,
+        descriptors: [OwnedDescriptor] = []
     ) throws(VarlinkClientError) -> Ticket {
+        try check(descriptors)
         let ticket = try machine.call(kind)
         let flag: StaticString? =
             switch kind {
@@ -117,12 +130,20 @@ public final class VarlinkConnection {
             case .stream: "more"
             case .upgrade: "upgrade"
             }
-        write(method, flag, parameters)
+        write(method, flag, parameters, descriptors)
         return ticket
     }
 
-    func write(_ method: String, _ flag: StaticString?, _ parameters: (inout JSONWriter) -> Void) {
-        transport.write { writer in
+    /// Throws if these descriptors cannot go with a call.
+    func check(_ descriptors: [OwnedDescriptor]) throws(VarlinkClientError) {
+        do { try DescriptorPassing.check(descriptors, on: transport) } catch { throw VarlinkClientError(error) }
+    }
+
+    func write(
+        _ method: String, _ flag: StaticString?, _ parameters: (inout JSONWriter) -> Void,
+        _ descriptors: [OwnedDescriptor]
+    ) {
+        transport.write(descriptors) { writer in
             writer.member("method", method)
             writer.member("parameters", parameters)
             if let flag { writer.member(flag, true) }
@@ -161,6 +182,8 @@ public final class VarlinkConnection {
         guard machine.wantsMessage else { return }
         if result == .ended {
             perform(machine.fail(.closed))
+        } else if result == .descriptors {
+            perform(machine.fail(.malformed("too many descriptors, or in the middle of a message")))
         } else if transport.input.count > Self.maximumReplyBytes {
             perform(machine.fail(.malformed("longer than \(Self.maximumReplyBytes) bytes")))
         }
@@ -177,7 +200,12 @@ public final class VarlinkConnection {
         transport.interest = machine.wantsMessage ? .input : []
     }
 
+    /// The descriptors that came with the message that is being taken.
+    var descriptors: [OwnedDescriptor] { transport.passing?.current ?? [] }
+
     private func take(_ message: UnsafeRawBufferPointer) {
+        transport.passing?.beginMessage(length: message.count + 1, unread: transport.input.count)
+        defer { transport.passing?.endMessage() }
         do throws(JSONError) {
             let envelope = try ReplyEnvelope(message)
             let effects = machine.message(

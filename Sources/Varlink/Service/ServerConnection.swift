@@ -48,7 +48,9 @@ final class ServerConnection {
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
         // Root could do worse.
-        transport = isPreferred ? Transport(descriptor) : Transport(descriptor, user: account)
+        let isTrusted = isPreferred || service.passesDescriptors
+        transport = isTrusted ? Transport(descriptor) : Transport(descriptor, user: account)
+        if service.passesDescriptors { _ = transport.allowDescriptors() }
         // The service holds the connection until it is closed, and so does the transport's last call.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
@@ -230,7 +232,9 @@ final class ServerConnection {
         case .open: break
         case .ended: machine.inputEnded()
         case .descriptors:
-            refuse("the message came with descriptors")
+            refuse(
+                transport.passing == nil
+                    ? "the message came with descriptors" : "too many descriptors, or in the middle of a message")
             close()
         }
         return true
@@ -255,7 +259,7 @@ final class ServerConnection {
         if readIfReadable(), hasWaited, isCostly { return handleMessagesNextTurn() }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
-            handle(message)
+            if let passing = transport.passing { handle(message, passing) } else { handle(message) }
             if share.isUsedUp || machine.isQueued { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
@@ -308,6 +312,12 @@ final class ServerConnection {
     func holdUp() {
         guard FlowControl.isHeld, machine.queue() else { return }
         FlowControl.whenReleased { self.goOnNextTurn() }
+    }
+
+    private func handle(_ message: UnsafeRawBufferPointer, _ passing: DescriptorPassing) {
+        passing.beginMessage(length: message.count + 1, unread: transport.input.count)
+        handle(message)
+        passing.endMessage()
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {

@@ -113,6 +113,11 @@ public final class VarlinkCall {
         }
     }
 
+    /// The descriptors that came with the call; none unless the service passes descriptors (``VarlinkService/passesDescriptors``).
+    ///
+    /// Only while ``VarlinkInterface/handle(_:)`` runs. After that, those that nobody holds are closed.
+    public var descriptors: [OwnedDescriptor] { message == nil ? [] : connection.transport.passing?.current ?? [] }
+
     // MARK: Answering
 
     /// Answers; `body` writes the members of the reply's parameters.
@@ -121,6 +126,21 @@ public final class VarlinkCall {
     public func reply(_ body: (inout JSONWriter) -> Void = { _ in }) {
         guard end() else { return }
         if !isOneway { connection.transport.write { $0.member("parameters", body) } }
+        connection.callEnded()
+    }
+
+    /// Answers, and sends descriptors with the reply.
+    ///
+    /// - Parameters:
+    ///   - descriptors: at most 253, which stay open until they have been sent.
+    ///   - body: writes the members of the reply's parameters.
+    /// - Throws: ``IOError/Code/systemCall`` if there are too many, or none can be passed on this connection. Then the call is not answered yet.
+    public func reply(
+        descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void = { _ in }
+    ) throws(IOError) {
+        try DescriptorPassing.check(descriptors, on: connection.transport)
+        guard end() else { return }
+        if !isOneway { connection.transport.write(descriptors) { $0.member("parameters", body) } }
         connection.callEnded()
     }
 

@@ -73,6 +73,8 @@ public final class VarlinkService {
     private let routes: RouteTable
     private let interfaceNames: Set<String>
     private let listeners, privilegedListeners: [OwnedDescriptor]
+    /// Whether descriptors may travel with messages.
+    let passesDescriptors: Bool
     let logger: Logger
     private let jobs: AsyncStream<@EventLoop @Sendable () async -> Void>
     private let enqueueJob: AsyncStream<@EventLoop @Sendable () async -> Void>.Continuation
@@ -93,12 +95,15 @@ public final class VarlinkService {
     ///
     /// Clients may connect before; they wait. Unlisted interfaces are served, but clients are not told of them.
     ///
-    /// - Parameter privilegedListeners: the listeners that ordinary users cannot connect to. Their clients are accepted even while the closing of
-    ///   many refused connections keeps others waiting.
+    /// - Parameters:
+    ///   - privilegedListeners: the listeners that ordinary users cannot connect to. Their clients are accepted even while the closing of
+    ///     many refused connections keeps others waiting.
+    ///   - passesDescriptors: whether file descriptors may come with calls and go with replies, over Unix sockets. The clients of such a service
+    ///     must be trusted: they can send descriptors that take this process's place for descriptors, and that are slow to receive.
     public init(
         info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
-        listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [], limits: Limits = Limits(),
-        logger: Logger = Logger(label: "varlink")
+        listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [],
+        passesDescriptors: Bool = false, limits: Limits = Limits(), logger: Logger = Logger(label: "varlink")
     ) {
         let listed = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
         let all = listed + unlisted
@@ -114,7 +119,10 @@ public final class VarlinkService {
         interfaceNames = Set(listed.map(\.interfaceDescription.name))
         self.listeners = listeners
         self.privilegedListeners = privilegedListeners
-        for listener in listeners + privilegedListeners { UnixSocket.refuseDescriptors(listener.rawValue) }
+        self.passesDescriptors = passesDescriptors
+        if !passesDescriptors {
+            for listener in listeners + privilegedListeners { UnixSocket.refuseDescriptors(listener.rawValue) }
+        }
         self.limits = limits
         places = ConnectionPlaces(
             limitOfUser: limits.maximumConnectionsPerUser, limitOfAll: limits.maximumConnections)

@@ -21,10 +21,18 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
     /// The process that calls, as it was when it connected.
     public var caller: PeerCredentials { untyped.caller }
 
+    /// The descriptors that came with the call (``VarlinkCall/descriptors``).
+    public var descriptors: [OwnedDescriptor] { untyped.descriptors }
+
     /// Answers.
     @inlinable
     public func reply(_ reply: Reply) {
         untyped.reply { reply.writeMembers(to: &$0) }
+    }
+
+    /// Answers, and sends descriptors with the reply (``VarlinkCall/reply(descriptors:_:)``).
+    public func reply(_ reply: Reply, descriptors: [OwnedDescriptor]) throws(IOError) {
+        try untyped.reply(descriptors: descriptors) { reply.writeMembers(to: &$0) }
     }
 
     /// Answers with a reply that may be long; `body` writes it piece by piece (``VarlinkCall/reply(inPieces:)``).

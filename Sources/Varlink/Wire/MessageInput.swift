@@ -27,6 +27,12 @@ package struct MessageInput: ~Copyable {
     /// How many bytes were read and not taken.
     package var count: Int { end - start }
 
+    /// Whether what was read is whole messages, so that the next byte begins another one.
+    var endsMessage: Bool {
+        guard let base, count > 0 else { return true }
+        return (base + (end - 1)).load(as: UInt8.self) == 0
+    }
+
     deinit { base?.deallocate() }
 
     /// Memory to read into.

@@ -12,7 +12,7 @@ package final class Transport {
         case open
         /// The peer will send no more.
         case ended
-        /// The peer sent descriptors, which have no meaning here.
+        /// The peer sent descriptors that may not come, or not there.
         case descriptors
     }
 
@@ -27,6 +27,8 @@ package final class Transport {
     private var descriptor: OwnedDescriptor?
     /// What makes the calls on the socket, if anybody may be at the other end.
     private var foreign: ForeignSocket?
+    /// The descriptors that travel with messages; nil unless that was allowed.
+    private(set) var passing: DescriptorPassing?
     private var source: IOSource?
     private var onReady: (@EventLoop (IOSource.Events) -> Void)?
     private var isFlushScheduled = false
@@ -101,6 +103,8 @@ package final class Transport {
         if foreign == nil, let descriptor { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
         // Before other threads let it go, which then close it.
         descriptor = nil
+        passing?.close()
+        passing = nil
         foreign?.close()
         foreign = nil
     }
@@ -113,15 +117,32 @@ package final class Transport {
         return released
     }
 
+    /// Allows descriptors to travel with messages; returns false if the socket is not a Unix socket.
+    ///
+    /// The loop itself receives and closes them, so the peer must be trusted not to make that slow.
+    func allowDescriptors() -> Bool {
+        precondition(foreign == nil, "other threads pass no descriptors")
+        var domain: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard let descriptor, getsockopt(descriptor.rawValue, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0,
+            domain == AF_UNIX
+        else { return false }
+        if passing == nil { passing = DescriptorPassing() }
+        return true
+    }
+
     /// The supplementary groups of the peer.
     var peerGroups: [UInt32] { descriptor.map { UnixSocket.peerGroups(of: $0.rawValue) } ?? [] }
 
     /// Reads once what is there, as much as there is room for.
     package func read() -> ReadResult {
         guard let descriptor else { return .ended }
+        let isAtStart = passing != nil && input.endsMessage
         let room = input.room()
         while true {
-            let count = foreign?.look(into: room) ?? descriptor.receive(into: room)
+            let count =
+                passing?.receive(into: room, isAtStart: isAtStart, from: descriptor) ?? foreign?.look(into: room)
+                ?? descriptor.receive(into: room)
             if count > 0 {
                 input.add(count)
                 if foreign != nil { scheduleFlush() }
@@ -146,6 +167,13 @@ package final class Transport {
             }
         }
         if isWritten == true { scheduleFlush() }
+    }
+
+    /// Appends one message with descriptors, which may be attached to it (``DescriptorPassing/check(_:on:)``).
+    func write(_ descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void) {
+        let start = output.count
+        write(body)
+        passing?.attach(descriptors, to: start..<output.count)
     }
 
     /// Appends bytes that are whole messages, each with its NUL; they are sent at the end of the loop's turn.
@@ -204,8 +232,10 @@ package final class Transport {
     private func send(to descriptor: OwnedDescriptor) {
         while output.count > 0 {
             let bytes = output.bytes
-            let count = Glibc.send(
-                descriptor.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            let count =
+                passing?.send(bytes, to: descriptor)
+                ?? Glibc.send(
+                    descriptor.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             if count >= 0 {
                 output.removeFirst(count, keeping: Self.keptCapacity)
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
@@ -231,6 +261,7 @@ package final class Transport {
         isDeaf = true
         output.removeFirst(output.count, keeping: 0)
         unsentElsewhere = 0
+        passing?.dropOutput()
         foreign?.dropOutput()
         watch()
     }

@@ -15,10 +15,11 @@ struct Harness: Sendable {
     /// Runs a service for the time of `body`.
     static func run(
         limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
-        listeners: [OwnedDescriptor] = [],
+        listeners: [OwnedDescriptor] = [], passesDescriptors: Bool = false,
         _ body: @Sendable (Harness) async throws -> Void
     ) async throws {
-        let harness = try await make(limits: limits, preferredUsers: preferredUsers, listeners: listeners)
+        let harness = try await make(
+            limits: limits, preferredUsers: preferredUsers, listeners: listeners, passesDescriptors: passesDescriptors)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await harness.service.run() }
             try await body(harness)
@@ -32,7 +33,7 @@ struct Harness: Sendable {
     /// Its clients are ordinary users, also if the tests run as root.
     static func make(
         limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
-        listeners: [OwnedDescriptor] = []
+        listeners: [OwnedDescriptor] = [], passesDescriptors: Bool = false
     ) async throws -> Harness {
         var limits = limits
         limits.preferredUsers = preferredUsers
@@ -40,7 +41,8 @@ struct Harness: Sendable {
         let info = VarlinkService.Info(vendor: "Example", product: "test", version: "1", url: "https://example.org/")
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let service = await VarlinkService(
-            info: info, interfaces: [interface], listeners: listeners, limits: limits, logger: logger)
+            info: info, interfaces: [interface], listeners: listeners, passesDescriptors: passesDescriptors,
+            limits: limits, logger: logger)
         return Harness(service: service, interface: interface)
     }
 
@@ -85,6 +87,17 @@ func socketPair() -> (ours: Int32, theirs: OwnedDescriptor) {
     let result = socketpair(AF_UNIX, type, 0, &pair)
     precondition(result == 0, "no sockets")
     return (pair[0], OwnedDescriptor(adopting: pair[1]))
+}
+
+/// The port that an internet socket listens at.
+func port(of listener: OwnedDescriptor) -> UInt16 {
+    var storage = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    _ = withUnsafeMutablePointer(to: &storage) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.rawValue, $0, &length) }
+    }
+    // Both families have the port in the same place.
+    return withUnsafeBytes(of: storage) { UInt16($0[2]) << 8 | UInt16($0[3]) }
 }
 
 /// A directory for sockets, removed with everything in it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import EventLoopIO
 import Glibc
 import Testing
@@ -95,7 +96,16 @@ final class RawClient {
     /// Whether the service closes the connection without another word.
     func seesEnd() async -> Bool { await receive() == nil }
 
-    @EventLoop private static func wait(_ descriptor: Int32, _ events: IOSource.Events) async {
+    /// Sends bytes with descriptors, which are few enough to fit into the socket; returns whether the socket took them.
+    static func send(_ text: String, _ descriptors: [OwnedDescriptor], to socket: Int32) -> Bool {
+        let bytes = Array(text.utf8)
+        let numbers = descriptors.map(\.rawValue)
+        return withExtendedLifetime(descriptors) {
+            linux_send_descriptors(socket, bytes, bytes.count, numbers, numbers.count) == bytes.count
+        }
+    }
+
+    @EventLoop static func wait(_ descriptor: Int32, _ events: IOSource.Events) async {
         var source: IOSource?
         await withCheckedContinuation { continuation in
             var waiting: CheckedContinuation<Void, Never>? = continuation

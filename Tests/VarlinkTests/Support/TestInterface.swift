@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import Glibc
 import Varlink
 
 /// An interface that does whatever a test needs, and tells what happened.
@@ -31,6 +32,8 @@ final class TestInterface: VarlinkInterface {
         method Count(count: ?int, size: ?int) -> (number: int)
         # Gives streams so much to say that they are behind for a while.
         method Flood() -> ()
+        # Answers with the inode numbers of the descriptors that came, and count times the descriptors themselves.
+        method Pass(count: ?int) -> (files: []int)
         # Is described, and not there.
         method Missing() -> ()
 
@@ -87,6 +90,7 @@ final class TestInterface: VarlinkInterface {
                 call.reply()
                 call.letStreamsCatchUp()
             case "List": try list(call)
+            case "Pass": try pass(call)
             case "Count": try count(call)
             default: call.failNotImplemented()
             }
@@ -108,6 +112,17 @@ final class TestInterface: VarlinkInterface {
             }
             end(call)
             ended.fire()
+        }
+    }
+
+    private func pass(_ call: VarlinkCall) throws(VarlinkError) {
+        let descriptors = call.descriptors
+        let count = try call.parameters(CountParameters.self).count ?? 1
+        let copies = Array(repeatElement(descriptors, count: count).joined())
+        do throws(IOError) {
+            try call.reply(descriptors: copies) { $0.member("files", descriptors.map { inode(of: $0) }) }
+        } catch {
+            throw VarlinkError("org.example.test.Failed") { $0.member("reason", error.message) }
         }
     }
 
@@ -161,6 +176,12 @@ final class TestInterface: VarlinkInterface {
         self.stream = stream
         stream.wake()
     }
+}
+
+/// The inode number of what a descriptor refers to.
+func inode(of descriptor: OwnedDescriptor) -> Int {
+    var status = stat()
+    return fstat(descriptor.rawValue, &status) == 0 ? Int(status.st_ino) : -1
 }
 
 /// Something that happens, which a test waits for; what happened before is not forgotten.
@@ -222,6 +243,18 @@ struct NumberReply: JSONReadable, Sendable {
             if name == "number" { number = try reader.integer() }
         }
         self.number = number
+    }
+}
+
+struct FilesReply: JSONReadable, Sendable {
+    var files: [Int] = []
+
+    init(from reader: inout JSONReader) throws(JSONError) {
+        var files: [Int] = []
+        try reader.object { name, reader throws(JSONError) in
+            if name == "files" { files = try reader.value() }
+        }
+        self.files = files
     }
 }
 

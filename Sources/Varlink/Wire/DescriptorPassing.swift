@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import EventLoopIO
+import Glibc
+import Synchronization
+
+/// The file descriptors that travel with the messages of one connection (`SCM_RIGHTS`; unix(7)).
+///
+/// The descriptors of a message are sent with its first byte, as sd-varlink does. They count from there for the receiver: a read takes the
+/// first byte of a message by itself if descriptors are near, and no byte behind its end. So they belong to exactly one message.
+@EventLoop
+final class DescriptorPassing {
+    /// Descriptors that were attached to a message, whose bytes stand at `range` of the stream.
+    private struct Outgoing {
+        let range: Range<Int>
+        let descriptors: [OwnedDescriptor]
+    }
+
+    /// Descriptors that came with a message, which begins at `start` of the stream.
+    private struct Incoming {
+        let start: Int
+        let descriptors: [OwnedDescriptor]
+    }
+
+    private var outgoing: [Outgoing] = []
+    private var incoming: [Incoming] = []
+    /// How many bytes were sent and received.
+    private var sent = 0, received = 0
+    /// The descriptors of the message that is being handled.
+    private(set) var current: [OwnedDescriptor] = []
+
+    /// The most descriptors that a message can have.
+    static let maximumOfMessage = Int(LINUX_MAX_DESCRIPTORS)
+    /// How many descriptors wait for the rest of their messages, of all connections.
+    private static var waiting = 0
+    /// How many may.
+    private static var maximumWaiting: Int { max(maximumOfMessage, OwnedDescriptor.limit / 4) }
+
+    static let isNotAllowed = IOError(.systemCall, "cannot pass descriptors: not allowed on this connection")
+
+    // MARK: Sending
+
+    /// Throws if a message cannot have these descriptors.
+    static func check(_ descriptors: [OwnedDescriptor], on transport: Transport) throws(IOError) {
+        guard !descriptors.isEmpty else { return }
+        if transport.passing == nil { throw isNotAllowed }
+        guard descriptors.count <= maximumOfMessage else {
+            throw IOError(
+                .systemCall, "cannot pass \(descriptors.count) descriptors: a message has at most \(maximumOfMessage)")
+        }
+    }
+
+    /// Attaches descriptors to a message that stands at `range` of the output.
+    func attach(_ descriptors: [OwnedDescriptor], to range: Range<Int>) {
+        guard !descriptors.isEmpty, !range.isEmpty else { return }
+        outgoing.append(Outgoing(range: sent + range.lowerBound..<sent + range.upperBound, descriptors: descriptors))
+    }
+
+    /// Sends the first bytes of the output, and the descriptors of a message that begins there: what send(2) returns.
+    func send(_ bytes: UnsafeBufferPointer<UInt8>, to socket: OwnedDescriptor) -> Int {
+        guard let next = outgoing.first else { return send(bytes.prefix(bytes.count), [], to: socket) }
+        // Neither what comes before such a message nor what comes after it is sent with it.
+        guard next.range.lowerBound == sent else {
+            return send(bytes.prefix(next.range.lowerBound - sent), [], to: socket)
+        }
+        let count = send(bytes.prefix(next.range.count), next.descriptors.map(\.rawValue), to: socket)
+        if count > 0 { outgoing.removeFirst() }
+        return count
+    }
+
+    private func send(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, _ descriptors: [Int32], to socket: OwnedDescriptor)
+        -> Int
+    {
+        let bytes = UnsafeBufferPointer(rebasing: bytes)
+        let count = linux_send_descriptors(
+            socket.rawValue, bytes.baseAddress, bytes.count, descriptors, descriptors.count)
+        sent += max(count, 0)
+        return count
+    }
+
+    /// Drops what was not sent.
+    func dropOutput() { outgoing = [] }
+
+    // MARK: Receiving
+
+    /// Receives bytes: what recv(2) returns, with its `errno`; `EPROTO` for descriptors that came in the middle of a message, or too many of them.
+    ///
+    /// - Parameter isAtStart: whether the next byte begins a message.
+    func receive(into room: UnsafeMutableRawBufferPointer, isAtStart: Bool, from socket: OwnedDescriptor) -> Int {
+        var areNear = false
+        let count = linux_peek_stream(socket.rawValue, room.baseAddress, room.count, &areNear)
+        guard count > 0 else { return count }
+        let bytes = UnsafeMutableRawBufferPointer(rebasing: room[..<count])
+        if !areNear { return receive(into: bytes, mayBring: false, from: socket) }
+        guard isAtStart else { return receiveToEnd(into: bytes, from: socket) }
+        let first = receive(
+            into: UnsafeMutableRawBufferPointer(rebasing: bytes[..<1]), mayBring: true, from: socket)
+        guard first == 1, count > 1, bytes[0] != 0 else { return first }
+        let rest = receiveToEnd(into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]), from: socket)
+        return rest < 0 ? rest : first + rest
+    }
+
+    /// Receives the rest of a message, as far as it was seen to be there.
+    private func receiveToEnd(into bytes: UnsafeMutableRawBufferPointer, from socket: OwnedDescriptor) -> Int {
+        let end = bytes.firstIndex(of: 0) ?? bytes.count - 1
+        return receive(into: UnsafeMutableRawBufferPointer(rebasing: bytes[...end]), mayBring: false, from: socket)
+    }
+
+    private func receive(
+        into bytes: UnsafeMutableRawBufferPointer, mayBring: Bool, from socket: OwnedDescriptor
+    ) -> Int {
+        withUnsafeTemporaryAllocation(of: Int32.self, capacity: Self.maximumOfMessage) { numbers in
+            var (count, areLost) = (0, false)
+            let size = linux_receive_descriptors(
+                socket.rawValue, bytes.baseAddress, bytes.count, numbers.baseAddress, &count, &areLost)
+            let descriptors = numbers[..<count].map { OwnedDescriptor(adopting: $0) }
+            if areLost || count > 0 && !(mayBring && Self.waiting + count <= Self.maximumWaiting) {
+                Self.letGo(descriptors)
+                errno = EPROTO
+                return -1
+            }
+            if count > 0 {
+                incoming.append(Incoming(start: received, descriptors: descriptors))
+                Self.waiting += count
+            }
+            received += max(size, 0)
+            return size
+        }
+    }
+
+    // MARK: Messages
+
+    /// Takes out the descriptors of a message of `length` bytes, behind which `unread` bytes are there.
+    func beginMessage(length: Int, unread: Int) {
+        endMessage()
+        guard let next = incoming.first, next.start == received - unread - length else { return }
+        incoming.removeFirst()
+        Self.waiting -= next.descriptors.count
+        current = next.descriptors
+    }
+
+    /// Closes the message's descriptors, unless somebody holds them.
+    func endMessage() { Self.letGo(current.take()) }
+
+    /// Lets go of everything.
+    func close() {
+        endMessage()
+        dropOutput()
+        for message in incoming.take() {
+            Self.waiting -= message.descriptors.count
+            Self.letGo(message.descriptors)
+        }
+    }
+
+    /// Closes descriptors of another process, on a thread of its own: that may wait, as for a socket that lingers.
+    private static func letGo(_ descriptors: consuming [OwnedDescriptor]) {
+        guard !descriptors.isEmpty else { return }
+        let leftovers = Leftovers(descriptors)
+        BlockingThread.start { leftovers.close() }
+    }
+
+    /// Descriptors that only a thread holds once it has begun.
+    private final class Leftovers: Sendable {
+        private let descriptors: Mutex<[OwnedDescriptor]>
+
+        init(_ descriptors: consuming [OwnedDescriptor]) { self.descriptors = Mutex(descriptors) }
+
+        func close() { _ = descriptors.withLock { $0.take() } }
+    }
+}
+
+extension Array {
+    /// Returns the elements, and has none from then on.
+    fileprivate mutating func take() -> [Element] {
+        defer { self = [] }
+        return self
+    }
+}
