@@ -9,7 +9,10 @@ public import EventLoopIO
 public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     /// A Unix socket. The mode says who may connect to one that is made, as file permissions; nil: this process's user. Clients ignore it.
     case unix(UnixAddress, mode: UInt32? = nil)
-    /// A host, a name or a number, and a port. Nothing is encrypted, and nobody is asked who they are.
+    /// A host, a name or a number, and a port.
+    ///
+    /// Nothing is encrypted. A service does not know who its clients are: all of them count as the user 4,294,967,295 (`UInt32.max`), with its
+    /// limits and its share of each turn.
     case tcp(host: String, port: UInt16)
     /// A program, which gets the connection as descriptor 3.
     case exec(path: String, arguments: [String] = [])

@@ -115,6 +115,24 @@ struct AddressTests {
         }
     }
 
+    @Test("Clients that connect over TCP have no user, and count as one")
+    func countsTCP() async throws {
+        let listener = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()
+        let address = VarlinkAddress.tcp(host: "127.0.0.1", port: port(of: listener))
+        var limits = VarlinkService.Limits()
+        limits.maximumConnectionsPerUser = 1
+        try await Harness.run(limits: limits, listeners: [listener]) { harness in
+            await EventLoop.run { harness.interface.keepsCalls = true }
+            let first = try await VarlinkConnection.connect(to: address)
+            #expect(try await echo(first, "x") == "x")
+            let caller = await EventLoop.run { harness.interface.keptCalls.first?.caller }
+            #expect(caller == PeerCredentials(processID: 0, userID: .max, groupID: .max))
+            let second = try await VarlinkConnection.connect(to: address)
+            await #expect(throws: VarlinkClientError.self) { try await echo(second, "x") }
+            #expect(try await echo(first, "y") == "y")
+        }
+    }
+
     @Test("A port where nobody listens, and a host without an address, are no service")
     func findsNobody() async throws {
         var listener: OwnedDescriptor? = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()

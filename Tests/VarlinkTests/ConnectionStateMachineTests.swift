@@ -9,7 +9,7 @@ private enum Input: CaseIterable {
     case bytes, read, endOfInput, refusal, departure, room, full
     case call, handlerReturns, stream, streamIsHungry, streamHasNoMore
     case pieces, piecesWait, piecesTurn, lastPiece
-    case answer, drop, queue, turn, resume, beginHandling, endHandling
+    case answer, upgrade, drop, queue, turn, resume, beginHandling, endHandling
     case stopReading, drain, close
 }
 
@@ -23,6 +23,8 @@ private struct Connection: ~Copyable {
     var isInHandler = false
     /// What the machine has asked for so far.
     var dropped = 0
+    /// Whether it was handed over after an upgrade, which it began.
+    var (hasBegunUpgrade, isUpgraded) = (false, false)
     /// What is wrong, in words.
     var fault: String?
 
@@ -35,6 +37,7 @@ private struct Connection: ~Copyable {
         case .room: unsent = 0
         case .full: unsent = Self.maximumUnsent
         case .resume: isResumeDue = false
+        case .upgrade: hasBegunUpgrade = true
         case .call: isInHandler = true
         case .handlerReturns: isInHandler = false
         default: break
@@ -49,6 +52,7 @@ private struct Connection: ~Copyable {
         switch input {
         // Output is written only to those who listen, and none is left once it was dropped.
         case .full, .stream, .pieces: machine.mayReply && (input == .full || machine.isWithHandler)
+        case .upgrade: machine.isWithHandler
         case .room: unsent > 0
         case .call: machine.isHandling && !isInHandler && machine.mayHandle(unsent: unsent)
         case .handlerReturns: isInHandler
@@ -78,6 +82,11 @@ private struct Connection: ~Copyable {
         let expectation = machine.settle(unsent: unsent)
         if expectation == .end {
             if !wasClosed, unsent > 0 || machine.isAnswering { fault = "it ends with something left to do" }
+            if !wasClosed, hasBegunUpgrade { fault = "it ends, though it was to be handed over" }
+            _ = machine.close()
+        } else if expectation == .upgrade {
+            if unsent > 0 || !hasBegunUpgrade || isUpgraded { fault = "it is handed over too early, or for no reason" }
+            isUpgraded = true
             _ = machine.close()
         } else if machine.isClosed {
             fault = "a closed connection waits for something"
@@ -89,6 +98,7 @@ private struct Connection: ~Copyable {
     /// Whether something is going to happen to it, so that it does not stay open for ever.
     private func goesOn(_ expectation: ConnectionStateMachine.Expectation) -> Bool {
         if expectation == .input || unsent > 0 || machine.isQueued || isResumeDue { return true }
+        if hasBegunUpgrade { return false }
         // Whoever answers will end the call, and is cancelled if the client leaves; once the service has ended, only what is being written goes on.
         return machine.isAnswering && expectation == .departure
     }
@@ -115,6 +125,7 @@ extension ConnectionStateMachine {
         case .piecesTurn: writingTurnCame()
         case .lastPiece: writingEnded()
         case .answer: return callEnded()
+        case .upgrade: upgradeBegan()
         case .drop: return callWasDropped()
         case .queue: _ = queue()
         case .turn: turnCame()
@@ -141,6 +152,8 @@ struct ConnectionStateMachineTests {
         [.beginHandling, .call, .pieces, .handlerReturns, .endHandling, .piecesWait],
         [.beginHandling, .call, .handlerReturns, .endHandling, .answer],
         [.beginHandling, .call, .queue, .handlerReturns, .endHandling],
+        [.beginHandling, .call, .upgrade, .full],
+        [.beginHandling, .call, .upgrade, .full, .handlerReturns, .endHandling],
         [.full], [.full, .refusal], [.beginHandling, .endOfInput, .full, .endHandling],
         [.beginHandling, .call, .stream, .handlerReturns, .endHandling, .stopReading],
         [.departure], [.close],
@@ -212,6 +225,22 @@ struct ConnectionStateMachineTests {
         #expect(!machine.beginReading(unsent: 100) && !machine.mayHandle(unsent: 100))
         #expect(machine.settle(unsent: 100) == .departure)
         #expect(machine.settle(unsent: 99) == .input)
+    }
+
+    @Test(
+        "An upgrade waits until its answer is sent, takes no more calls, and happens even if the client or the service ends before"
+    )
+    func upgrade() {
+        for end in [Input.bytes, .departure, .stopReading, .drain] {
+            var machine = ConnectionStateMachine(maximumUnsent: 100)
+            machine.callBegan()
+            machine.upgradeBegan()
+            #expect(!machine.isAnswering && !machine.mayHandle(unsent: 0))
+            #expect(machine.apply(end, unsent: 1).isSubset(of: .dropOutput))
+            #expect(machine.settle(unsent: 1) == (end == .departure ? .nothing : .departure))
+            #expect(machine.isReadable == false)
+            #expect(machine.settle(unsent: 0) == .upgrade)
+        }
     }
 
     @Test("When the service ends, a call is cancelled, a stream says what it has to say, and answers are sent")

@@ -145,17 +145,20 @@ struct DescriptorTests {
     }
 
     @Test(
-        "Descriptors in the middle of a message end the connection, and are closed",
-        arguments: ["{", Call.echo("x"), Call.echo("x") + "\0{"])
+        "Descriptors in the middle of a message end the connection without an answer to it, and are closed",
+        arguments: ["{", #"{"method":"#, #"{"method":"org.example.test.Missing"}\#0{"#])
     func middle(before: String) async throws {
+        let start = before.utf8.lastIndex(of: 0).map { before.utf8.index(after: $0) } ?? before.startIndex
+        let rest = Call.echo("x").dropFirst(before[start...].count) + "\0"
         try await Harness.run(passesDescriptors: true) { harness in
             let client = await harness.client()
             let socket = client.descriptor
             let isClosed = try await isClosed { writing in
                 await EventLoop.run {
-                    #expect(RawClient.send(before, [], to: socket) && RawClient.send("x\0", [writing], to: socket))
+                    #expect(RawClient.send(before, [], to: socket))
+                    #expect(RawClient.send(String(rest), [writing], to: socket))
                 }
-                while await client.receive() != nil {}
+                while let reply = await client.receive() { #expect(reply.contains("Missing")) }
             }
             #expect(isClosed)
         }

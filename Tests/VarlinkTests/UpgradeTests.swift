@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-@Suite("Upgrades by the client", .timeLimit(.minutes(1)))
+@Suite("Upgrades to another protocol, by the client", .timeLimit(.minutes(1)))
 struct UpgradeTests {
     @Test("An upgrade hands over the socket with what came after the reply, and the connection is Varlink's no more")
     func upgrades() async throws {
@@ -48,4 +48,107 @@ struct UpgradeTests {
         await service.send(#"{"parameters":{"number":7}}"#)
         #expect(await service.seesEnd())
     }
+}
+
+@Suite("Upgrades to another protocol, by the service", .timeLimit(.minutes(1)))
+struct ServiceUpgradeTests {
+    /// As a client of an ordinary user, on whose connection other threads work, and as one of a preferred user.
+    static let preferredUsers: [Set<UInt32>] = [[], [geteuid()]]
+
+    private func handedOver(_ harness: Harness) async throws -> UpgradedConnection {
+        await harness.interface.handedOver.wait()
+        return try #require(await harness.interface.upgraded)
+    }
+
+    /// All bytes that come from an upgraded connection, up to so many.
+    private func read(_ count: Int, from connection: UpgradedConnection) async -> String {
+        let client = RawClient(adopting: dup(connection.descriptor.rawValue))
+        return String(
+            decoding: connection.bytes + (await client.receiveBytes(count - connection.bytes.count)), as: UTF8.self)
+    }
+
+    @Test("Both sides speak the other protocol after the reply", arguments: preferredUsers)
+    func bothSides(preferredUsers: Set<UInt32>) async throws {
+        try await Harness.run(preferredUsers: preferredUsers) { harness in
+            let connection = try await harness.connection()
+            let (reply, ours) = try await connection.upgrade(
+                "org.example.test.Upgrade", { $0.member("count", 3) }, returning: [String: String].self)
+            #expect(reply == ["text": "xxx"] && ours.bytes.isEmpty)
+            let theirs = try await handedOver(harness)
+            #expect(await harness.service.connectionCount == 0)
+            #expect(send(ours.descriptor.rawValue, "ping", 4, 0) == 4)
+            #expect(await read(4, from: theirs) == "ping")
+            #expect(send(theirs.descriptor.rawValue, "pong", 4, 0) == 4)
+            #expect(await read(4, from: ours) == "pong")
+        }
+    }
+
+    @Test(
+        "What the client sends right behind its call is handed over, and nothing of it twice", arguments: preferredUsers
+    )
+    func sentBehind(preferredUsers: Set<UInt32>) async throws {
+        try await Harness.run(preferredUsers: preferredUsers) { harness in
+            let client = await harness.client()
+            await client.send(bytes: Array("\(Call.call("Upgrade", "{}", "upgrade"))\0{\0raw".utf8))
+            #expect(await client.receive() == Call.echoReply(""))
+            let connection = try await handedOver(harness)
+            #expect(connection.bytes == Array("{\0raw".utf8))
+            await client.send(bytes: Array("more".utf8))
+            #expect(await read(9, from: connection) == "{\0rawmore")
+            #expect(await harness.interface.echoed.isEmpty)
+        }
+    }
+
+    @Test("A connection is handed over once its client has read the whole reply", arguments: preferredUsers)
+    func longReply(preferredUsers: Set<UInt32>) async throws {
+        try await Harness.run(preferredUsers: preferredUsers) { harness in
+            let client = await harness.client()
+            await client.send(bytes: Array("\(Call.call("Upgrade", #"{"count":3000000}"#, "upgrade"))\0first".utf8))
+            await harness.settle()
+            await client.send(bytes: Array("second".utf8))
+            await harness.settle()
+            #expect(await harness.interface.upgraded == nil)
+            #expect(await client.receive()?.utf8.count == Call.echoReply("").utf8.count + 3_000_000)
+            let connection = try await handedOver(harness)
+            #expect(await read(11, from: connection) == "firstsecond")
+            client.close()
+        }
+    }
+
+    @Test("What a client sent before it left is handed over", arguments: preferredUsers)
+    func departed(preferredUsers: Set<UInt32>) async throws {
+        try await Harness.run(preferredUsers: preferredUsers) { harness in
+            let client = await harness.client()
+            await client.send(bytes: Array("\(Call.call("Upgrade", #"{"count":3000000}"#, "upgrade"))\0first".utf8))
+            await harness.settle()
+            await client.send(bytes: Array("second".utf8))
+            client.close()
+            let connection = try await handedOver(harness)
+            #expect(await read(.max, from: connection) == "firstsecond")
+        }
+    }
+
+    @Test("Where a method and its call do not agree on an upgrade, the client is told, and nothing is done")
+    func disagree() async throws {
+        try await Harness.run { harness in
+            let client = await harness.client()
+            await client.send(
+                Call.call("Echo", #"{"text":"x"}"#, "upgrade"), Call.call("Nothing", "{}", "upgrade"),
+                Call.call("Upgrade"),
+                Call.echo("y"))
+            #expect(
+                await client.receive(4) == [
+                    VarlinkError.methodNotImplemented("org.example.test.Echo").text,
+                    VarlinkError.methodNotFound("org.example.test.Nothing").text,
+                    VarlinkError.invalidParameter("upgrade").text, Call.echoReply("y"),
+                ])
+            #expect(await harness.interface.echoed == ["y"])
+            #expect(await harness.interface.upgraded == nil)
+        }
+    }
+}
+
+extension VarlinkError {
+    /// The reply, without its NUL.
+    fileprivate var text: String { String(decoding: reply.dropLast(), as: UTF8.self) }
 }

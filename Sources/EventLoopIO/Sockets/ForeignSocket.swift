@@ -173,6 +173,17 @@ package final class ForeignSocket: Sendable {
         state.withLock { ($0.output, $0.isFull, $0.isDropped) = ([], false, true) }
     }
 
+    /// Lets go of the socket without closing it, if nothing is left to do; returns false if something is, and gives a notice when that is done.
+    @EventLoop package func release() -> Bool {
+        let isIdle = state.withLock { state in
+            let isIdle = !state.isWorking && state.unreceived == 0 && state.unsentCount == 0
+            if isIdle { state.descriptor = nil } else { state.wanted.insert(.sent) }
+            return isIdle
+        }
+        if isIdle { onNotice = { _ in } }
+        return isIdle
+    }
+
     /// Drops what was not sent, and closes the socket; there are no more notices.
     @EventLoop package func close() {
         onNotice = { _ in }

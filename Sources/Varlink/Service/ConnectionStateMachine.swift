@@ -3,7 +3,8 @@
 /// Decides what a service's connection does next; does nothing itself.
 ///
 /// Calls are handed out one at a time; the next one waits for the answer. A connection alternates between reading and answering, writing or streaming. It
-/// ends in draining, when no more calls are taken but answers are still being sent, and is then closed.
+/// ends in draining, when no more calls are taken but answers are still being sent, and is then closed. Or it ends in upgrading, when the answer to the
+/// last call is still being sent, and is then handed over, even if the client has left: it may have sent something in the other protocol.
 struct ConnectionStateMachine: ~Copyable {
     /// What the connection must do, in this order.
     struct Effects: OptionSet, Hashable {
@@ -31,6 +32,8 @@ struct ConnectionStateMachine: ~Copyable {
         case nothing
         /// Nothing at all: the connection must be closed.
         case end
+        /// Nothing more in Varlink: the socket must be handed to whoever speaks the other protocol.
+        case upgrade
     }
 
     private enum State {
@@ -46,6 +49,8 @@ struct ConnectionStateMachine: ~Copyable {
         case resuming
         /// No more calls are taken, but answers are still being sent.
         case draining
+        /// The last call upgrades the connection to another protocol, once its answer has been sent.
+        case upgrading
         case closed
     }
 
@@ -83,7 +88,7 @@ struct ConnectionStateMachine: ~Copyable {
     var isAnswering: Bool {
         switch state {
         case .answering, .writing, .streaming: true
-        case .reading, .resuming, .draining, .closed: false
+        case .reading, .resuming, .draining, .upgrading, .closed: false
         }
     }
 
@@ -200,6 +205,11 @@ struct ConnectionStateMachine: ~Copyable {
         return isHandling ? [] : .resume
     }
 
+    /// The call has been answered with an upgrade to another protocol.
+    mutating func upgradeBegan() {
+        if isAnswering { state = .upgrading }
+    }
+
     /// The end of the turn has come in which a call was answered.
     mutating func resume() {
         if case .resuming = state { state = .reading }
@@ -238,7 +248,7 @@ struct ConnectionStateMachine: ~Copyable {
         switch state {
         case .answering: return abandonCall()
         case .streaming: return .wakeStream
-        case .reading, .writing, .resuming, .draining, .closed: return []
+        case .reading, .writing, .resuming, .draining, .upgrading, .closed: return []
         }
     }
 
@@ -248,6 +258,7 @@ struct ConnectionStateMachine: ~Copyable {
         switch state {
         case .closed: return .end
         case .draining where unsent == 0: return .end
+        case .upgrading where unsent == 0: return .upgrade
         default: break
         }
         if mayRead(unsent: unsent) { return .input }

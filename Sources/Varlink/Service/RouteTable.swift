@@ -16,6 +16,8 @@ final class Route {
     let index: Int
     /// Whether it changes nothing.
     let onlyReads: Bool
+    /// Whether it upgrades the connection of a call that wants it.
+    let upgrades: Bool
 
     init(fullName: String, method: String, index: Int = -1, interface: (any VarlinkInterface)?) {
         self.fullName = fullName
@@ -23,6 +25,7 @@ final class Route {
         self.index = index
         self.interface = interface
         onlyReads = interface?.onlyReads(method) ?? true
+        upgrades = interface?.upgrades(method) ?? false
     }
 }
 

@@ -32,6 +32,8 @@ final class ServerConnection {
     private var spareCall: VarlinkCall?
     /// The answer that is being written piece by piece.
     private var pieces: MessageInPieces?
+    /// Takes over the socket when the answer that upgrades the connection has been sent.
+    private var onUpgrade: (@EventLoop (UpgradedConnection) -> Void)?
     /// The call that is being answered, once its handler has returned.
     ///
     /// Not held, so that one that everybody has forgotten is noticed.
@@ -72,9 +74,18 @@ final class ServerConnection {
         guard let effects = machine.close() else { return }
         transport.close()
         perform(effects)
-        // It holds the connection.
+        // They hold the connection, or what does.
         spareCall = nil
+        onUpgrade = nil
         service.remove(self)
+    }
+
+    /// Gives the socket, and what was read of the other protocol, to whoever speaks that.
+    private func handOver() {
+        guard let onUpgrade, let descriptor = transport.release() else { return }
+        let upgraded = UpgradedConnection(descriptor, bytes: transport.input.takeRest(), process: nil)
+        close()
+        onUpgrade(upgraded)
     }
 
     /// The service ends, and takes no more calls.
@@ -131,6 +142,7 @@ final class ServerConnection {
         case .departure: interest = .hangUp
         case .nothing: interest = []
         case .end: return close()
+        case .upgrade: return handOver()
         }
         if machine.mayWrite || isStreamHungry { interest.insert(.room) }
         transport.interest = interest
@@ -195,6 +207,15 @@ final class ServerConnection {
         waitingCall = nil
         closeStream()
         perform(machine.callEnded())
+    }
+
+    /// The call has been answered with an upgrade to another protocol.
+    func upgrade(_ onUpgrade: @escaping @EventLoop (UpgradedConnection) -> Void) {
+        waitingCall = nil
+        self.onUpgrade = onUpgrade
+        machine.upgradeBegan()
+        // Not in this turn: the handler has not returned.
+        EventLoop.atEndOfTurn { self.settle() }
     }
 
     /// Nobody can answer the call any more.

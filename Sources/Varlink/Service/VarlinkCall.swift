@@ -36,7 +36,8 @@ public final class VarlinkCall {
     public var isOneway: Bool { received.envelope.isOneway }
     /// Whether an answer would reach the client: it wants one, and has not left.
     public var isHeard: Bool { !isOneway && connection.mayReply }
-    var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
+    /// Whether the client wants to speak another protocol after the reply (``upgrade(_:then:)``).
+    public var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
     var route: Route { received.route }
     /// Whether it comes from this process itself (``VarlinkService/add(_:isInternal:)``).
     public var isInternal: Bool { connection.isInternal }
@@ -151,6 +152,23 @@ public final class VarlinkCall {
     public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
         guard end() else { return }
         if isOneway { connection.callEnded() } else { connection.write(MessageInPieces(continues: false, body)) }
+    }
+
+    /// Answers a call with ``wantsUpgrade``, and gives up the connection to another protocol.
+    ///
+    /// A call without it gets the error `InvalidParameter`, since an answer would be lost on its client.
+    ///
+    /// - Parameters:
+    ///   - body: writes the members of the reply's parameters.
+    ///   - handOver: gets the connection when the reply has been sent, with what the client sent after the call, even if the client has left meanwhile;
+    ///     it is not called if the service ends before. The service does not count the connection any more.
+    public func upgrade(
+        _ body: (inout JSONWriter) -> Void = { _ in }, then handOver: @escaping @EventLoop (UpgradedConnection) -> Void
+    ) {
+        guard wantsUpgrade else { return fail(.invalidParameter("upgrade")) }
+        guard end() else { return }
+        connection.transport.write { $0.member("parameters", body) }
+        connection.upgrade(handOver)
     }
 
     /// Answers with an error.

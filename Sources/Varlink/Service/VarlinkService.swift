@@ -212,13 +212,8 @@ public final class VarlinkService {
 
     /// Has the implementer of a call's method answer it.
     func handle(_ call: VarlinkCall) {
-        if call.wantsUpgrade {
-            call.failNotImplemented()
-        } else if let interface = call.route.interface {
-            interface.handle(call)
-        } else {
-            call.fail(notFound(call.route.fullName))
-        }
+        guard let interface = call.route.interface else { return call.fail(notFound(call.route.fullName)) }
+        if call.wantsUpgrade, !call.route.upgrades { call.failNotImplemented() } else { interface.handle(call) }
     }
 
     /// The error for a method that nobody described.

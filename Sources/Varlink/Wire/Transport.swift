@@ -109,8 +109,11 @@ package final class Transport {
         foreign = nil
     }
 
-    /// Stops everything, as ``close()`` does, but returns the socket, which stays connected.
+    /// Stops everything, as ``close()`` does, but returns the socket, which stays connected; nil if it was closed, or other threads still
+    /// work on it. Then `onReady` is called when they have done that.
     func release() -> OwnedDescriptor? {
+        if let foreign, !foreign.release() { return nil }
+        foreign = nil
         let released = descriptor
         descriptor = nil
         close()

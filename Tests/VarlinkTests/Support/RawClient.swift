@@ -86,6 +86,23 @@ final class RawClient {
         }
     }
 
+    /// The next bytes, up to so many; fewer where the other side ends before.
+    func receiveBytes(_ count: Int) async -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            var buffer = [UInt8](repeating: 0, count: min(count - bytes.count, 65_536))
+            let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 {
+                bytes += buffer[..<count]
+            } else if count < 0, errno == EAGAIN {
+                await Self.wait(descriptor, .readable)
+            } else {
+                break
+            }
+        }
+        return bytes
+    }
+
     /// The next messages, as many as asked for; fewer where the connection is closed before.
     func receive(_ count: Int) async -> [String] {
         var messages: [String] = []

@@ -34,6 +34,8 @@ final class TestInterface: VarlinkInterface {
         method Flood() -> ()
         # Answers with the inode numbers of the descriptors that came, and count times the descriptors themselves.
         method Pass(count: ?int) -> (files: []int)
+        # Answers with so many bytes, and upgrades the connection.
+        method Upgrade(count: ?int) -> (text: string)
         # Is described, and not there.
         method Missing() -> ()
 
@@ -61,12 +63,16 @@ final class TestInterface: VarlinkInterface {
     let cancelled = Signal()
     let ended = Signal()
     let streamClosed = Signal()
+    /// The connection that was upgraded last; fires when there is one.
+    private(set) var upgraded: UpgradedConnection?
+    let handedOver = Signal()
 
     init() throws {
         interfaceDescription = try InterfaceDescription(parsing: Self.text)
     }
 
     nonisolated func onlyReads(_ method: String) -> Bool { method == "Fill" }
+    nonisolated func upgrades(_ method: String) -> Bool { method == "Upgrade" }
 
     func handle(_ call: VarlinkCall) {
         if keepsCalls { keptCalls.append(call) }
@@ -91,6 +97,12 @@ final class TestInterface: VarlinkInterface {
                 call.letStreamsCatchUp()
             case "List": try list(call)
             case "Pass": try pass(call)
+            case "Upgrade":
+                let text = String(repeating: "x", count: try call.parameters(CountParameters.self).count ?? 0)
+                call.upgrade({ $0.member("text", text) }) {
+                    self.upgraded = $0
+                    self.handedOver.fire()
+                }
             case "Count": try count(call)
             default: call.failNotImplemented()
             }
