@@ -9,6 +9,8 @@
 /// import StatusModel
 /// more Watch Refresh                 # methods that clients call with more
 /// oneway Post                        # methods that clients call without waiting
+/// reads List Describe                # methods that change nothing (VarlinkInterface.onlyReads)
+/// upgrade Open                       # methods that upgrade the connection to another protocol
 /// type Level StatusModel.Level       # a type of the description that exists in Swift already
 /// field Post.server ServerName       # a parameter, or a member of a type or an error
 /// field Describe->server ServerState # a member of a reply
@@ -30,6 +32,10 @@ public struct GenerationOptions: Sendable, Hashable {
     public var more: [String] = []
     /// The methods that clients call with `oneway`.
     public var oneway: [String] = []
+    /// The methods that change nothing.
+    public var reads: [String] = []
+    /// The methods that upgrade the connection of a call with `upgrade`.
+    public var upgrade: [String] = []
     /// The Swift types of types.
     public var types: [String: String] = [:]
     /// The Swift types of members, by `Type.member`, or `Method->member` in a reply.
@@ -60,6 +66,8 @@ public struct GenerationOptions: Sendable, Hashable {
         case ("import", 1): imports.append(values[0])
         case ("more", _): more += values
         case ("oneway", _): oneway += values
+        case ("reads", _): reads += values
+        case ("upgrade", _): upgrade += values
         case ("type", 2...): return add(values, to: &types)
         case ("field", 2...): return add(values, to: &fields)
         default: return false

@@ -6,7 +6,8 @@ import VarlinkDescription
 extension Generator {
     func check() throws(GenerationError) {
         let methods = description.methods.map(\.name)
-        for method in options.more + options.oneway where !methods.contains(method) {
+        let named = options.more + options.oneway + options.reads + options.upgrade
+        for method in named where !methods.contains(method) {
             throw GenerationError("options name the method “\(method)”, which \(description.name) does not have")
         }
         let types = types

@@ -85,6 +85,18 @@ extension Generator {
                 )
             }
         }
+        if options.upgrade.contains(method.name) {
+            source.line()
+            source.documentation(method.documentation, otherwise: "Calls `\(method.name)` with upgrade.")
+            let upgraded = "(reply: \(method.reply), connection: UpgradedConnection)"
+            try source.block(
+                "\(access)func \(method.baseName)Upgrade(\(arguments)) async throws(\(failure)) -> \(upgraded)"
+            ) { source throws(GenerationError) in
+                source.line(
+                    "try await self.connection.upgrade(\(call), returning: \(method.reply).self, failure: \(failure).self, timeout: \(limit))"
+                )
+            }
+        }
         if options.oneway.contains(method.name) {
             source.line()
             source.documentation(method.documentation, otherwise: "Calls `\(method.name)` without a reply.")
@@ -106,7 +118,15 @@ extension Generator {
         source.line()
         source.line("/// A service that implements `\(description.name)`.")
         source.line("@EventLoop")
-        let (prefix, access) = (prefix, access)
+        let (prefix, access, options) = (prefix, access, options)
+        func writeList(_ function: String, _ methods: [String], _ comment: String, to source: inout SwiftSource) {
+            guard !methods.isEmpty else { return }
+            source.line("/// \(comment)")
+            source.line(
+                "\(access)nonisolated func \(function)(_ method: String) -> Bool { \(methods.sorted()).contains(method) }"
+            )
+            source.line()
+        }
         try source.block("\(access)protocol \(prefix)Service: VarlinkInterface") { source throws(GenerationError) in
             for method in methods {
                 source.documentation(method.documentation, otherwise: "Answers `\(method.name)`.")
@@ -126,6 +146,11 @@ extension Generator {
                 "\(access)nonisolated var interfaceDescription: InterfaceDescription { \(prefix)Interface.description }"
             )
             source.line()
+            writeList(
+                "onlyReads", options.reads, "Whether a method changes nothing, by the option `reads`.", to: &source)
+            writeList(
+                "upgrades", options.upgrade, "Whether a method upgrades a connection, by the option `upgrade`.",
+                to: &source)
             source.line("/// Admits every call.")
             source.line("\(access)func admit(_ call: VarlinkCall) {}")
             source.line()

@@ -39,7 +39,7 @@ extension Generator {
 
     private mutating func writeBody(of name: String, _ properties: [Property]) throws(GenerationError) {
         for property in properties {
-            source.documentation(property.documentation, otherwise: "The member `\(property.key)`.")
+            source.documentation(property.documentation)
             source.line("\(access)var \(property.name): \(property.type)")
         }
         source.line()

@@ -75,7 +75,31 @@ import Varlink
             _ = try await client.find(name: "chair")
             #expect(shop.calls == ["clash k false"])
             try client.closeOneway()
-            await #expect(throws: ShopError.closed) { try await client.find(name: "chair") }
+            await #expect(throws: ShopError.closed) { try await client.buy(name: .chair, price: Cents(1)) }
+        }
+    }
+
+    @Test("methods that only read are known to the service")
+    func reads() async throws {
+        try await Shop.run { client, shop in
+            #expect(ShopInterface.description.methods.map(\.name).filter(shop.onlyReads) == ["Find", "CountDown"])
+            try await client.close()
+            #expect(try await client.find(name: "chair").thing.name == "chair")
+        }
+    }
+
+    @Test("a method upgrades the connection, or fails with its errors")
+    func upgrades() async throws {
+        try await Shop.run { client, _ in
+            await #expect(throws: ShopError.notFound(name: "door", similar: nil)) {
+                try await client.talkUpgrade(name: "door")
+            }
+            await #expect(throws: ShopError.service(.invalidParameter("upgrade"))) {
+                try await client.talk(name: "chair")
+            }
+            let (reply, connection) = try await client.talkUpgrade(name: "chair")
+            #expect(reply.language == "wood")
+            #expect(String(decoding: connection.bytes, as: UTF8.self) + connection.descriptor.heard() == "knock")
         }
     }
 

@@ -28,6 +28,7 @@ import VarlinkGeneration
         let text = try code("# Says it.\n#\n# Twice.\nmethod Say(\n  # What.\n  it: string) -> ()")
         #expect(text.contains("    /// Says it.\n    ///\n    /// Twice.\n    func say("))
         #expect(text.contains("    /// What.\n    var it: String\n"))
+        #expect(try code("type T (it: int)").contains("Hashable {\n    var it: Int\n"))
     }
 
     @Test("any text of a description can be embedded")
@@ -42,6 +43,7 @@ import VarlinkGeneration
             ("method A() -> ()", "\naccess secret", "line 2: invalid option “access secret”"),
             ("method A() -> ()", "prefix", "line 1: invalid option “prefix”"),
             ("method A() -> ()", "more B", "options name the method “B”, which org.example.a-b does not have"),
+            ("method A() -> ()", "reads A B", "options name the method “B”, which org.example.a-b does not have"),
             ("method A() -> ()", "type B C", "options name the type “B”, which org.example.a-b does not have"),
             ("method A() -> ()", "field A.x C", "options name the field “A.x”, which org.example.a-b does not have"),
             (

@@ -24,6 +24,18 @@ enum ThingName: String, JSONEnumeration { case chair, table }
 
 typealias Receipt = Int
 
+extension OwnedDescriptor {
+    /// Sends a text, in another protocol than Varlink.
+    func say(_ text: String) { _ = send(rawValue, text, text.utf8.count, Int32(MSG_NOSIGNAL)) }
+
+    /// What can be received now.
+    func heard() -> String {
+        var bytes = [UInt8](repeating: 0, count: 100)
+        let count = recv(rawValue, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    }
+}
+
 /// The service of `org.example.shop` as anybody would write it.
 @EventLoop
 final class Shop: ShopService {
@@ -75,8 +87,13 @@ final class Shop: ShopService {
         call.reply()
     }
 
+    func talk(_ parameters: TalkParameters, _ call: ShopCall<TalkReply>) throws {
+        guard parameters.name == "chair" else { throw ShopError.notFound(name: parameters.name, similar: nil) }
+        call.upgrade(TalkReply(language: "wood")) { $0.descriptor.say("knock") }
+    }
+
     func admit(_ call: VarlinkCall) throws {
-        if isClosed { throw ShopError.closed }
+        if isClosed, !call.onlyReads { throw ShopError.closed }
     }
 
     /// Runs the service for the time of `body`, which gets a client.

@@ -38,14 +38,9 @@ final class ControlInterface: MonitorService {
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
 
-    nonisolated func onlyReads(_ method: String) -> Bool {
-        switch method {
-        case "List", "Describe", "Watch", "Wait": true
-        default: false
-        }
-    }
-
-    /// Refuses callers who may only read, before anything that takes its time.
+    /// Refuses callers who may only read, before the parameters are read.
+    ///
+    /// The option `reads` of the interface lists the methods that everyone may call.
     func admit(_ call: VarlinkCall) throws {
         guard call.onlyReads || registry.access.allows(call.caller) else {
             throw MonitorError.service(.permissionDenied)

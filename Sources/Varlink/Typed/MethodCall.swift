@@ -40,6 +40,11 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
         untyped.reply(inPieces: body)
     }
 
+    /// Answers a call with `upgrade`, and gives up the connection to another protocol (``VarlinkCall/upgrade(_:then:)``).
+    public func upgrade(_ reply: Reply, then handOver: @escaping @EventLoop (UpgradedConnection) -> Void) {
+        untyped.upgrade({ reply.writeMembers(to: &$0) }, then: handOver)
+    }
+
     /// Answers with an error; what is no error reply closes the connection.
     public func fail(_ error: Failure) {
         if let reply = error.reply { untyped.fail(reply) } else { untyped.hangUp() }

@@ -42,6 +42,19 @@ extension VarlinkConnection {
         }
     }
 
+    /// Calls a method with `upgrade` (``upgrade(_:_:returning:timeout:)``).
+    public func upgrade<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
+        _ method: String, _ parameters: some JSONStructure, returning: Reply.Type, failure: Failure.Type,
+        timeout: Duration?
+    ) async throws(Failure) -> (reply: Reply, connection: UpgradedConnection) {
+        do {
+            return try await upgrade(
+                method, { parameters.writeMembers(to: &$0) }, returning: Reply.self, timeout: timeout)
+        } catch {
+            throw Failure(call: error)
+        }
+    }
+
     /// Calls a method with `more` (``stream(_:_:of:timeout:silence:)``).
     public func stream<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, of: Reply.Type, failure: Failure.Type,
