@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -47,6 +48,15 @@ def ping():
         equal(client.call("org.example.ping.Ping", {"ping": "hello"}), {"pong": "hello"})
         equal(refusal(client, {"ping": ""}), ("org.example.ping.NothingToAnswer", {}))
         equal(refusal(client, {"pin": ""}), ("org.varlink.service.InvalidParameter", {"parameter": "pin"}))
+
+
+@test("the documentation of Varlink shows exactly the files of the service that is tested here")
+def documentation():
+    article = (ROOT / "Sources" / "Varlink" / "Varlink.docc" / "Varlink.md").read_text()
+    shown = re.findall(r"^```\w*\n(.*?)^```$", article, re.DOTALL | re.MULTILINE)
+    sources = PACKAGE / "Sources" / "Ping"
+    for file in [*sorted(sources.iterdir()), PACKAGE / "Package.swift"]:
+        equal(file.read_text() in shown, True, f"{file} is not in Varlink.md as it is")
 
 
 @test("whoever uses the libraries resolves nothing that only the daemon needs")
