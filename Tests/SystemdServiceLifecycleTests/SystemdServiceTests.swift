@@ -12,8 +12,10 @@ private struct FakeManager {
     private let descriptor: Int32
     private let path: String
 
-    /// Listens where `NOTIFY_SOCKET` then says.
+    /// Listens at a path, and sets `NOTIFY_SOCKET` to it.
     init() {
+        // A notification that never comes ends this process, and so fails the test.
+        alarm(50)
         path = "/tmp/statusd-notify-\(getpid())"
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
         var address = sockaddr_un()
