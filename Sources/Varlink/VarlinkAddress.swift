@@ -103,7 +103,7 @@ extension VarlinkAddress {
         case .unix(.path(let path), let mode):
             try UnixSocket.listen(at: path, mode: mode ?? 0o600, backlog: backlog)
         case .unix(.abstract(let name), _): try UnixSocket.listen(atAbstract: name, backlog: backlog)
-        case .tcp(let host, let port): try await InternetSocket.listen(at: host, port: port, backlog: backlog)
+        case .tcp(let host, let port): try await TCPSocket.listen(at: host, port: port, backlog: backlog)
         case .exec: throw Self.invalid("\(self)", "a service cannot listen at a program")
         }
     }

@@ -60,15 +60,15 @@ import Testing
         close(pipe[1])
         ends = nil
         // The pipe ends when its last writer is closed.
-        #expect(try await Readiness(of: reading, for: .readable).wait())
+        #expect(try await IOSource.wait(for: .readable, of: reading))
     }
 
     /// A datagram socket that hands on what it receives, and a socket that is connected to it.
-    @EventLoop private func receiver() throws -> (DatagramSocket, peer: OwnedDescriptor, AsyncStream<String>) {
+    @EventLoop private func receiver() throws -> (UnixDatagramSocket, peer: OwnedDescriptor, AsyncStream<String>) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
+        let socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
             continuation.yield(String(decoding: datagram.bytes, as: UTF8.self))
         }
         return (socket, OwnedDescriptor(adopting: ends[1]), stream)
@@ -90,7 +90,7 @@ import Testing
             close(pipe[1])
             for text in ["first", "with", "behind"] { #expect(await iterator.next() == text) }
             // The pipe ends when its last writer is released.
-            #expect(try await Readiness(of: reading, for: .readable).wait())
+            #expect(try await IOSource.wait(for: .readable, of: reading))
         }
         socket.cancel()
     }
@@ -112,7 +112,7 @@ import Testing
         let peer = OwnedDescriptor(adopting: ends[1])
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         var count = 0
-        let socket = try DatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0]), isHeld: true) {
+        let socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0]), isHeld: true) {
             count += 1
             continuation.yield(String(decoding: $0.bytes, as: UTF8.self))
         }

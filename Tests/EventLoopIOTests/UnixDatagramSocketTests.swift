@@ -23,10 +23,10 @@ import Testing
     }
 
     /// What is received, as its length and first byte.
-    private func received() throws -> (DatagramSocket, AsyncStream<String>) {
+    private func received() throws -> (UnixDatagramSocket, AsyncStream<String>) {
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         let descriptor = try UnixSocket.bindDatagram(at: path, restrict: { _ in })
-        let socket = try DatagramSocket(adopting: descriptor) { datagram in
+        let socket = try UnixDatagramSocket(adopting: descriptor) { datagram in
             let cut = datagram.isTruncated ? " cut" : ""
             continuation.yield("\(datagram.bytes.count) \(datagram.bytes.first ?? 0)\(cut)")
         }
@@ -62,7 +62,7 @@ import Testing
         defer { unlink(path) }
         var count = 0
         let descriptor = try UnixSocket.bindDatagram(at: path, restrict: { _ in })
-        let socket = try DatagramSocket(adopting: descriptor) { _ in
+        let socket = try UnixDatagramSocket(adopting: descriptor) { _ in
             count += 1
             let share = TurnShare()
             while !share.isUsedUp {}

@@ -230,7 +230,7 @@ struct DescriptorTests {
 
     @Test("No descriptors can be passed over an internet socket, and both sides say so")
     func internet() async throws {
-        let listener = try await InternetSocket.listen(at: "127.0.0.1", port: 0)
+        let listener = try await TCPSocket.listen(at: "127.0.0.1", port: 0)
         let port = port(of: listener)
         try await Harness.run(listeners: [listener], passesDescriptors: true) { _ in
             let connection = try await VarlinkConnection.connect(to: .tcp(host: "127.0.0.1", port: port))

@@ -8,8 +8,7 @@ extension EventLoop {
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled, `IOError` if there can be no timer.
     @EventLoop public static func sleep(for duration: Duration) async throws {
-        let sleep = try Sleep()
-        await sleep.wait(for: duration)
+        _ = try await TimedWait<Void>.run(within: duration, by: .boottime) { _ in }
         try Task.checkCancellation()
     }
 }
@@ -27,37 +26,5 @@ public struct EventLoopClock: Clock {
 
     public func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         try await EventLoop.sleep(for: now.duration(to: deadline))
-    }
-}
-
-/// One task's wait for a timer.
-@EventLoop
-private final class Sleep {
-    private var timer: TimerSource?
-    private var sleeper: CheckedContinuation<Void, Never>?
-    private var isOver = false
-
-    init() throws(IOError) {
-        timer = try TimerSource(clock: .boottime) { [weak self] in self?.end() }
-    }
-
-    func wait(for duration: Duration) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                if isOver { return continuation.resume() }
-                sleeper = continuation
-                timer?.schedule(after: duration)
-            }
-        } onCancel: {
-            EventLoop.perform { self.end() }
-        }
-    }
-
-    private func end() {
-        isOver = true
-        timer?.cancel()
-        timer = nil
-        sleeper?.resume()
-        sleeper = nil
     }
 }

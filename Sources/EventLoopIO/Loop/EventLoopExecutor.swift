@@ -11,7 +11,7 @@ import Synchronization
 /// the executor, back behind all others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
 /// Unchecked: what the comments say is used on the thread only; the rest never changes or is behind a lock.
-public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
+final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     private enum Job {
         /// A job of an actor whose executor this is.
         case isolated(UnownedJob)
@@ -97,19 +97,19 @@ public final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     // MARK: Jobs
 
     /// Whether the caller is on the loop's thread.
-    public var isCurrent: Bool { isEventLoopThread }
+    var isCurrent: Bool { isEventLoopThread }
 
-    public func enqueue(_ job: consuming ExecutorJob) { enqueue(.isolated(UnownedJob(job))) }
+    func enqueue(_ job: consuming ExecutorJob) { enqueue(.isolated(UnownedJob(job))) }
 
     func enqueue(_ body: @escaping @EventLoop @Sendable () -> Void) { enqueue(.closure(body)) }
 
     func enqueueConcurrent(_ job: UnownedJob) { enqueue(.concurrent(job)) }
 
-    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+    func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
 
-    public func checkIsolated() { precondition(isCurrent, "not on the event loop's thread") }
+    func checkIsolated() { precondition(isCurrent, "not on the event loop's thread") }
 
-    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+    func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     private func enqueue(_ job: Job) {
         let mustWake = inbox.withLock { inbox in

@@ -106,4 +106,15 @@ public final class IOSource {
         let handler = handler
         handler?(events)
     }
+
+    /// Waits until a descriptor is ready; false on a timeout or if the task is cancelled.
+    public static func wait(
+        for events: Events, of descriptor: OwnedDescriptor, within limit: Duration = .seconds(3600)
+    ) async throws(IOError) -> Bool {
+        var source: IOSource?
+        defer { source?.cancel() }
+        return try await TimedWait<Void>.run(within: limit, by: .monotonic) { end throws(IOError) in
+            source = try IOSource(descriptor, events: events) { _ in end(()) }
+        } != nil
+    }
 }

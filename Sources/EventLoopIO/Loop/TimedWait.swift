@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Waits for a result that may come from any thread, or for the time to be up.
+/// Waits for a result that may come from any thread, up to a limit.
 @EventLoop
 public final class TimedWait<Result: Sendable> {
     private var ended: Result??
     private var waiter: CheckedContinuation<Result?, Never>?
     private var timer: TimerSource?
 
-    /// Calls `begin` with a closure that ends the wait, and returns the result; nil if it takes longer than `limit`, or the task is cancelled.
+    /// Calls `begin` with a closure that ends the wait, and returns the result; nil on a timeout or if the task is cancelled.
     ///
-    /// A result that comes later is dropped.
+    /// A later result is dropped. If there can be no timer, it returns nil without calling `begin`.
     public static func run(
         within limit: Duration, _ begin: (_ end: @escaping @Sendable (Result) -> Void) -> Void
     ) async -> Result? {
+        try? await run(within: limit, by: .monotonic, begin)
+    }
+
+    /// Does the same, but throws if there can be no timer, or what `begin` throws.
+    static func run(
+        within limit: Duration, by clock: TimerSource.Clock,
+        _ begin: (_ end: @escaping @Sendable (Result) -> Void) throws(IOError) -> Void
+    ) async throws(IOError) -> Result? {
         let wait = TimedWait()
-        begin { result in EventLoop.perform { wait.end(with: result) } }
+        wait.timer = try TimerSource(clock: clock) { [weak wait] in wait?.end(with: nil) }
+        try begin { result in EventLoop.perform { wait.end(with: result) } }
         return await wait.result(within: limit)
     }
 
@@ -23,9 +32,7 @@ public final class TimedWait<Result: Sendable> {
             await withCheckedContinuation { continuation in
                 if let ended { return continuation.resume(returning: ended) }
                 waiter = continuation
-                timer = try? TimerSource { [weak self] in self?.end(with: nil) }
-                // Without a timer there would be no limit.
-                if let timer { timer.schedule(after: limit) } else { end(with: nil) }
+                timer?.schedule(after: limit)
             }
         } onCancel: {
             EventLoop.perform { self.end(with: nil) }

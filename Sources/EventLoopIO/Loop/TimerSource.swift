@@ -58,9 +58,7 @@ public final class TimerSource {
         EventLoop.executor.sourceChanged()
         // Absolute, because sd-event would count from its own last turn, which may be long ago. A time that it cannot count to would
         // leave the old one in its place.
-        var now = timespec()
-        clock_gettime(clock.identifier, &now)
-        let time = Duration.seconds(now.tv_sec) + .nanoseconds(now.tv_nsec) + min(delay, Self.longestDelay)
+        let time = Duration.nanoseconds(Int64(nanoseconds(of: clock.identifier))) + min(delay, Self.longestDelay)
         sd_event_source_set_time(source, time.microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }

@@ -76,10 +76,12 @@ public final class FileLock: Sendable {
             let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
             if descriptor >= 0 {
                 let file = OwnedDescriptor(adopting: descriptor)
-                if isRegular(descriptor), case .anything = content(of: file) {
+                var status = stat()
+                let isRegular = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+                if isRegular, case .anything = content(of: file) {
                     throw IOError(.permissionDenied, "\(path) is not a lock file")
                 }
-                if isPrivate(descriptor) { return file }
+                if isRegular, status.st_mode & 0o077 == 0, status.st_uid == geteuid() { return file }
             } else if errno == EACCES, hasContent(path) {
                 throw IOError(.permissionDenied, "\(path) is not a lock file of this user")
             } else if errno != EACCES, errno != ELOOP, errno != ENXIO {
@@ -96,16 +98,5 @@ public final class FileLock: Sendable {
     private static func hasContent(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size > 0
-    }
-
-    private static func isPrivate(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 == 0
-            && status.st_uid == geteuid()
-    }
-
-    private static func isRegular(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 }

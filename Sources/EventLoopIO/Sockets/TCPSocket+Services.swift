@@ -2,7 +2,7 @@
 
 import Glibc
 
-extension InternetSocket {
+extension TCPSocket {
     /// Connects to a host, a name or a number: to the first of its addresses that accepts.
     ///
     /// What is left of `timeout` is shared out evenly among the addresses that are left.
@@ -11,16 +11,18 @@ extension InternetSocket {
         to host: String, port: UInt16, timeout: Duration
     ) async throws(IOError) -> OwnedDescriptor {
         let deadline = ContinuousClock.now + timeout
-        let addresses = try await lookUp(host, port, within: timeout)
+        let addresses = try await Resolver.lookUp(host, port: port, within: timeout)
         var failure = IOError(.notFound, "host not found: \(host)")
         for (index, address) in addresses.enumerated() {
             let share = (deadline - .now) / (addresses.count - index)
-            switch await connect(to: address, within: share) {
-            case .success(let socket)?:
-                socket.sendAtOnce()
-                return socket
-            case .failure(let error)?: failure = error
-            case nil: failure = IOError(.timedOut, "cannot connect: no answer")
+            do throws(IOError) {
+                if let socket = try await connect(to: address, within: share) {
+                    socket.sendAtOnce()
+                    return socket
+                }
+                failure = IOError(.timedOut, "cannot connect: no answer")
+            } catch {
+                failure = error
             }
             if Task.isCancelled { break }
         }
@@ -32,7 +34,7 @@ extension InternetSocket {
         at host: String, port: UInt16, backlog: Int32 = 128
     ) async throws(IOError) -> OwnedDescriptor {
         let addresses: [InternetAddress]
-        do { addresses = try await InternetAddress.lookUp(host, port: port) } catch {
+        do { addresses = try await Resolver.lookUp(host, port: port) } catch {
             throw IOError(.notFound, "\(error)")
         }
         guard let address = addresses.first else { throw IOError(.notFound, "host not found: \(host)") }
@@ -48,49 +50,6 @@ extension InternetSocket {
         guard address.withSocketAddress({ bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, backlog) == 0
         else { throw IOError(errno: errno, "cannot listen at \(host):\(port)") }
         return socket
-    }
-
-    @EventLoop
-    private static func lookUp(
-        _ host: String, _ port: UInt16, within limit: Duration
-    ) async throws(IOError) -> [InternetAddress] {
-        let found = await TimedWait<Result<[InternetAddress], IOError>>.run(within: limit) { end in
-            // Nobody's child, since a look-up cannot be cancelled: it ends when the resolver has answered.
-            Task {
-                do {
-                    end(.success(try await InternetAddress.lookUp(host, port: port)))
-                } catch {
-                    end(.failure(IOError(.notFound, "\(error)")))
-                }
-            }
-        }
-        guard let found else { throw IOError(.timedOut, "cannot look up host \(host): no answer") }
-        return try found.get()
-    }
-
-    /// Connects; nil if that takes longer than `limit`, or the task is cancelled.
-    @EventLoop
-    private static func connect(
-        to address: InternetAddress, within limit: Duration
-    ) async -> Result<OwnedDescriptor, IOError>? {
-        await withTaskGroup(of: Result<OwnedDescriptor, IOError>?.self) { group in
-            group.addTask { await attempt(address) }
-            group.addTask {
-                try? await EventLoop.sleep(for: limit)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
-        }
-    }
-
-    @EventLoop
-    private static func attempt(_ address: InternetAddress) async -> Result<OwnedDescriptor, IOError>? {
-        do throws(IOError) {
-            return try await connect(to: address).map { .success($0) }
-        } catch {
-            return .failure(error)
-        }
     }
 }
 

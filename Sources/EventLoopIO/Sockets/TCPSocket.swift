@@ -2,11 +2,13 @@
 
 import Glibc
 
-/// Stream sockets of the Internet.
-public enum InternetSocket {
-    /// Connects; nil where the task is cancelled before it is done.
+/// TCP sockets, all close-on-exec and non-blocking.
+public enum TCPSocket {
+    /// Connects; nil on a timeout or if the task is cancelled.
     @EventLoop
-    public static func connect(to address: InternetAddress) async throws(IOError) -> OwnedDescriptor? {
+    public static func connect(
+        to address: InternetAddress, within limit: Duration = .seconds(3600)
+    ) async throws(IOError) -> OwnedDescriptor? {
         let flags = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(address.family, flags, 0)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
@@ -14,7 +16,7 @@ public enum InternetSocket {
         let failure = address.withSocketAddress { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
         if failure == 0 { return socket }
         guard failure == EINPROGRESS else { throw error(failure, of: address) }
-        guard try await Readiness(of: socket, for: .writable).waitUnlessCancelled() else { return nil }
+        guard try await IOSource.wait(for: .writable, of: socket, within: limit) else { return nil }
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)

@@ -23,7 +23,7 @@ public struct Datagram: ~Copyable {
 /// (``SystemCallThreads``), and close(2) would wait in more ways. The socket receives nothing until then. For a while the same is done with all datagrams, if
 /// receiving one took long because of its sender (``ForeignSocket``).
 @EventLoop
-public final class DatagramSocket {
+public final class UnixDatagramSocket {
     /// All sockets are of one owner: who sends is not known before a datagram is received.
     private static let turns = TurnQueue()
     private static let owner: UInt32 = 0
@@ -38,7 +38,7 @@ public final class DatagramSocket {
 
     private let descriptor: OwnedDescriptor
     /// A number that hardly any other socket has.
-    private let number = DatagramSocket.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
+    private let number = UnixDatagramSocket.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     /// Whether this socket has to wait for the next turn, or for something else.
     private var isWaiting = false
     /// Whether another thread receives the first datagram.

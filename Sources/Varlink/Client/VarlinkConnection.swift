@@ -64,7 +64,7 @@ public final class VarlinkConnection {
             case .unix(let address, _):
                 return try await VarlinkConnection(UnixSocket.connect(to: address, timeout: timeout))
             case .tcp(let host, let port):
-                return try await VarlinkConnection(InternetSocket.connect(to: host, port: port, timeout: timeout))
+                return try await VarlinkConnection(TCPSocket.connect(to: host, port: port, timeout: timeout))
             case .exec(let path, let arguments):
                 let (connection, process) = try await ServiceProcess.start(path, arguments, within: timeout)
                 return try await VarlinkConnection(connection, process: process)

@@ -27,11 +27,11 @@ public final class NotifySource {
     private lazy var refusals = LogLimiter(logger, .warning)
     private var state = NotifyState()
     private var access: AccessPolicy
-    private var socket: DatagramSocket?
+    private var socket: UnixDatagramSocket?
     /// Who is not heard any more by way of ``socket``.
     private var unheard = Unheard()
     /// The socket that was replaced last, as long as somebody may be about to send to it.
-    private var formerSocket: DatagramSocket?
+    private var formerSocket: UnixDatagramSocket?
     private var timer: TimerSource?
     /// Who may not send any more, and is heard until all has been handled that was sent before.
     private var revoked: Set<UInt32> = []
@@ -99,8 +99,8 @@ public final class NotifySource {
 
     private func makeSocket(
         _ descriptor: OwnedDescriptor, _ unheard: Unheard, isHeld: Bool = false
-    ) throws(IOError) -> DatagramSocket {
-        try DatagramSocket(adopting: descriptor, isHeld: isHeld) { datagram in
+    ) throws(IOError) -> UnixDatagramSocket {
+        try UnixDatagramSocket(adopting: descriptor, isHeld: isHeld) { datagram in
             if !unheard.users.contains(datagram.sender) { self.receive(datagram) }
         }
     }

@@ -20,7 +20,7 @@ public struct TCPCheck: Check {
         self.host = host
         self.port = port
         self.timeout = timeout
-        addresses = SharedLoad(name: "addresses of \(host)") { try await InternetAddress.lookUp(host, port: port) }
+        addresses = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
     }
 
     public func run() async throws -> CheckResult {
@@ -42,7 +42,7 @@ public struct TCPCheck: Check {
             return try await withTimeLimit(timeout) { try await addresses.load() }
         } catch is TimeLimitExceeded {
             // It may not have been asked at all, so that nothing is known of the host.
-            if await InternetAddress.hasManyLookUps {
+            if await Resolver.isFull {
                 throw CheckFailure(
                     "cannot look up \(host): too many lookups are unanswered; see “resolvectl status”")
             }

@@ -55,7 +55,7 @@ enum TCPConnection {
         let began = ContinuousClock.now
         let socket: OwnedDescriptor?
         do throws(IOError) {
-            socket = try await InternetSocket.connect(to: address)
+            socket = try await TCPSocket.connect(to: address)
         } catch {
             return .failed(error)
         }

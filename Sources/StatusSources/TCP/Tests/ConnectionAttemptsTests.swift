@@ -9,7 +9,7 @@ import Testing
     /// Attempts for so many addresses.
     private func attempts(_ count: UInt16) async throws -> ConnectionAttempts {
         var addresses: [InternetAddress] = []
-        for port in 1...count { addresses += try await InternetAddress.lookUp("127.0.0.1", port: port) }
+        for port in 1...count { addresses += try await Resolver.lookUp("127.0.0.1", port: port) }
         return ConnectionAttempts(addresses)
     }
 

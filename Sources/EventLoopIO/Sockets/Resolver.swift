@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Looks up the addresses of hosts (getaddrinfo(3)), on a bounded number of threads.
+public enum Resolver {
+    @EventLoop private static let threads = BlockingThreads(limit: 128)
+
+    /// Whether all threads wait for answers, so that the next lookup must wait for one of them.
+    @EventLoop public static var isFull: Bool { threads.isFull }
+
+    /// Returns the addresses of a host, in the order in which to try them.
+    ///
+    /// A number is read at once. Looking up a name takes as long as the system's resolver likes, and cannot be cancelled.
+    ///
+    /// - Throws: ``FailedLookUp``.
+    public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {
+        if let numeric = try? resolve(host, port: port, flags: AI_NUMERICHOST) { return numeric }
+        return try await threads.run { try resolve(host, port: port, flags: 0) }
+    }
+
+    /// Does the same, but throws after `limit`; the lookup goes on without its caller.
+    @EventLoop
+    static func lookUp(_ host: String, port: UInt16, within limit: Duration) async throws(IOError) -> [InternetAddress]
+    {
+        let found = await TimedWait<Result<[InternetAddress], IOError>>.run(within: limit) { end in
+            // Unstructured, because a lookup cannot be cancelled: it ends when the resolver has answered.
+            Task {
+                do {
+                    end(.success(try await lookUp(host, port: port)))
+                } catch {
+                    end(.failure(IOError(.notFound, "\(error)")))
+                }
+            }
+        }
+        guard let found else { throw IOError(.timedOut, "cannot look up host \(host): no answer") }
+        return try found.get()
+    }
+
+    private static func resolve(_ host: String, port: UInt16, flags: Int32) throws -> [InternetAddress] {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = flags | AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let failure = getaddrinfo(host, String(port), &hints, &list)
+        defer { freeaddrinfo(list) }
+        guard failure == 0 else { throw FailedLookUp(host: host, failure) }
+        return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap {
+            $0.map {
+                InternetAddress(
+                    copying: UnsafeRawBufferPointer(start: $0.pointee.ai_addr, count: Int($0.pointee.ai_addrlen)))
+            }
+        }
+    }
+}
+
+/// A host's address is not known.
+public struct FailedLookUp: Error, Sendable, CustomStringConvertible {
+    /// What to say of it, as one phrase.
+    public let description: String
+
+    /// `EAI_NODATA`, which the module Glibc leaves out: the name has no address.
+    private static let noData: Int32 = -5
+
+    /// The resolver has said this, a number of getaddrinfo(3).
+    init(host: String, _ failure: Int32) {
+        let reason = String(cString: gai_strerror(failure))
+        let doesNotExist = failure == EAI_NONAME || failure == Self.noData
+        description = doesNotExist ? "host not found: \(host)" : "cannot look up host \(host): \(reason)"
+    }
+
+    /// The resolver has said nothing in time.
+    public init(host: String, unansweredFor time: String) {
+        description = "cannot look up host \(host): no answer within \(time)"
+    }
+}
