@@ -2,47 +2,47 @@
 
 import Glibc
 
-/// Why the operating system, or libsystemd, did not do what it was asked.
+/// Describes why a call of the operating system or of libsystemd failed.
 public struct IOError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; decide by this, never by the message.
+    /// The kind of failure; code decides by this, never by the message.
     public enum Code: Sendable, Hashable {
-        /// A living process listens there already.
+        /// Another process uses the address.
         case addressInUse
-        /// What stands at the path is no socket.
+        /// The file at the path is not a socket.
         case notASocket
-        /// The path is longer than a socket's may be (107 bytes).
+        /// The path has more than 107 bytes, a socket's limit.
         case pathTooLong
-        /// The text is no address of a Unix socket.
+        /// The text is not the address of a Unix socket.
         case invalidAddress
-        /// There is nothing at the path.
+        /// The path or host does not exist.
         case notFound
-        /// Nobody listens there.
+        /// No process listens at the address.
         case connectionRefused
-        /// This user may not.
+        /// This user has no permission.
         case permissionDenied
-        /// It took too long.
+        /// The call took too long, or would have had to wait.
         case timedOut
-        /// Descriptors, memory or ports to connect from have run out, for now.
+        /// There are no more descriptors, memory or ports, for now.
         case exhausted
-        /// Any other failure of a system call; `errno` tells which.
+        /// Another failure of a system call; see `errno`.
         case systemCall
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// One sentence that says what failed and, where that is known, what to do.
+    /// One sentence that says what failed and, if known, what to do.
     public let message: String
-    /// The error number, 0 where there is none.
+    /// The error number, or 0 if there is none.
     public let errno: Int32
 
-    /// An error with a message of its own.
+    /// Creates an error with a message of its own.
     public init(_ code: Code, _ message: String, errno: Int32 = 0) {
         self.code = code
         self.message = message
         self.errno = errno
     }
 
-    /// The error of a system call: what was tried, then what the system says about it.
+    /// Creates the error of a system call from its number, with what was attempted.
     public init(errno number: Int32, _ attempt: String) {
         let code: Code =
             switch number {

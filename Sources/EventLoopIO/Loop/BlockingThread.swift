@@ -2,20 +2,20 @@
 
 import Glibc
 
-/// A thread for one function that may block, such as one that reads files.
+/// Runs a function that may block, such as one that reads files, on a thread of its own.
 ///
-/// The loop's thread must not wait, and the few that run Swift's tasks elsewhere must not either: they would hold up everything.
+/// The loop's thread must not wait, and neither must the few threads that run Swift's tasks: everything else would wait with them.
 public enum BlockingThread {
-    /// Runs `body` on a thread of its own and returns its result.
+    /// Runs `body` on a new thread and returns its result.
     ///
-    /// The task is not cancelled while it waits: whether `body` has ended is known only when it has.
+    /// Cancelling the task does not end the wait: only `body` itself knows when it has ended.
     public static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         await withCheckedContinuation { continuation in
             start { continuation.resume(returning: body()) }
         }
     }
 
-    /// Runs `body` on a thread of its own and returns its result; nil if that takes longer than `limit`, or the task is cancelled.
+    /// Runs `body` on a new thread and returns its result; nil on a timeout or if the task is cancelled.
     ///
     /// Then `body` goes on, and its result is dropped: a thread that waits cannot be ended.
     @EventLoop public static func run<Result: Sendable>(
@@ -26,7 +26,7 @@ public enum BlockingThread {
 
     private static let pause = Duration.milliseconds(100)
 
-    /// Runs `body` on a thread of its own; if there cannot be another now, as soon as there can.
+    /// Starts `body` on a new thread, or retries soon if the system cannot create one.
     public static func start(_ body: @escaping @Sendable () -> Void) {
         let context = Unmanaged.passRetained(Body(run: body))
         var thread = pthread_t()
@@ -34,7 +34,7 @@ public enum BlockingThread {
             pthread_detach(thread)
         } else {
             context.release()
-            // A task of nobody's, since whoever called may not be a task; it ends when `body` has been started.
+            // Unstructured, because the caller may not be a task. It ends when `body` has been started.
             Task {
                 try? await EventLoop.sleep(for: pause)
                 start(body)

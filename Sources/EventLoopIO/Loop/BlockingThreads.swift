@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bounded number of threads for functions that may wait for as long as they like, such as the system's resolver or a look at a
-/// network file system.
+/// Runs functions that may wait for any time on a bounded number of threads.
+///
+/// Examples are the system's resolver and a look at a network file system.
 @EventLoop
 public final class BlockingThreads {
     private let limit: Int
     private var running = 0
     private var line: [@Sendable () -> Void] = []
 
-    /// Threads of which none has been started.
+    /// Creates the set without starting a thread.
     ///
-    /// - Parameter limit: how many may wait at a time; further functions get in line.
+    /// - Parameter limit: how many functions may run at a time; others wait in line.
     public nonisolated init(limit: Int) { self.limit = limit }
 
-    /// Whether all threads wait, so that the next function may not even begin.
+    /// Whether all threads are in use, so that the next function must wait for one.
     public var isFull: Bool { running >= limit }
 
     /// Runs `body` on a thread of its own and returns its result.
     ///
-    /// The task is not cancelled while it waits: whether `body` has ended is known only when it has.
+    /// Cancelling the task does not end the wait: only `body` itself knows when it has ended.
     public func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
             line.append {

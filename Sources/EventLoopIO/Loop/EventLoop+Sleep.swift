@@ -3,21 +3,21 @@
 extension EventLoop {
     /// Waits for a time, without blocking the loop.
     ///
-    /// `Task.sleep` would start Dispatch's threads, whatever the global executor is (Swift 6.3), and its timer stays until its time
-    /// comes. A sleep of the loop does neither: a cancelled one leaves nothing behind.
+    /// `Task.sleep` would start Dispatch's threads, whatever the global executor is (Swift 6.3), and its timer stays after a cancellation.
+    /// This function does neither.
     ///
-    /// - Throws: `CancellationError` as soon as the task is cancelled, `IOError` if there can be no timer.
+    /// - Throws: `CancellationError` as soon as the task is cancelled; ``IOError`` if the system has no descriptor or memory for a timer.
     @EventLoop public static func sleep(for duration: Duration) async throws {
         _ = try await TimedWait<Void>.run(within: duration, by: .boottime) { _ in }
         try Task.checkCancellation()
     }
 }
 
-/// The continuous clock, whose sleeps are the loop's (``EventLoop/sleep(for:)``).
+/// The continuous clock, with sleeps on the event loop (``EventLoop/sleep(for:)``).
 public struct EventLoopClock: Clock {
     public typealias Instant = ContinuousClock.Instant
 
-    /// The clock.
+    /// Creates the clock.
     public init() {}
 
     public var now: Instant { ContinuousClock.now }

@@ -5,12 +5,12 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// The thread that waits for descriptors and for sd-event's sources, and runs the jobs of Swift's concurrency in between.
+/// The thread that waits for descriptors and sd-event's sources, and runs the jobs of Swift's concurrency in between.
 ///
-/// It is not a `TaskExecutor`: each asynchronous function that is entered would put an actor's job, run as one of a task that prefers
-/// the executor, back behind all others (<https://github.com/swiftlang/swift/issues/85668>).
+/// It is no `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would put its job back behind all
+/// others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
-/// Unchecked: what the comments say is used on the thread only; the rest never changes or is behind a lock.
+/// Unchecked: properties marked as used on the thread only are not shared; the others never change or are behind a lock.
 final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     private enum Job {
         /// A job of an actor whose executor this is.
@@ -21,7 +21,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         case closure(@EventLoop @Sendable () -> Void)
     }
 
-    /// Jobs that have been taken from the inbox, and how many of them have been run.
+    /// Jobs taken from the inbox, and how many of them have run.
     private struct Backlog {
         var jobs: [Job] = []
         var next = 0
@@ -36,32 +36,32 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     private struct Inbox {
         var jobs: [Job] = []
-        /// Whether the loop waits, or is about to, so that it has to be woken.
+        /// Whether the loop waits or is about to, so that a new job must wake it.
         var isAsleep = false
     }
 
-    /// After this many jobs the loop looks at the time, so that a flood of jobs cannot starve events.
+    /// After this many jobs the loop looks at the time, so that many jobs cannot delay events.
     private static let jobsPerRound = 16
 
     private let inbox = Mutex(Inbox())
     private let wakeUp: Int32
     private let sdEvent: OpaquePointer
-    /// What ``IOSource``s watch, and what the loop itself waits for; on the thread only.
+    /// The descriptors of ``IOSource``s and of the loop itself; used on the thread only.
     let pollSet = PollSet()
-    /// What ``EventLoop/atEndOfTurn(_:)`` collected; on the thread only.
+    /// The closures of ``EventLoop/atEndOfTurn(_:)``; used on the thread only.
     var endOfTurn: [() -> Void] = []
-    /// What ``EventLoop/atNextTurn(_:)`` collected; on the thread only.
+    /// The closures of ``EventLoop/atNextTurn(_:)``; used on the thread only.
     var nextTurn: [() -> Void] = []
-    /// What each of those that have something to do may take of this turn; on the thread only.
+    /// How much of this turn each ready descriptor and closure may take; used on the thread only.
     private(set) var share = EventLoopExecutor.turn
 
-    /// The number of this turn; on the thread only.
+    /// The number of this turn; used on the thread only.
     private(set) var turnNumber: UInt64 = 0
 
-    /// How long a turn should last if there is much to do; a client may have to wait for several.
+    /// How long a turn should last if there is much to do; a client may have to wait for several turns.
     private static let turn = Duration.milliseconds(1)
 
-    /// Whether sd-event must look at its sources before the loop waits; on the thread only.
+    /// Whether sd-event must look at its sources before the loop waits; used on the thread only.
     private var mustPrepare = true
 
     init() {
@@ -78,13 +78,13 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         precondition(failure == 0, "cannot start the event loop: out of memory")
     }
 
-    /// sd-event, for adding a source; on the thread only.
+    /// The sd-event loop, for adding a source; used on the thread only.
     var event: OpaquePointer {
         sourceChanged()
         return sdEvent
     }
 
-    /// Notes that a source of sd-event changed, so that sd-event looks at it before the loop waits; on the thread only.
+    /// Makes sd-event look at its sources before the loop waits, because one changed; used on the thread only.
     func sourceChanged() { mustPrepare = true }
 
     /// Runs the loop on a thread of its own.
@@ -96,7 +96,6 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     // MARK: Jobs
 
-    /// Whether the caller is on the loop's thread.
     var isCurrent: Bool { isEventLoopThread }
 
     func enqueue(_ job: consuming ExecutorJob) { enqueue(.isolated(UnownedJob(job))) }
@@ -122,11 +121,11 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
 
     // MARK: The loop
 
-    /// The thread's whole life.
+    /// Runs the loop for ever.
     func run() -> Never {
         var backlog = Backlog()
         while true {
-            // What a source of sd-event does may leave jobs, so the loop does not wait right after one.
+            // A source of sd-event may have created jobs, so the loop does not wait after dispatching one.
             let hasDispatched = runWhatIsDue(&backlog)
             let mayWait = inbox.withLock { inbox in
                 inbox.isAsleep = inbox.jobs.isEmpty && backlog.isEmpty && !hasDispatched && nextTurn.isEmpty
@@ -141,11 +140,11 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs jobs and dispatches the sources of sd-event that are due, each with the jobs it creates, for up to the length of a turn.
+    /// Runs jobs and the due sources of sd-event, with the jobs they create, for up to the length of a turn.
     ///
-    /// With one source per turn, a timer would be late by as many turns as other timers are due.
+    /// With one source per turn, a timer would be as many turns late as other timers are due.
     ///
-    /// - Returns: whether the jobs of the last source have not been run, or something is left for the end of the turn.
+    /// - Returns: whether there is more to do in this turn.
     private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
         let share = TurnShare(Self.turn)
         while true {
@@ -165,7 +164,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         for body in bodies { body() }
     }
 
-    /// Has sd-event look at its sources and dispatch one that is due; returns whether there was one.
+    /// Lets sd-event look at its sources and dispatch one that is due; returns whether there was one.
     private func dispatchSDEvent() -> Bool {
         mustPrepare = false
         let result = sd_event_run(sdEvent, 0)
@@ -175,7 +174,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return result > 0
     }
 
-    /// Runs jobs, and those that they create, as long as the share lasts; one round at the least.
+    /// Runs jobs, and those that they create, until the share is used up; at least one round.
     private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
         repeat {
             if backlog.isEmpty {
@@ -189,7 +188,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
                 run(backlog.jobs[backlog.next - 1])
             }
         } while !share.isUsedUp
-        // What closures hold is let go before the loop waits.
+        // Releases what the closures hold before the loop waits.
         if backlog.isEmpty { backlog.clear() }
     }
 

@@ -16,13 +16,13 @@ public struct FairQueue<Element> {
         @usableFromInline var elements: Deque<Element> = []
         /// The owner's virtual time.
         @usableFromInline var time: UInt64 = 0
-        /// The number of its place among the owners; another place of it is no longer valid.
+        /// The number of its newest turn; its older turns are no longer valid.
         @usableFromInline var number: UInt64 = 0
 
         @inlinable init() {}
     }
 
-    /// The place of an owner among all owners with elements.
+    /// An owner's turn among all owners with elements.
     @usableFromInline struct Turn: Comparable, Sendable {
         @usableFromInline let time: UInt64
         /// Orders owners with the same virtual time.
@@ -38,7 +38,7 @@ public struct FairQueue<Element> {
         }
     }
 
-    /// The elements of each owner; some empty lines are kept, for reuse or because their virtual time is ahead.
+    /// The lines of all owners; some are empty and kept for reuse, or because their virtual time is ahead.
     @usableFromInline var lines: [UInt32: Line] = [:]
     @usableFromInline var turns = Heap<Turn>()
     @usableFromInline var lastNumber: UInt64 = 0
@@ -46,10 +46,10 @@ public struct FairQueue<Element> {
     @usableFromInline var now: UInt64
     @usableFromInline var longestTime: UInt64 = 0
     @usableFromInline let credit: UInt64
-    /// If there are more lines than this, the ones that are not needed are removed.
+    /// If there are more lines than this, idle ones are removed.
     @usableFromInline var linesToKeep = 16
 
-    /// A queue in which nothing waits.
+    /// Creates an empty queue.
     ///
     /// - Parameter credit: how far an owner that was idle may be behind the virtual time of the queue.
     @inlinable public init(credit: UInt64 = 0) {
@@ -57,17 +57,17 @@ public struct FairQueue<Element> {
         now = credit
     }
 
-    /// The virtual time of an owner that was idle.
+    /// The virtual time that an idle owner gets at least.
     @inlinable var leastTime: UInt64 { now - credit }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     @inlinable public var isEmpty: Bool { ownerCount == 0 }
 
-    /// How many owners have something that waits.
+    /// The number of owners with elements.
     @inlinable public var ownerCount: Int { owners }
     @usableFromInline var owners = 0
 
-    /// Whether something of an owner waits.
+    /// Whether the queue has an element of an owner.
     @inlinable public func contains(_ owner: UInt32) -> Bool { lines[owner]?.elements.isEmpty == false }
 
     /// Adds an element behind those of its owner.
@@ -97,9 +97,9 @@ public struct FairQueue<Element> {
         while let turn = turns.popMin() {
             let owner = turn.owner
             let (element, time): (Element?, UInt64?) = Self.with(&lines[owner, default: Line()]) { line in
-                // Its elements were removed, and it may have got another place since.
+                // Its elements were removed, and it may have got another turn since.
                 if turn.number != line.number || line.elements.isEmpty { return (nil, nil) }
-                // The owner was charged after this place was taken.
+                // The owner was charged after it got this turn.
                 if line.time > turn.time { return (nil, line.time) }
                 let element = line.elements.popFirst()
                 if line.elements.isEmpty { owners -= 1 }
@@ -120,7 +120,7 @@ public struct FairQueue<Element> {
 
     /// Takes all elements of an owner, in order.
     @inlinable public mutating func removeAll(of owner: UInt32) -> [Element] {
-        // Its place among the owners is skipped when it comes to the front.
+        // Its turn is skipped when it comes to the front.
         guard contains(owner) else { return [] }
         owners -= 1
         return Self.with(&lines[owner, default: Line()]) { line in
@@ -151,7 +151,7 @@ public struct FairQueue<Element> {
         linesToKeep = max(16, 2 * lines.count)
     }
 
-    /// Looks an owner up once.
+    /// Runs `body` with one lookup of the line.
     @inlinable static func with<Result>(_ line: inout Line, _ body: (inout Line) -> Result) -> Result { body(&line) }
 }
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Holds up those who bring in what others hand on, as long as these are behind: so whoever can keep up misses nothing, however much comes in.
+/// Holds up producers while the consumers of their output are behind, so that a consumer that can keep up misses nothing.
 ///
-/// Only for a moment: those who are behind may never be done, and then miss something.
+/// It does so only for a moment: a consumer that stays behind misses something then.
 @EventLoop
 public enum FlowControl {
-    /// Whether what comes in has to wait.
+    /// Whether input must wait.
     public private(set) static var isHeld = false
     private static var waiting: [@EventLoop () -> Void] = []
     private static var timer: TimerSource?
 
-    /// The longest time that anything is held up at one go.
+    /// The longest time that input is held up at a stretch.
     private static let longestHold = Duration.milliseconds(100)
 
-    /// Holds up what comes in, until it is released or its time is over.
+    /// Holds up input until it is released, for at most 100 ms.
     public static func hold() {
         guard !isHeld else { return }
-        // Without a timer nothing could be held for certain not to be forgotten.
+        // Without a timer, input might be held up for ever.
         if timer == nil { timer = try? TimerSource { release() } }
         guard let timer else { return }
         isHeld = true
         timer.schedule(after: longestHold)
     }
 
-    /// Lets what has been held up go on, in the order in which it came.
+    /// Lets input continue, in the order in which it arrived.
     public static func release() {
         guard isHeld else { return }
         isHeld = false
@@ -32,7 +32,7 @@ public enum FlowControl {
         for body in bodies { body() }
     }
 
-    /// Calls `body` when nothing has to wait any more: at once where nothing does.
+    /// Calls `body` when input need not wait: at once if nothing is held up.
     public static func whenReleased(_ body: @escaping @EventLoop () -> Void) {
         if isHeld { waiting.append(body) } else { body() }
     }

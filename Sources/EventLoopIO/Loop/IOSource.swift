@@ -12,13 +12,17 @@ public final class IOSource {
 
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// There is something to read, or the peer has closed.
+        /// The descriptor has input, or the peer has closed.
         public static let readable = Events(rawValue: 1)
-        /// There is room to write.
+        /// The descriptor has room for output.
         public static let writable = Events(rawValue: 2)
-        /// Both directions are closed; reported whether asked for or not.
+        /// Both directions are closed.
+        ///
+        /// It is reported whenever ``events`` is not empty.
         public static let hangUp = Events(rawValue: 4)
-        /// Something is wrong with the descriptor; reported whether asked for or not.
+        /// The descriptor has an error.
+        ///
+        /// It is reported whenever ``events`` is not empty.
         public static let error = Events(rawValue: 8)
 
         init(epoll: UInt32) {
@@ -35,18 +39,19 @@ public final class IOSource {
         }
     }
 
-    /// Held until the source is cancelled.
+    /// The descriptor, until the source is cancelled.
     ///
-    /// If it were closed before that, another source could get its number, and would lose its events when this one stops watching the number.
+    /// If it were closed before that, another source could get its number, and would lose its events when this one stops watching the
+    /// number.
     private var descriptor: OwnedDescriptor?
     private let isEdgeTriggered: Bool
-    /// Where the loop finds this source, until it is cancelled.
+    /// The source's place in the loop's table, until it is cancelled.
     private var place: UInt64?
     private var handler: (@EventLoop (Events) -> Void)?
 
-    /// What is waited for.
+    /// The events to watch for.
     ///
-    /// With none, not even a hang-up is reported.
+    /// If it is empty, nothing is reported, not even a hang-up.
     public var events: Events {
         didSet {
             guard let place, events != oldValue else { return }
@@ -58,10 +63,14 @@ public final class IOSource {
         }
     }
 
-    /// Watches `descriptor`, and keeps it open until ``cancel()``.
+    /// Watches a descriptor, and keeps it open until ``cancel()``.
     ///
-    /// - Parameter isEdgeTriggered: whether the handler is called once for what has changed, or for what there is when ``events`` has been set, and not as
-    ///   long as the descriptor is ready.
+    /// - Parameters:
+    ///   - descriptor: what to watch.
+    ///   - events: the events to watch for.
+    ///   - isEdgeTriggered: whether the handler is called only once for each change, and once after ``events`` is set. Otherwise it is
+    ///     called as long as the descriptor is ready.
+    ///   - handler: called with the events that occurred.
     public init(
         _ descriptor: OwnedDescriptor, events: Events, isEdgeTriggered: Bool = false,
         handler: @escaping @EventLoop (Events) -> Void
@@ -82,7 +91,7 @@ public final class IOSource {
 
     isolated deinit { cancel() }
 
-    /// Stops watching, and lets the handler and the descriptor go.
+    /// Stops watching, and releases the handler and the descriptor.
     public func cancel() {
         guard let place else { return }
         if !events.isEmpty { _ = control(EPOLL_CTL_DEL, place) }
@@ -99,10 +108,10 @@ public final class IOSource {
     }
 
     func fire(_ ready: Events) {
-        // A handler that ran after the kernel was asked may have changed what is waited for.
+        // A handler that ran after the kernel reported this may have changed the events.
         let events = ready.intersection(self.events.isEmpty ? [] : self.events.union([.hangUp, .error]))
         guard !events.isEmpty else { return }
-        // A local reference: the handler may cancel the source, and with it release itself.
+        // A local reference, because the handler may cancel the source and so release itself.
         let handler = handler
         handler?(events)
     }

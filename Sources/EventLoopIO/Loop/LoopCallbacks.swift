@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What C calls. In a file of their own and nonisolated: a closure that is formed in an isolated context, given to C and called on
-// another thread stops the process.
+// Functions that C calls. They are nonisolated and in a file of their own: a closure formed in an isolated context, given to C and called
+// on another thread stops the process.
 
 import CLinux
 import Glibc
 import Synchronization
 
-/// The thread of the one loop, 0 until it begins.
+/// The thread of the loop, 0 until it begins.
 private let eventLoopThread = Atomic<pthread_t>(0)
 
 /// Whether the caller is on the event loop's thread.
@@ -29,10 +29,10 @@ func timerCallback(_ source: OpaquePointer?, _ time: UInt64, _ context: UnsafeMu
     return 0
 }
 
-/// The signal that ends the wait of a system call; ignored unless it is handled, and used for nothing else.
+/// The signal that interrupts a system call; it is used for nothing else, and ignored by default.
 let interruption = SIGURG
 
-/// Has ``interruption`` be delivered, so that it interrupts.
+/// Installs a handler for ``interruption``: an ignored signal interrupts nothing.
 func handleInterruptions() {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { _ in }

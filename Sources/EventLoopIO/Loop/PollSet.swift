@@ -5,17 +5,17 @@ import Glibc
 
 /// All descriptors that the loop waits for: those of ``IOSource``s, sd-event's own, and the one that wakes the loop.
 ///
-/// sd-event would ask the kernel for all that is ready, handle one of it, and ask for all again: with a thousand busy clients that is
-/// a thousand times the work. Here up to 64 ready descriptors are handled each time the kernel is asked, in the order in which
-/// they became ready, and those that stay ready go to the end of the line.
+/// sd-event would ask the kernel for all ready descriptors, handle one, and ask for all again: with a thousand busy clients, that is a
+/// thousand times the work. This set handles up to 64 ready descriptors each time, in the order in which they became ready. Those that stay
+/// ready go to the end of the line.
 ///
-/// Used on the loop's thread alone.
+/// It is used on the loop's thread only.
 final class PollSet {
     private static let batch = 64
 
     private struct Slot {
         var source: Unmanaged<IOSource>?
-        /// Grows whenever the slot is taken by another source, so that an event for the one before is not given to it.
+        /// Grows with each source that leaves the slot, so that the next source does not get its events.
         var generation: UInt32 = 0
     }
 
@@ -28,7 +28,7 @@ final class PollSet {
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
     private var ready = [epoll_event](repeating: epoll_event(), count: batch)
-    /// How many descriptors were ready when the kernel was asked last.
+    /// How many descriptors were ready the last time.
     private(set) var readyCount = 0
 
     init() {
@@ -36,7 +36,7 @@ final class PollSet {
         precondition(descriptor >= 0, "cannot start the event loop: out of descriptors or memory")
     }
 
-    /// A place for a source, which has to give it back before it goes.
+    /// Returns a place for a source, which must be removed before the source is released.
     func add(_ source: IOSource) -> UInt64 {
         let index = freeSlots.popLast() ?? slots.count
         if index == slots.count { slots.append(Slot()) }
@@ -44,7 +44,7 @@ final class PollSet {
         return UInt64(slots[index].generation) << 32 | UInt64(index)
     }
 
-    /// Gives a source's place back.
+    /// Removes a source's place.
     func remove(_ place: UInt64) {
         let index = Int(place & 0xFFFF_FFFF)
         slots[index].source = nil
@@ -52,13 +52,13 @@ final class PollSet {
         freeSlots.append(index)
     }
 
-    /// Begins, changes or ends the watching of a descriptor; returns 0, or what went wrong.
+    /// Begins, changes or ends the watching of a descriptor; returns 0 or the error number.
     func control(_ operation: Int32, _ descriptor: Int32, _ events: UInt32, place: UInt64) -> Int32 {
         var event = epoll_event(events: events, data: epoll_data_t(u64: place))
         return epoll_ctl(self.descriptor, operation, descriptor, &event) == 0 ? 0 : errno
     }
 
-    /// Asks the kernel what is ready, and waits for it if it may; returns whether sd-event has a source that is ready.
+    /// Collects the ready descriptors, and waits for one if `mayWait`; returns whether sd-event is ready.
     func wait(mayWait: Bool) -> Bool {
         let count = ready.withUnsafeMutableBufferPointer {
             epoll_wait(descriptor, $0.baseAddress, Int32($0.count), mayWait ? -1 : 0)

@@ -4,7 +4,7 @@ import CLinux
 import CSystemd
 import Glibc
 
-/// Calls a handler on the loop when the process gets a signal.
+/// Calls a handler on the loop when the process receives a signal.
 @EventLoop
 public final class SignalSource {
     private var source: OpaquePointer?
@@ -12,7 +12,7 @@ public final class SignalSource {
 
     /// Blocks signals, so that they wait for a source instead of ending the process.
     ///
-    /// To be called first of all in `main`, while there is one thread: threads take over what was blocked when they began.
+    /// Call it first in `main`, while there is one thread: each new thread inherits what is blocked.
     public nonisolated static func block(_ signals: [Int32]) {
         var set = sigset_t()
         sigemptyset(&set)
@@ -20,19 +20,19 @@ public final class SignalSource {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Takes a signal, which has to be blocked (``block(_:)``).
+    /// Handles a signal, which must be blocked (``block(_:)``).
     public init(_ signal: Int32, handler: @escaping @EventLoop (Int32) -> Void) throws(IOError) {
         self.handler = handler
         let result = sd_event_add_signal(
             EventLoop.executor.event, &source, signal, signalCallback, Unmanaged.passUnretained(self).toOpaque())
         guard result >= 0 else { throw IOError(errno: -result, "cannot handle signal \(signal)") }
-        // A signal does not wait until thousands of timers that are due have been served.
+        // A signal must not wait for thousands of timers that are due.
         sd_event_source_set_priority(source, Int64(SD_EVENT_PRIORITY_IMPORTANT))
     }
 
     isolated deinit { cancel() }
 
-    /// Stops taking the signal, which stays blocked.
+    /// Stops handling the signal, which stays blocked.
     public func cancel() {
         source = sd_event_source_disable_unref(source)
         handler = nil

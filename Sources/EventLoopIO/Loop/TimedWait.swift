@@ -9,14 +9,14 @@ public final class TimedWait<Result: Sendable> {
 
     /// Calls `begin` with a closure that ends the wait, and returns the result; nil on a timeout or if the task is cancelled.
     ///
-    /// A later result is dropped. If there can be no timer, it returns nil without calling `begin`.
+    /// A later result is dropped. If the system has no descriptor or memory for a timer, this returns nil without calling `begin`.
     public static func run(
         within limit: Duration, _ begin: (_ end: @escaping @Sendable (Result) -> Void) -> Void
     ) async -> Result? {
         try? await run(within: limit, by: .monotonic, begin)
     }
 
-    /// Does the same, but throws if there can be no timer, or what `begin` throws.
+    /// Does the same, but throws what `begin` throws, and if there is no timer.
     static func run(
         within limit: Duration, by clock: TimerSource.Clock,
         _ begin: (_ end: @escaping @Sendable (Result) -> Void) throws(IOError) -> Void

@@ -3,14 +3,14 @@
 import CSystemd
 import Glibc
 
-/// Calls a handler on the loop when a time has come; once for each time it is scheduled.
+/// Calls a handler on the loop at a time, once for each time it is scheduled.
 @EventLoop
 public final class TimerSource {
-    /// What a timer counts by.
+    /// The clock that a timer uses.
     public enum Clock: Sendable {
-        /// Stands still while the machine is suspended.
+        /// Stops while the machine is suspended.
         case monotonic
-        /// Counts while the machine is suspended, too.
+        /// Goes on while the machine is suspended.
         case boottime
         /// The wall clock, which may jump.
         case realtime
@@ -30,12 +30,12 @@ public final class TimerSource {
     private var source: OpaquePointer?
     private var handler: (@EventLoop () -> Void)?
 
-    /// A timer that is not scheduled yet.
+    /// Creates a timer that is not scheduled.
     ///
     /// - Parameters:
-    ///   - clock: what it counts by.
+    ///   - clock: the clock it uses.
     ///   - accuracy: how late it may be, so that the machine wakes up less often.
-    ///   - handler: what to call.
+    ///   - handler: called when the time has come.
     public init(
         clock: Clock = .monotonic, accuracy: Duration = .milliseconds(1), handler: @escaping @EventLoop () -> Void
     ) throws(IOError) {
@@ -50,32 +50,32 @@ public final class TimerSource {
 
     isolated deinit { cancel() }
 
-    /// Calls the handler once, `delay` from now.
+    /// Calls the handler once, `delay` from now; at most a hundred years.
     ///
-    /// Scheduling again moves the time. No delay is longer than a hundred years.
+    /// Scheduling again replaces the time.
     public func schedule(after delay: Duration) {
         guard let source else { return }
         EventLoop.executor.sourceChanged()
-        // Absolute, because sd-event would count from its own last turn, which may be long ago. A time that it cannot count to would
-        // leave the old one in its place.
+        // Absolute, because sd-event would count from its own last turn, which may be long ago. If sd-event rejected the time, the former
+        // one would stay, so the delay is bounded.
         let time = Duration.nanoseconds(Int64(nanoseconds(of: clock.identifier))) + min(delay, Self.longestDelay)
         sd_event_source_set_time(source, time.microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))
     }
 
-    /// The time of its clock for which it was scheduled last.
+    /// The time for which it was scheduled last.
     var due: Duration {
         var time: UInt64 = 0
         if let source { sd_event_source_get_time(source, &time) }
         return .microseconds(Int64(clamping: time))
     }
 
-    /// Forgets the time; the timer may be scheduled again.
+    /// Removes the time; the timer can be scheduled again.
     public func stop() {
         if let source { sd_event_source_set_enabled(source, Int32(SD_EVENT_OFF)) }
     }
 
-    /// Ends the timer for good and lets the handler go.
+    /// Ends the timer for good and releases the handler.
     public func cancel() {
         source = sd_event_source_disable_unref(source)
         handler = nil
@@ -88,7 +88,7 @@ public final class TimerSource {
 }
 
 extension Duration {
-    /// Whole microseconds, 0 where it is negative.
+    /// Whole microseconds, 0 if it is negative.
     var microseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard self > .zero else { return 0 }

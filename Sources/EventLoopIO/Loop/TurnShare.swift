@@ -2,26 +2,26 @@
 
 import Glibc
 
-/// The time that one client, or whatever else has something to do, may take of a turn of the loop.
+/// The time that one client, or another source of work, may take of a turn of the loop.
 ///
-/// A turn lasts a millisecond, if there is so much to do; the more have something to do, the smaller is the share of each.
+/// A turn lasts a millisecond if there is much to do. All that have work share it evenly.
 public struct TurnShare: Sendable {
     private let begin: UInt64
     private let end: UInt64
 
-    /// A share of this turn, from now on.
+    /// A share of this turn that begins now.
     @EventLoop public init() { self.init(EventLoop.executor.share) }
 
-    /// So much of a turn, from now on; less than a second.
+    /// A share of so much time, less than a second, that begins now.
     init(_ duration: Duration) {
         begin = Self.now
         end = begin + duration.nanoseconds
     }
 
-    /// Whether it is time to leave the rest to the next turn (``EventLoop/atNextTurn(_:)``).
+    /// Whether the rest must wait for the next turn (``EventLoop/atNextTurn(_:)``).
     public var isUsedUp: Bool { Self.now >= end }
 
-    /// How much of the turn has been taken, in nanoseconds.
+    /// How much of the share has been taken, in nanoseconds.
     public var nanosecondsTaken: UInt64 { Self.now - begin }
 
     private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Sends messages, in order, to a receiver that may keep its sender waiting: from a thread of its own, which ends when nothing is left.
+/// Sends messages in order, on a thread of its own, to a receiver that may keep its sender waiting.
 ///
-/// Whoever posts a message never waits. If the receiver takes nothing, messages up to a bound are kept, and the oldest are dropped and
-/// counted.
+/// Posting a message never waits. If the receiver takes nothing, messages are kept up to a limit; then the oldest are dropped and counted.
+/// The thread ends when nothing is left.
 package final class Outbox<Message: Sendable>: Sendable {
     private struct State {
         var queue: OutboxQueue<Message>
@@ -16,12 +16,12 @@ package final class Outbox<Message: Sendable>: Sendable {
     private let send: @Sendable (Message) -> Void
     private let reportLoss: @Sendable (Int) -> Void
 
-    /// An outbox.
+    /// Creates an outbox.
     ///
     /// - Parameters:
     ///   - capacity: how many bytes of messages may wait.
     ///   - send: sends a message, and may wait; called on the outbox's thread.
-    ///   - reportLoss: called on that thread, too, once everything that was kept has been sent, with the number of messages dropped.
+    ///   - reportLoss: called on that thread with the number of dropped messages, after the others have been sent.
     package init(
         capacity: Int, send: @escaping @Sendable (Message) -> Void, reportLoss: @escaping @Sendable (Int) -> Void
     ) {
@@ -33,10 +33,10 @@ package final class Outbox<Message: Sendable>: Sendable {
     /// Sends a message of `size` bytes soon.
     ///
     /// - Parameters:
-    ///   - message: what is sent.
-    ///   - size: its bytes.
-    ///   - inPlace: whether it takes the place of the message that it makes needless.
-    ///   - replaces: whether it makes a message needless that still waits.
+    ///   - message: what to send.
+    ///   - size: its size in bytes.
+    ///   - inPlace: whether it takes the place of the message that it replaces.
+    ///   - replaces: whether it replaces a waiting message.
     package func post(
         _ message: Message, size: Int, inPlace: Bool = false,
         replacing replaces: @Sendable (Message) -> Bool = { _ in false }

@@ -2,7 +2,7 @@
 
 import DequeModule
 
-/// The messages that wait for a receiver, as many as there is room for.
+/// The messages that wait for a receiver, up to a capacity.
 ///
 /// A state machine: it does no I/O and takes no lock.
 struct OutboxQueue<Message> {
@@ -13,9 +13,9 @@ struct OutboxQueue<Message> {
     /// What the sender does next.
     enum Step {
         case send(Message)
-        /// Everything that was kept has been sent, and so many messages before it were dropped.
+        /// All kept messages have been sent, and so many were dropped before them.
         case reportLoss(Int)
-        /// Nothing is left: the sender ends.
+        /// Nothing is left, and the sender ends.
         case end
     }
 
@@ -30,18 +30,18 @@ struct OutboxQueue<Message> {
     private var dropped = 0
     private var sender = Sender.idle
 
-    /// A queue for messages of so many bytes together.
+    /// Creates a queue for messages with so many bytes together.
     init(capacity: Int) { self.capacity = capacity }
 
-    /// Whether everything has been sent, and nothing is being sent.
+    /// Whether everything has been sent.
     var isEmpty: Bool { sender == .idle }
 
-    /// Takes a message of `size` bytes; drops the oldest ones if there is no room for it.
+    /// Adds a message of `size` bytes, and drops the oldest ones if there is no room for it.
     ///
     /// - Parameters:
-    ///   - replaces: whether it makes a message needless that waits, which then is not sent.
-    ///   - inPlace: whether it is then sent in the place of that one, and not behind all others.
-    /// - Returns: whether a sender must be started.
+    ///   - replaces: whether it replaces a waiting message, which then is not sent.
+    ///   - inPlace: whether it takes that one's place, instead of the last place.
+    /// - Returns: whether to start a sender.
     mutating func add(
         _ message: Message, size: Int, inPlace: Bool = false, replacing replaces: (Message) -> Bool
     ) -> Bool {
@@ -64,7 +64,7 @@ struct OutboxQueue<Message> {
         return sender == .idle
     }
 
-    /// Asked by the sender when it has done what it was told before.
+    /// Returns the sender's next step.
     mutating func next() -> Step {
         if let message = removeFirst() { return .send(message) }
         defer { dropped = 0 }

@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// Writing to standard output and standard error, which others have opened and may share.
+/// Writes to standard output and standard error, which other processes may share.
 public enum StandardOutput {
-    /// Writes all of a text, however long that takes; also to a descriptor that somebody has made one that does not wait (`O_NONBLOCK`).
+    /// Writes all of a text, however long that takes, even if another process has made the descriptor non-blocking.
     ///
-    /// - Returns: errno(3) of what failed, such as `EPIPE`; 0 if nothing did.
+    /// - Returns: the error number (errno(3)), such as `EPIPE`; 0 on success.
     @discardableResult
     public static func write(_ text: String, to descriptor: Int32) -> Int32 {
         var bytes = Array(text.utf8)[...]

@@ -3,23 +3,25 @@
 import CLinux
 import Glibc
 
-/// A program to be started with posix_spawn(3), as the leader of a process group of its own.
+/// A program to start with posix_spawn(3), as the leader of its own process group.
 ///
-/// It inherits no descriptors but the standard ones and those that are named, no signal that is blocked or ignored, and none of the
-/// group's signals.
+/// It inherits the standard descriptors and those in ``streams``, and no other. No signal is blocked or ignored in it, and it gets none of
+/// this process group's signals.
 public struct ProcessStart: Sendable {
     /// The path of the program.
     public var path: String
-    /// Its arguments, its own name first.
+    /// Its arguments, beginning with its own name.
     public var arguments: [String]
-    /// Its environment; nil: this process's own.
+    /// Its environment; nil for this process's own.
     public var environment: [String: String]?
-    /// Its descriptors, by the numbers they have there; standard ones that are not named are this process's own.
+    /// Its descriptors, by the numbers they get there.
+    ///
+    /// Standard ones that are missing here are this process's own.
     public var streams: [Int32: Int32]
-    /// The directory it starts in; nil: this process's own.
+    /// Its working directory; nil for this process's own.
     public var directory: String?
 
-    /// A program with its arguments, its own name first; see the properties.
+    /// Describes a program; see the properties.
     public init(
         path: String, arguments: [String], environment: [String: String]? = nil, streams: [Int32: Int32] = [:],
         directory: String? = nil
@@ -31,9 +33,9 @@ public struct ProcessStart: Sendable {
         self.directory = directory
     }
 
-    /// Starts it.
+    /// Starts the program and returns its process.
     ///
-    /// Blocks until the program has been executed, which may take for ever if it is on a disk that does not answer.
+    /// It blocks until the program has been executed, which may take for ever on a disk that does not answer.
     ///
     /// - Throws: ``Failure`` with the error number.
     public func callAsFunction() throws(Failure) -> Int32 {
@@ -62,7 +64,7 @@ public struct ProcessStart: Sendable {
         return process
     }
 
-    /// Why a program was not started.
+    /// The reason why a program was not started.
     public struct Failure: Error, CustomStringConvertible {
         /// The error number.
         public let number: Int32

@@ -2,17 +2,18 @@
 
 import Glibc
 
-/// An exclusive lock on a file that only its owner can open; held until the last reference to it goes.
+/// An exclusive lock on a file that only its owner can open, held until this object is released.
 ///
-/// flock(2) needs no more than an open descriptor. A directory or a file that others may read could be locked by any of them, for ever.
+/// An open descriptor is enough for flock(2). If others could read the file, or it were a directory, any of them could hold the lock for
+/// ever.
 public final class FileLock: Sendable {
     private let file: OwnedDescriptor
 
-    /// Takes the lock without waiting, and creates its file if there is none.
+    /// Takes the lock without waiting, and creates its file if it is missing.
     ///
     /// - Throws: ``IOError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(IOError) {
-        // One process at a time, or the second one could remove the file of the first one.
+        // One process at a time, or the second could remove the file of the first.
         guard let turn = try Self.lock(path + ".next") else { throw Self.isHeld(path) }
         defer { Self.unlock(turn) }
         if let locked = try Self.lock(path) { file = locked } else { file = try Self.replace(path) }
@@ -23,7 +24,7 @@ public final class FileLock: Sendable {
 
     deinit { Self.unlock(file) }
 
-    /// Unlocks a file, also if a process that is being started has inherited it and has not closed it yet.
+    /// Unlocks a file, even if a process that is being started has inherited it and not closed it yet.
     private static func unlock(_ file: OwnedDescriptor) { flock(file.rawValue, LOCK_UN) }
 
     /// Locks the file; nil if another process holds the lock.
@@ -46,7 +47,7 @@ public final class FileLock: Sendable {
         IOError(.addressInUse, "another process holds \(path); stop that process first")
     }
 
-    /// Whether the process that wrote its number into the file does nothing any more.
+    /// Whether the process that wrote its number into the file has ended.
     ///
     /// It still holds the lock if one of its threads waits in the kernel and cannot be killed.
     private static func holderHasEnded(_ file: OwnedDescriptor) -> Bool {
@@ -67,10 +68,9 @@ public final class FileLock: Sendable {
         return .process(process)
     }
 
-    /// Opens the file.
+    /// Opens the file, and replaces it if it belongs to another user or others may open it.
     ///
-    /// One that belongs to somebody else, or that others may open, is replaced: a lock on it would mean nothing. A file with anything in it that no lock
-    /// has is left alone.
+    /// A lock on such a file would mean nothing. A file with content that is not a lock's is left alone.
     private static func openPrivately(_ path: String) throws(IOError) -> OwnedDescriptor {
         for _ in 0..<2 {
             let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)

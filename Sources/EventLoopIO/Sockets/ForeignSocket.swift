@@ -3,46 +3,46 @@
 import Glibc
 import Synchronization
 
-/// A connection of the loop to a process of any user, on which the loop makes no call that this process can make slow.
+/// A connection to a process of any user, on which the loop makes no call that this process can make slow.
 ///
-/// The kernel wakes everything that watches the peer's end within the call that sends to it, receives from it or closes the connection (`sock_def_readable`,
-/// `unix_write_space`). A user can have millions of epoll(7) watches, each of which costs some 100 ns, and one call may receive hundreds of messages. So the
-/// loop only looks at what has come, which wakes nobody. Other threads (``SystemCallThreads/peers``) receive it, send, and close the socket, one at a time for
-/// each socket. While one receives, the loop does not even look: it would wait for the kernel's lock.
+/// A call that sends, receives or closes wakes everything that watches the peer's end (`sock_def_readable`, `unix_write_space`). A user can
+/// have millions of epoll(7) watches, each of which costs some 100 ns, and one call may receive hundreds of messages. So the loop only
+/// looks at input, which wakes nothing. Other threads (``SystemCallThreads/peers``) receive it, send, and close the socket; one thread at a
+/// time works on a socket. While one receives, the loop does not even look: it would wait for the kernel's lock.
 package final class ForeignSocket: Sendable {
-    /// What the loop is told of.
+    /// What the other threads report to the loop.
     package struct Notice: OptionSet, Sendable {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// There may be something to look at.
+        /// There may be input to look at.
         package static let readable = Notice(rawValue: 1)
-        /// All that was given to ``send(_:)`` has been sent.
+        /// Everything passed to ``send(_:)`` has been sent.
         package static let sent = Notice(rawValue: 2)
-        /// The peer takes no more for now: ``resume()`` must be called when it does.
+        /// The peer takes no more for now; call ``resume()`` when it does.
         package static let full = Notice(rawValue: 4)
-        /// The peer takes nothing any more.
+        /// The peer takes no more output.
         package static let failed = Notice(rawValue: 8)
     }
 
     private struct State {
-        /// How many bytes have been looked at and are still to be received.
+        /// How many bytes the loop has looked at that must still be received.
         var unreceived = 0
-        /// What is to be sent, and how many bytes before it a thread is sending.
+        /// The bytes to send, and the number of bytes that a thread is sending before them.
         var output: [UInt8] = []
         var inHand = 0
-        /// Whether nothing is sent any more.
+        /// Whether output is dropped.
         var isDropped = false
-        /// Whether a thread works on the socket, or soon will.
+        /// Whether a thread works on the socket or has been asked to.
         var isWorking = false
         var isFull = false
-        /// What the loop wants to be told of.
+        /// The notices that the loop waits for.
         var wanted: Notice = []
-        /// Whether there may be room again since a thread began to send last.
+        /// Whether there may be room again since a thread last began to send.
         var hasRoom = false
         var pace = ReceivingPace()
-        /// Until it is closed.
+        /// The socket, until it is closed.
         var descriptor: OwnedDescriptor?
         var isClosing = false
         var isShutDown = false
@@ -54,10 +54,10 @@ package final class ForeignSocket: Sendable {
             return unreceived > 0 || !output.isEmpty && !isFull
         }
 
-        /// Whether that may take long.
+        /// Whether the work may take long.
         var isMuch: Bool { isClosing || unreceived + output.count > ForeignSocket.many }
 
-        /// Notes what was not sent, and why.
+        /// Records what was not sent, and why.
         mutating func noteSent(_ rest: ArraySlice<UInt8>, _ failure: Int32) -> Notice {
             inHand = 0
             switch failure {
@@ -66,19 +66,19 @@ package final class ForeignSocket: Sendable {
                 isFull = failure == EAGAIN && !hasRoom && !isDropped
                 return isFull ? .full : []
             default:
-                // The peer has gone, or has shut down its reading side.
+                // The peer has disconnected or shut down its reading side.
                 output = []
                 return .failed
             }
         }
 
-        /// Returns whether the socket is still to be shut down, and what is to be sent before.
+        /// Returns whether the socket must be shut down, and what to send before that.
         mutating func beginFinishing() -> (isFirst: Bool, message: [UInt8]) {
             defer { (isShutDown, output) = (true, []) }
             return (!isShutDown, output)
         }
 
-        /// What the loop is to be told now.
+        /// Takes the notices that are due.
         mutating func takeNotice() -> Notice {
             var notice: Notice = []
             if unreceived == 0 { notice.insert(.readable) }
@@ -89,18 +89,20 @@ package final class ForeignSocket: Sendable {
         }
     }
 
-    /// How many bytes make work long.
+    /// More bytes than these make work long.
     private static let many = 2048
-    /// The most bytes that are sent at a time: the kernel makes more than one message of more, each of which wakes what watches the peer.
+    /// The longest piece sent at a time.
+    ///
+    /// The kernel splits a longer one into messages, each of which wakes what watches the peer.
     private static let longestMessage = 32_768
-    /// While more than this many sockets are being closed, none of them gets a last message.
+    /// While more sockets than these are being closed, none of them gets a last message.
     private static let mostWithMessages = 64
     private static let closingOrdinary = Atomic(0)
     private static let closingPrivileged = Atomic(0)
 
-    /// How many sockets are being closed, each of which still takes a descriptor.
+    /// The number of sockets that are being closed, each of which still takes a descriptor.
     ///
-    /// - Parameter isPrivileged: whether they are those that ordinary users cannot have connected.
+    /// - Parameter isPrivileged: whether to count the sockets that ordinary users cannot have connected.
     static func closingCount(isPrivileged: Bool) -> Int {
         isPrivileged ? closingPrivileged.load(ordering: .relaxed) : closingOrdinary.load(ordering: .relaxed)
     }
@@ -116,10 +118,12 @@ package final class ForeignSocket: Sendable {
     private let user: UInt32
     private let isPrivileged: Bool
     private let state: Mutex<State>
-    /// Called on the loop.
+    /// Called on the loop with each notice.
     @EventLoop package var onNotice: @EventLoop (Notice) -> Void = { _ in }
 
-    /// - Parameter user: whose process is at the other end.
+    /// Takes over a connection.
+    ///
+    /// - Parameter user: the user of the process at the other end.
     package init(_ descriptor: OwnedDescriptor, user: UInt32) {
         self.user = user
         isPrivileged = descriptor.isPrivileged
@@ -128,9 +132,9 @@ package final class ForeignSocket: Sendable {
 
     // MARK: On the loop
 
-    /// Looks at what has come: what recv(2) would return, with its `errno` (``OwnedDescriptor/look(into:)``).
+    /// Looks at the input; returns what recv(2) would, with its `errno` (``OwnedDescriptor/look(into:)``).
     ///
-    /// Nothing more is seen before it has been received; a notice then says so.
+    /// More input is visible only after it has been received, which a notice reports.
     @EventLoop package func look(into room: UnsafeMutableRawBufferPointer) -> Int {
         let descriptor = state.withLock { state in
             if state.unreceived > 0 { state.wanted.insert(.readable) }
@@ -145,18 +149,18 @@ package final class ForeignSocket: Sendable {
         return count
     }
 
-    /// Has bytes sent, and what has been looked at received.
+    /// Sends bytes, and receives what has been looked at.
     @EventLoop package func send(_ bytes: UnsafeBufferPointer<UInt8>) {
         work { $0.output.append(contentsOf: bytes) }
     }
 
-    /// How many bytes have not been sent.
+    /// The number of bytes that have not been sent.
     package var unsentCount: Int { state.withLock { $0.unsentCount } }
 
     /// Whether it waits for ``resume()``.
     package var isFull: Bool { state.withLock { $0.isFull } }
 
-    /// Asks for a notice when everything has been sent; there is one in any case.
+    /// Requests a notice when everything has been sent; there is always one.
     @EventLoop package func notifyWhenSent() {
         let isSent = state.withLock { state in
             if state.unsentCount > 0 { state.wanted.insert(.sent) }
@@ -165,10 +169,10 @@ package final class ForeignSocket: Sendable {
         if isSent { EventLoop.atEndOfTurn { self.onNotice(.sent) } }
     }
 
-    /// Goes on sending, since the peer takes something again.
+    /// Continues to send, because the peer takes more again.
     @EventLoop package func resume() { work { ($0.isFull, $0.hasRoom) = (false, true) } }
 
-    /// Drops what was not sent; nothing may be given to ``send(_:)`` any more.
+    /// Drops unsent output; ``send(_:)`` must not be called after this.
     @EventLoop package func dropOutput() {
         state.withLock { ($0.output, $0.isFull, $0.isDropped) = ([], false, true) }
     }
@@ -184,7 +188,7 @@ package final class ForeignSocket: Sendable {
         return isIdle
     }
 
-    /// Drops what was not sent, and closes the socket; there are no more notices.
+    /// Drops unsent output and closes the socket; no notice follows.
     @EventLoop package func close() {
         onNotice = { _ in }
         countClosing(1)
@@ -194,11 +198,10 @@ package final class ForeignSocket: Sendable {
         }
     }
 
-    /// Sends a last message instead of what was not sent, and closes the socket; for one that the loop did not use.
+    /// Sends a last message instead of unsent output, and closes the socket; for a socket that the loop did not use.
     ///
-    /// While many are being closed, it sends no message.
-    ///
-    /// Whoever has accepted it must have let go of the descriptor, or it would be closed there.
+    /// If many sockets are being closed, it sends no message. The caller must release its own reference to the descriptor, or the loop
+    /// would close it.
     @EventLoop package func dismiss(with message: [UInt8]) {
         countClosing(1)
         work { state in
@@ -223,7 +226,7 @@ package final class ForeignSocket: Sendable {
 
     // MARK: On another thread
 
-    /// Does what there is to do, for a while.
+    /// Does the work that is due, for a while.
     private func work() {
         let share = ReceivingShare()
         var notice: Notice = []
@@ -236,7 +239,9 @@ package final class ForeignSocket: Sendable {
         goOn(notice)
     }
 
-    /// Tells the loop what it must know, and goes on when the turn of the user has come, if there is more to do.
+    /// Reports to the loop.
+    ///
+    /// If there is more work, continues when it is the user's turn.
     private func goOn(_ notice: Notice) {
         let (notice, isMuch): (Notice, Bool?) = state.withLock { state in
             state.isWorking = state.hasWork
@@ -246,12 +251,12 @@ package final class ForeignSocket: Sendable {
         if let isMuch { start(isMuch) }
     }
 
-    /// Receives what has been looked at, as far as there is time; returns whether there is more to look at, or the end.
+    /// Receives what has been looked at, as far as the share allows; returns whether there is more input or the end.
     private func receive(from descriptor: OwnedDescriptor, _ share: ReceivingShare) -> Bool {
         let count = state.withLock { $0.unreceived }
         guard count > 0 else { return false }
         let left = receive(upTo: count, share, descriptor.discard)
-        // As long as this is not 0, the loop does not look.
+        // While this is not 0, the loop does not look.
         let hasMore = left == 0 && descriptor.isReadable
         state.withLock { $0.unreceived = left }
         return hasMore
@@ -263,7 +268,7 @@ package final class ForeignSocket: Sendable {
         return share.receive(upTo: count, &pace, receive)
     }
 
-    /// Sends what there is, as far as there is time, unless something is still to be received.
+    /// Sends as far as the share allows, unless there is still something to receive.
     private func send(to descriptor: OwnedDescriptor, _ share: ReceivingShare) -> Notice {
         let bytes = state.withLock { state in
             guard state.unreceived == 0, !state.isFull else { return [UInt8]() }
@@ -279,12 +284,12 @@ package final class ForeignSocket: Sendable {
             let (count, errno) = descriptor.send(bytes[sent..<min(bytes.count, sent + Self.longestMessage)])
             (sent, failure) = (sent + count, errno)
         } while sent < bytes.count && failure == 0 && !share.isUsedUp
-        // There is nothing to wait for but time.
+        // The kernel does not report when it has memory again.
         if failure == ENOBUFS || failure == ENOMEM { usleep(1000) }
         return state.withLock { $0.noteSent(bytes[sent...], failure) }
     }
 
-    /// Sends a last message, receives all that is left, as far as there is time, and closes the socket after that.
+    /// Sends a last message, receives the rest as far as the share allows, and then closes the socket.
     private func finish(_ share: ReceivingShare) {
         if let descriptor = state.withLock({ $0.descriptor }) {
             let (isFirst, message) = state.withLock { $0.beginFinishing() }
@@ -292,15 +297,15 @@ package final class ForeignSocket: Sendable {
             if !message.isEmpty, Self.closingCount(isPrivileged: isPrivileged) <= Self.mostWithMessages {
                 _ = descriptor.send(message[...])
             }
-            // Nothing is added while it is received; if there is nothing, this would only wake once more what watches the peer.
+            // Shutting down keeps the peer from adding more. If nothing is unread, it would only wake once more what watches the peer.
             if isFirst, descriptor.unreadCount > 0 { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
-            // Descriptors would have to be released; other threads do that when the last reference goes.
+            // If descriptors came along, they must be released; other threads do that when the last reference is released.
             if receive(upTo: descriptor.unreadCount, share, descriptor.discardBytes) > 0 { return }
         }
         Self.letGo(state.withLock { $0.descriptor.take() })
         countClosing(-1)
     }
 
-    /// Closes the socket, since this is the last reference.
+    /// Closes the socket by releasing its last reference.
     private static func letGo(_ descriptor: consuming OwnedDescriptor?) {}
 }

@@ -2,20 +2,20 @@
 
 import Glibc
 
-/// An address of the Internet with its port.
+/// An IPv4 or IPv6 address with a port.
 public struct InternetAddress: Sendable {
     private let bytes: [UInt8]
 
     /// `AF_INET` or `AF_INET6`.
     let family: Int32
 
-    /// Copies an address as the kernel takes it, a `sockaddr` of any family.
+    /// Copies a `sockaddr` of any family.
     public init(copying address: UnsafeRawBufferPointer) {
         family = Int32(address.load(as: sa_family_t.self))
         bytes = Array(address)
     }
 
-    /// Calls `body` with the address as the kernel takes it.
+    /// Calls `body` with the address as a `sockaddr`.
     func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }
@@ -24,9 +24,10 @@ public struct InternetAddress: Sendable {
         }
     }
 
-    /// Whether this host has an address from which to go there; also where that is not known, because it has no free port for datagrams.
+    /// Whether this host has an address of its own from which to reach this one; true if there is no free port to find out.
     ///
-    /// Without one, connect(2) has the same errno as without a free port (tcp(7), `EADDRNOTAVAIL`). A connected datagram socket sends nothing.
+    /// Without one, connect(2) fails with the same errno as without a free port (tcp(7), `EADDRNOTAVAIL`). A connected datagram socket
+    /// sends nothing.
     public var hasSource: Bool {
         let descriptor = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return errno != EAFNOSUPPORT }
@@ -34,7 +35,7 @@ public struct InternetAddress: Sendable {
         return withSocketAddress { connect(descriptor, $0, $1) } == 0 || errno == EAGAIN
     }
 
-    /// Whether a stream socket of this host gets a port of its own.
+    /// Whether this host has a free port for a stream socket.
     public var hasFreePort: Bool {
         let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return false }
@@ -42,7 +43,7 @@ public struct InternetAddress: Sendable {
         return any.withSocketAddress { bind(descriptor, $0, $1) } == 0 || errno != EADDRINUSE
     }
 
-    /// Any address of the same family, and any port.
+    /// The wildcard address of the same family, and any port.
     private var any: InternetAddress {
         var storage = sockaddr_storage()
         storage.ss_family = sa_family_t(family)

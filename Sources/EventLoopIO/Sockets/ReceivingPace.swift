@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many bytes are received at a time from a peer that may make that slow (``ForeignSocket``).
+/// Decides how many bytes to receive at a time from a peer that may make receiving slow (``ForeignSocket``).
 ///
-/// Each byte may be a message that wakes what watches the peer. That one was cheap says little about the next: a full queue wakes nobody before three
-/// quarters of it have been received. So the fewer are left, the fewer are received at a time, and after a call that was slow one byte, for long. As a
-/// rule eight messages at the most are received at once before that, some sixty if a longer one stands behind them.
+/// Each byte may be a message that wakes what watches the peer. A cheap call says little about the next: a full queue wakes nothing until
+/// three quarters of it have been received. So the fewer bytes are left, the fewer are received at a time. After a slow call it is one
+/// byte, for long. Usually that means at most eight messages at once before that, or some sixty if a longer one follows them.
 struct ReceivingPace {
-    /// How many bytes are received at a time, at first and at the most, and which part of all that is left.
+    /// The first and the longest step, and the part of all bytes that a step takes at most.
     private static let (firstStep, longestStep, part) = (8, 16_384, 32)
-    /// After how many calls in a row that were not slow the steps become longer, once one was: more than a queue has messages, as a rule.
+    /// After a slow call, steps grow only after this many quick calls in a row: usually more than a queue has messages.
     private static let patience = 1024
 
     private var most = firstStep
     private var wasSlow = false
-    /// How many calls in a row were not slow.
+    /// The number of quick calls in a row.
     private var quickCount = 0
 
-    /// How many bytes to receive next, if so many are left.
+    /// Returns how many bytes to receive next if `left` are left.
     func step(of left: Int) -> Int { min(left, most, max(Self.firstStep, left / Self.part)) }
 
-    /// Notes whether a call was slow.
+    /// Records whether a call was slow.
     mutating func note(isSlow: Bool) {
         quickCount += 1
         if isSlow {

@@ -2,19 +2,19 @@
 
 import Glibc
 
-/// How long one of the threads that are not the loop's may work on a socket whose peer may make that slow (``ForeignSocket``), before others have their turn.
+/// How long a thread may work on a socket whose peer may make that slow (``ForeignSocket``), before others have their turn.
 struct ReceivingShare {
-    /// After so long there is a pause, in nanoseconds.
+    /// The length of a share, in nanoseconds.
     private static let patience: UInt64 = 1_000_000
 
     private let begin = nanoseconds(of: CLOCK_MONOTONIC)
 
-    /// Whether it is time to let others go first.
+    /// Whether others must have their turn.
     var isUsedUp: Bool { nanoseconds(of: CLOCK_MONOTONIC) - begin >= Self.patience }
 
-    /// Has `receive` receive up to so many bytes, at this pace, until the time is used up.
+    /// Calls `receive` for up to `count` bytes, at a pace, until the share is used up.
     ///
-    /// - Returns: how much of `count` is left then; 0 if everything has been received, or nothing more is there.
+    /// - Returns: how many bytes are left; 0 if all have been received or there are no more.
     func receive(upTo count: Int, _ pace: inout ReceivingPace, _ receive: (Int) -> Int) -> Int {
         var (left, timer) = (count, CallTimer())
         while left > 0 {
@@ -27,9 +27,9 @@ struct ReceivingShare {
         return 0
     }
 
-    /// Has `receive` receive up to so many bytes, and leaves the processors to others if it needs them for long.
+    /// Calls `receive` for up to `count` bytes, and rests if it needs much processor time.
     ///
-    /// - Parameter busyCount: how many threads do such things side by side: together they take no more than one processor.
+    /// - Parameter busyCount: how many threads do this at a time. Together they take no more than one processor.
     static func receiveAll(_ count: Int, busyCount: () -> Int, _ receive: (Int) -> Int) {
         var (left, pace) = (count, ReceivingPace())
         while true {
@@ -40,7 +40,7 @@ struct ReceivingShare {
         }
     }
 
-    /// Sleeps for so many nanoseconds, whatever signals come (``SystemCallThreads``).
+    /// Sleeps for so many nanoseconds, whatever signals arrive (``SystemCallThreads``).
     private static func rest(_ time: UInt64) {
         let end = nanoseconds(of: CLOCK_MONOTONIC) + time
         while case let now = nanoseconds(of: CLOCK_MONOTONIC), now < end {

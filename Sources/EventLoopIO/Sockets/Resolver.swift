@@ -55,22 +55,22 @@ public enum Resolver {
     }
 }
 
-/// A host's address is not known.
+/// The address of a host could not be found.
 public struct FailedLookUp: Error, Sendable, CustomStringConvertible {
-    /// What to say of it, as one phrase.
+    /// The reason, as one phrase.
     public let description: String
 
-    /// `EAI_NODATA`, which the module Glibc leaves out: the name has no address.
+    /// `EAI_NODATA`, which the module Glibc lacks: the name has no address.
     private static let noData: Int32 = -5
 
-    /// The resolver has said this, a number of getaddrinfo(3).
+    /// Creates the error from a result of getaddrinfo(3).
     init(host: String, _ failure: Int32) {
         let reason = String(cString: gai_strerror(failure))
         let doesNotExist = failure == EAI_NONAME || failure == Self.noData
         description = doesNotExist ? "host not found: \(host)" : "cannot look up host \(host): \(reason)"
     }
 
-    /// The resolver has said nothing in time.
+    /// Creates the error for a resolver that did not answer in time.
     public init(host: String, unansweredFor time: String) {
         description = "cannot look up host \(host): no answer within \(time)"
     }

@@ -8,7 +8,7 @@ public struct SocketFile: Sendable {
     private let device: dev_t
     private let number: ino_t
 
-    /// What is at `path` now; nil if there is nothing.
+    /// Remembers the file that is at `path` now; nil if there is none.
     public init?(at path: String) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -17,7 +17,7 @@ public struct SocketFile: Sendable {
         number = status.st_ino
     }
 
-    /// Removes it, unless another process has put its own file there.
+    /// Removes the file, unless another process has replaced it.
     public func remove() {
         guard let now = SocketFile(at: path), now.device == device, now.number == number else { return }
         unlink(path)

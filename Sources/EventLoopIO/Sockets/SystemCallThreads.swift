@@ -5,33 +5,35 @@ import Synchronization
 
 /// Threads for system calls that other processes can make slow.
 ///
-/// A descriptor in the queue of a Unix socket may be a TCP socket with SO_LINGER: its release waits until its peer has read
-/// everything, for as long as the sender likes. That of a pipe waits while a writer holds its lock, and that of a file may have to dismantle a
-/// file system. A signal ends the wait for a TCP socket, so a call that takes longer than ``patience`` is interrupted. And a socket may be watched
-/// so often that a call on its peer takes a lot of processor time (``ForeignSocket``).
+/// The queue of a Unix socket may contain a descriptor of a TCP socket with SO_LINGER. Its release waits until its peer has read
+/// everything, for as long as the sender likes. A pipe's release waits while a writer holds its lock, and a file's may have to dismantle a
+/// file system. A signal ends the wait for a TCP socket, so a call that takes longer than ``patience`` is interrupted. A socket may also be
+/// watched so often that a call on its peer takes much processor time (``ForeignSocket``).
 final class SystemCallThreads: Sendable {
-    /// When there is another thread.
+    /// When to start another thread.
     enum Growth {
-        /// If a call waits for one.
+        /// If a call waits for a thread.
         case withCalls
-        /// If a call waits for one and all threads sleep in theirs: more threads for calls that take processor time would take it from the loop.
+        /// If a call waits for a thread and all threads sleep in their calls.
+        ///
+        /// More threads for calls that take processor time would take it from the loop.
         case withSleepers
     }
 
     private struct Worker {
         let thread: pthread_t
         var isBusy = false
-        /// How many calls it has made, now and when it was last looked at; nil if it was idle then.
+        /// The number of its finished calls, now and at the last look; nil if it was idle then.
         var finished = 0
         var finishedAtLastLook: Int?
-        /// The processor time that it had taken then, in nanoseconds.
+        /// The processor time that it had taken at the last look, in nanoseconds.
         var processorTimeAtLastLook: UInt64 = 0
-        /// How often in a row it was found to be making the same call without taking processor time.
+        /// For how many looks in a row it has made the same call without taking processor time.
         var asleepLooks = 0
 
         var isAsleep: Bool { asleepLooks >= SystemCallThreads.patienceInLooks }
 
-        /// Whether it has been making the same call since the last look.
+        /// Whether it has made the same call since the last look.
         var isStuck: Bool { isBusy && finished == finishedAtLastLook }
 
         var processorTime: UInt64 {
@@ -42,43 +44,44 @@ final class SystemCallThreads: Sendable {
 
     private struct State {
         var calls = SystemCallQueue()
-        /// The threads, and how many there are with those that are starting.
+        /// The threads, and their number including those that are starting.
         var workers: [Int: Worker] = [:]
         var workerCount = 0
         var lastWorker = 0
-        /// How many of them are making a call, and how many of these have slept in it for a while.
+        /// The number of threads that make a call, and of those that have slept in it for a while.
         var busyCount = 0
         var asleepCount = 0
-        /// How many of them wait for a call, but for those that have been woken.
+        /// The number of threads that wait for a call and have not been woken.
         var idleCount = 0
         var isGuarded = false
-        /// How many looks ago a call ended last.
+        /// The number of looks since a call ended.
         var idleLooks = 0
 
-        /// How many are starting, have been woken, or have just made a call: these take what waits.
+        /// The number of threads that are starting, have been woken, or have just finished a call: these take waiting calls.
         var comingCount: Int { workerCount - busyCount - idleCount }
     }
 
-    /// Sends to connections of ordinary users, receives from them, and closes them.
+    /// Sends to, receives from and closes connections of ordinary users.
     static let peers = SystemCallThreads(limit: 8, .withSleepers)
-    /// Closes connections with something unread, which may be descriptors.
+    /// Closes connections with unread input, which may contain descriptors.
     ///
-    /// Anybody may have sent it, so these threads are not those of ``datagrams``.
+    /// Any user may have sent them, so these threads are not shared with ``datagrams``.
     static let connections = SystemCallThreads(limit: 64, .withCalls)
-    /// Receives datagrams without their descriptors, each socket as an owner, and closes such sockets.
+    /// Receives datagrams without their descriptors, with a socket as owner, and closes such sockets.
     static let datagrams = SystemCallThreads(limit: 64, .withCalls)
 
     private static let patience = Duration.milliseconds(2)
-    /// If no call ends for so many looks, the threads wait for what no signal ends.
+    /// If no call ends for so many looks, the threads wait for something that no signal ends.
     private static let patienceInLooks = 5
-    /// Whoever takes more processor time between two looks does not sleep, in nanoseconds.
+    /// A thread that takes more processor time between two looks does not sleep, in nanoseconds.
     private static let muchProcessorTime: UInt64 = 100_000
-    /// The most threads.
+    /// The maximum number of threads.
     ///
-    /// Where calls may sleep there are so many, interrupted so soon, that hardly anybody sends faster what has to be closed. And a signal does not end every wait.
+    /// If calls may sleep, there are so many threads, interrupted so soon, that hardly any sender is faster. And a signal does not end
+    /// every wait.
     private let limit: Int
     private let growth: Growth
-    /// How long a thread waits for the next call, in seconds.
+    /// How long a thread waits for its next call, in seconds.
     private let lingering: Int
     private let state = Mutex(State())
     private let wakeUps = Semaphore()
@@ -90,19 +93,19 @@ final class SystemCallThreads: Sendable {
         self.lingering = lingering
     }
 
-    /// Whether more calls wait than there may be threads, which soon will have made them.
+    /// Whether more calls wait than there can be threads, and calls are ending.
     var isBehind: Bool { state.withLock { $0.calls.count > limit && $0.idleLooks < Self.patienceInLooks } }
 
-    /// How many calls are being made.
+    /// The number of calls being made.
     var busyCount: Int { state.withLock { $0.busyCount } }
 
-    /// How many calls wait or are being made.
+    /// The number of calls that wait or are being made.
     var count: Int { state.withLock { $0.calls.count + $0.busyCount } }
 
     /// Makes a call soon, without waiting for it.
     ///
     /// - Parameters:
-    ///   - owner: whose long calls come after those of others who have taken less time.
+    ///   - owner: whose calls these are; the long calls of the owner that has taken least come first.
     ///   - isMuch: whether it will take long, so that short calls come first (``SystemCallQueue``).
     func perform(for owner: UInt32 = 0, isMuch: Bool = false, _ call: @escaping @Sendable () -> Void) {
         let (mustWake, mustStart, mustGuard) = state.withLock { state in
@@ -117,7 +120,7 @@ final class SystemCallThreads: Sendable {
         if mustGuard { EventLoop.perform { self.startGuarding() } }
     }
 
-    /// Notes which thread is to make a call that waits, if it is neither one that makes another nor one that is starting.
+    /// Reserves an idle or a new thread for a waiting call, unless a thread that is coming takes it.
     private func getWorker(_ state: inout State) -> (mustWake: Bool, mustStart: Bool) {
         let mayCome = growth == .withCalls || state.comingCount == 0
         guard mayWork(state), mayCome, state.calls.count > state.comingCount else { return (false, false) }
@@ -130,14 +133,14 @@ final class SystemCallThreads: Sendable {
         return (false, true)
     }
 
-    /// Whether another thread may make a call, beside those that make one.
+    /// Whether another thread may make a call beside the busy ones.
     private func mayWork(_ state: State) -> Bool {
         growth == .withCalls || state.busyCount == state.asleepCount
     }
 
     // MARK: Workers
 
-    /// A worker's whole life: it ends when there has been nothing to do for a while.
+    /// Runs a worker, which ends after it has been idle for a while.
     @Sendable private func work() {
         let worker = state.withLock { state in
             state.lastWorker += 1
@@ -148,7 +151,7 @@ final class SystemCallThreads: Sendable {
             while let next = next(for: worker) {
                 let (share, begin) = (TurnShare(Self.patience), nanoseconds(of: CLOCK_THREAD_CPUTIME_ID))
                 next.call()
-                // It may have had to wait for a processor, which says nothing about the next one.
+                // The call may have waited for a processor, which says nothing about the next one.
                 let processorTime = nanoseconds(of: CLOCK_THREAD_CPUTIME_ID) - begin
                 state.withLock { state in
                     Self.noteEnd(of: worker, &state)
@@ -158,7 +161,7 @@ final class SystemCallThreads: Sendable {
             guard mayWait() else { continue }
             if !wakeUps.wait(seconds: lingering) {
                 if mayEnd(worker) { return }
-                // Somebody has woken all that wait, and so this one, too.
+                // Another thread has reserved all idle workers, including this one.
                 wakeUps.wait()
             }
         }
@@ -190,7 +193,7 @@ final class SystemCallThreads: Sendable {
         }
     }
 
-    /// Whether a worker that nobody woke may end; not if somebody has just done so, or is about to.
+    /// Whether an idle worker may end; not if another thread has just reserved it.
     private func mayEnd(_ worker: Int) -> Bool {
         state.withLock { state in
             guard state.idleCount > 0 else { return false }
@@ -212,7 +215,7 @@ final class SystemCallThreads: Sendable {
         guardTimer?.schedule(after: Self.patience)
     }
 
-    /// Interrupts the workers that have finished nothing since the last look, has another work if they sleep, and goes on looking while there is something to do.
+    /// Interrupts stuck workers, adds one if they sleep, and looks again while there is work.
     @EventLoop private func look() {
         let (mustWake, mustStart) = state.withLock { state in
             state.idleLooks = lookAtWorkers(&state) ? state.idleLooks + 1 : 0
@@ -224,15 +227,15 @@ final class SystemCallThreads: Sendable {
         if state.withLock({ $0.isGuarded }) { guardTimer?.schedule(after: Self.patience) }
     }
 
-    /// Interrupts the workers that are stuck, and counts those that sleep; returns whether all that are busy are stuck.
+    /// Interrupts stuck workers and counts sleeping ones; returns whether all busy ones are stuck.
     private func lookAtWorkers(_ state: inout State) -> Bool {
         var areStuck = state.busyCount > 0
         for (id, worker) in state.workers {
             let processorTime = worker.processorTime
-            // One that takes processor time may have to wait for a processor.
+            // A call that takes processor time may have to wait for a processor.
             let isBurning = processorTime > worker.processorTimeAtLastLook + Self.muchProcessorTime
             if worker.isStuck {
-                // It is alive: only with this lock held does it leave the table.
+                // The thread is alive: it leaves the table only with this lock held.
                 pthread_kill(worker.thread, interruption)
             } else if worker.isBusy {
                 areStuck = false
@@ -246,9 +249,9 @@ final class SystemCallThreads: Sendable {
     }
 }
 
-/// What threads wait for.
+/// A semaphore that threads wait for.
 ///
-/// Unchecked: the pointer never changes, and sem_overview(7) is made to be used by several threads at once.
+/// Unchecked: the pointer never changes, and several threads may use a semaphore at once (sem_overview(7)).
 private final class Semaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
@@ -265,7 +268,7 @@ private final class Semaphore: @unchecked Sendable {
         while sem_wait(semaphore) != 0 {}
     }
 
-    /// Returns false if nobody has signalled for so long, or for longer if the clock is set back.
+    /// Waits for a signal; returns false after so many seconds, or later if the clock is set back.
     func wait(seconds: Int) -> Bool {
         var end = timespec()
         clock_gettime(CLOCK_REALTIME, &end)

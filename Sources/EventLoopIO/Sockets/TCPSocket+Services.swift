@@ -3,9 +3,9 @@
 import Glibc
 
 extension TCPSocket {
-    /// Connects to a host, a name or a number: to the first of its addresses that accepts.
+    /// Connects to a host, given by name or number: to the first of its addresses that accepts.
     ///
-    /// What is left of `timeout` is shared out evenly among the addresses that are left.
+    /// The addresses share the time evenly: each gets its part of what is left of `timeout`.
     @EventLoop
     public static func connect(
         to host: String, port: UInt16, timeout: Duration
@@ -29,7 +29,7 @@ extension TCPSocket {
         throw IOError(failure.code, "\(host):\(port): \(failure.message)", errno: failure.errno)
     }
 
-    /// A stream socket that listens at an address of this host; port 0 stands for any that is free.
+    /// Creates a stream socket that listens at an address of this host; port 0 means any free port.
     public static func listen(
         at host: String, port: UInt16, backlog: Int32 = 128
     ) async throws(IOError) -> OwnedDescriptor {
@@ -42,10 +42,10 @@ extension TCPSocket {
         let descriptor = socket(address.family, flags, 0)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
         let socket = OwnedDescriptor(adopting: descriptor)
-        // Connections of an earlier process that are still being closed do not keep the port.
+        // Old connections that are still being closed must not keep the port.
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-        // What is accepted inherits it.
+        // Accepted connections inherit this.
         socket.sendAtOnce()
         guard address.withSocketAddress({ bind(descriptor, $0, $1) }) == 0, Glibc.listen(descriptor, backlog) == 0
         else { throw IOError(errno: errno, "cannot listen at \(host):\(port)") }
@@ -54,7 +54,7 @@ extension TCPSocket {
 }
 
 extension OwnedDescriptor {
-    /// Has the kernel send small messages at once, and not wait for more (`TCP_NODELAY`; tcp(7)).
+    /// Makes the kernel send small messages at once, without waiting for more (`TCP_NODELAY`; tcp(7)).
     fileprivate func sendAtOnce() {
         var on: Int32 = 1
         setsockopt(rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))

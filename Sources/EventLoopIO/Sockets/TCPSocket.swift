@@ -20,11 +20,11 @@ public enum TCPSocket {
         var result: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &result, &length)
-        // A peer that refuses gives ECONNREFUSED; one that resets has accepted before.
+        // A peer that refuses causes ECONNREFUSED; one that resets has accepted before.
         guard result == 0 || result == ECONNRESET || result == EPIPE else {
             throw IOError(errno: result, "cannot connect")
         }
-        // Where nobody listens at a port that the kernel gives out itself, a socket may get that port and reach itself.
+        // A socket may get the very port it connects to if no process listens there, and so reach itself.
         if isOneWithPeer(descriptor) { throw IOError(errno: ECONNREFUSED, "cannot connect") }
         return socket
     }

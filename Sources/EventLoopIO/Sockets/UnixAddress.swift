@@ -9,9 +9,9 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
     /// A name in the abstract namespace, without the `@`.
     case abstract(String)
 
-    /// Reads an address.
+    /// Parses an address.
     ///
-    /// - Throws: ``IOError/Code/invalidAddress`` for what is none, ``IOError/Code/pathTooLong`` for more than 107 bytes.
+    /// - Throws: ``IOError/Code/invalidAddress``, or ``IOError/Code/pathTooLong`` if it has more than 107 bytes.
     public init(parsing text: String) throws(IOError) {
         let place = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
         guard let first = place.first, !place.utf8.contains(0) else {
@@ -32,7 +32,7 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Calls `body` with the address as the kernel takes it.
+    /// Calls `body` with the address as a `sockaddr`.
     func withSocketAddress<Result>(
         _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
     ) throws(IOError) -> Result {

@@ -4,56 +4,59 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// One datagram, while it is handled.
+/// A datagram, while it is handled.
 public struct Datagram: ~Copyable {
-    /// What was sent; valid in the handler only.
+    /// The bytes sent, which are valid in the handler only.
     public let bytes: UnsafeRawBufferPointer
     /// Whether it was longer than 64 KiB, so that its end is missing.
     public let isTruncated: Bool
-    /// The user of who sent it, as the kernel vouches for it; `UInt32.max` if it does not know.
+    /// The sender's user, as the kernel reports it; `UInt32.max` if it is unknown.
     ///
-    /// It is the real one, if the sender does not choose its effective or saved one itself (unix(7)).
+    /// It is the real user, unless the sender chooses its effective or saved one (unix(7)).
     public let sender: UInt32
 }
 
-/// A datagram socket that is read on the loop and never takes descriptors.
+/// A datagram socket that is read on the loop and never receives descriptors.
 ///
-/// The loop looks at each datagram before it receives it. A datagram with descriptors is handled while it is still in the queue. Then another thread
-/// receives it, without room for the descriptors, so the kernel releases them and they never get into the descriptor table: the release may wait
-/// (``SystemCallThreads``), and close(2) would wait in more ways. The socket receives nothing until then. For a while the same is done with all datagrams, if
-/// receiving one took long because of its sender (``ForeignSocket``).
+/// The loop looks at each datagram before it receives it. A datagram with descriptors is handled while it is still in the queue. Then
+/// another thread receives it without room for the descriptors, so the kernel releases them and they never enter the descriptor table. The
+/// release may wait, and close(2) would wait in more cases. The socket receives nothing until then. If receiving a datagram took long
+/// because of its sender, all datagrams are handled in this way for a while.
 @EventLoop
 public final class UnixDatagramSocket {
-    /// All sockets are of one owner: who sends is not known before a datagram is received.
+    /// All sockets have one owner, because the sender is unknown until a datagram is received.
     private static let turns = TurnQueue()
     private static let owner: UInt32 = 0
     private static let lastNumber = Atomic<UInt32>(0)
-    /// Until when another thread receives all datagrams of all sockets.
+    /// When the loop may receive datagrams again, after one that was slow.
     private static var slowUntil = ContinuousClock.now
-    /// A datagram of any socket; of its 64 KiB the system gives only the pages that datagrams have filled.
+    /// Holds a datagram of any socket; only pages that a datagram has filled take memory.
     private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
-    /// How many sockets wait for the release of descriptors, some of which have been cancelled and still take a descriptor.
+    /// The number of sockets that wait for the release of descriptors; some are cancelled and still take a descriptor.
     public nonisolated static var releasingCount: Int { SystemCallThreads.datagrams.count }
 
     private let descriptor: OwnedDescriptor
     /// A number that hardly any other socket has.
     private let number = UnixDatagramSocket.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-    /// Whether this socket has to wait for the next turn, or for something else.
+    /// Whether this socket waits for the next turn or for something else.
     private var isWaiting = false
     /// Whether another thread receives the first datagram.
     private var isReleasing = false
-    /// Whether that has descriptors, so that it may take for ever.
+    /// Whether that datagram has descriptors, so that receiving it may never end.
     private var mayNeverEnd = false
     private var isFinishing = false
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
-    /// Called once nothing is left in the queue.
+    /// Called when the queue is empty.
     private var whenEmpty: [@EventLoop () -> Void] = []
 
-    /// Reads from a bound socket (``UnixSocket/bindDatagram(at:for:)``).
+    /// Reads from a bound socket (``UnixSocket/bindDatagram(at:restrict:)``).
     ///
-    /// - Parameter isHeld: whether it reads nothing before ``resume()``.
+    /// - Parameters:
+    ///   - descriptor: the socket.
+    ///   - isHeld: whether to read nothing before ``resume()``.
+    ///   - handler: called with each datagram.
     public init(
         adopting descriptor: OwnedDescriptor, isHeld: Bool = false,
         handler: @escaping @EventLoop (borrowing Datagram) -> Void
@@ -61,7 +64,7 @@ public final class UnixDatagramSocket {
         self.descriptor = descriptor
         self.handler = handler
         isWaiting = isHeld
-        // Else the room for the credentials would be room for a descriptor.
+        // Without it, the room for the credentials would be room for a descriptor.
         try descriptor.passCredentials()
         source = try IOSource(descriptor, events: isHeld ? [] : .readable) { [unowned self] _ in
             receive()
@@ -70,7 +73,7 @@ public final class UnixDatagramSocket {
 
     isolated deinit { source?.cancel() }
 
-    /// Goes on receiving.
+    /// Continues to receive.
     public func resume() {
         guard !isReleasing else { return }
         isWaiting = false
@@ -78,12 +81,12 @@ public final class UnixDatagramSocket {
         receive()
     }
 
-    /// Refuses what is sent from now on; whoever sends is told so, and nothing is lost without a word.
+    /// Refuses further datagrams; their senders get an error.
     public func refuse() { shutdown(descriptor.rawValue, Int32(SHUT_RD)) }
 
-    /// Receives nothing more and lets the handler go.
+    /// Receives nothing more and releases the handler.
     ///
-    /// What is still in the queue is lost; call ``finish(then:)`` if that matters. The path stays until somebody removes it.
+    /// Datagrams in the queue are lost; call ``finish(then:)`` to handle them. The socket's file stays.
     public func cancel() {
         refuse()
         source?.cancel()
@@ -92,9 +95,9 @@ public final class UnixDatagramSocket {
         callWaiters()
     }
 
-    /// Refuses what is sent from now on, receives what was sent before, then stops and calls `body`.
+    /// Refuses further datagrams, receives those in the queue, then stops and calls `body`.
     ///
-    /// A datagram with descriptors is the last one, since their release may take for ever: what stands behind it is lost.
+    /// A datagram with descriptors is the last one, because their release may never end: those behind it are lost.
     public func finish(then body: @escaping @EventLoop () -> Void = {}) {
         refuse()
         isFinishing = true
@@ -105,7 +108,9 @@ public final class UnixDatagramSocket {
         }
     }
 
-    /// Receives all that was sent before, in the shares of a turn that this socket has, then calls `body`; at once if nothing is left or it has stopped.
+    /// Receives the datagrams in the queue, within this socket's shares of turns, then calls `body`.
+    ///
+    /// It calls `body` at once if the queue is empty or the socket has stopped.
     public func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
         if handler == nil { callWaiters() } else { receive() }
@@ -117,7 +122,7 @@ public final class UnixDatagramSocket {
         for body in bodies { body() }
     }
 
-    /// Receives what there is, as long as the shares of the turn last that this socket and all sockets together have.
+    /// Receives datagrams until a share is used up: this socket's, or that of all sockets together.
     private func receive(hasWaited: Bool = false) {
         guard handler != nil, !isWaiting, !isReleasing else { return }
         if FlowControl.isHeld { return waitForStreams() }
@@ -132,7 +137,7 @@ public final class UnixDatagramSocket {
             }
             if FlowControl.isHeld { return waitForStreams() }
         } while !share.isUsedUp
-        // If nothing is left, no event comes.
+        // If nothing arrives, no event continues this.
         if !whenEmpty.isEmpty { wait() }
     }
 
@@ -154,20 +159,22 @@ public final class UnixDatagramSocket {
     /// Receives nothing for the time being.
     private func pause() {
         isWaiting = true
-        // Else the loop would find it readable again and again, in the place of others.
+        // Or the loop would find it readable in each turn, instead of other descriptors.
         source?.events = []
     }
 
     private enum Outcome {
         case received, empty
-        /// The first datagram has been handled, and another thread has to receive it.
+        /// The first datagram has been handled, and another thread must receive it.
         case mustRelease
     }
 
-    /// What receiving a datagram may take, in nanoseconds, and for how many times as long others are left to another thread if one takes longer.
+    /// How long receiving a datagram may take, in nanoseconds.
+    ///
+    /// After a slower one, other threads receive for this many times as long.
     private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 200)
 
-    /// Receives the first datagram, if there is one.
+    /// Handles and receives the first datagram, if there is one.
     private func receiveOne() -> Outcome {
         var flags: Int32 = 0
         var sender = linux_credentials()
@@ -192,7 +199,7 @@ public final class UnixDatagramSocket {
         if taken > Self.acceptable { Self.slowUntil = .now + .nanoseconds(taken) * Self.severity }
     }
 
-    /// Has another thread receive the first datagram.
+    /// Makes another thread receive the first datagram.
     private func release() {
         if isFinishing, mayNeverEnd { return cancel() }
         pause()
@@ -205,7 +212,7 @@ public final class UnixDatagramSocket {
         }
     }
 
-    /// Receives the first datagram, of which nothing is wanted any more.
+    /// Receives and drops the first datagram.
     private nonisolated static func receiveFirst(_ descriptor: OwnedDescriptor) {
         recv(descriptor.rawValue, nil, 0, Int32(MSG_DONTWAIT))
     }

@@ -8,17 +8,17 @@ public enum UnixSocket {
     private static let stream = Int32(SOCK_STREAM.rawValue)
     private static let datagram = Int32(SOCK_DGRAM.rawValue)
 
-    /// A stream socket that listens at `path`.
+    /// Creates a stream socket that listens at `path`.
     ///
-    /// One that nobody listens on any more is replaced; nothing else is ever removed. Two processes that do so at the same moment may
-    /// not notice each other, so they need a lock of their own (``FileLock``).
+    /// It replaces a socket without a listener, and removes nothing else. Two processes that do this at the same moment may not notice each
+    /// other, so they need a lock of their own (``FileLock``).
     ///
     /// - Parameters:
-    ///   - path: where.
+    ///   - path: the path of the socket.
     ///   - mode: who may connect, as file permissions.
     ///   - backlog: how many connections may wait to be accepted.
-    /// - Throws: ``IOError/Code/addressInUse`` where a living process listens, ``IOError/Code/notASocket`` where
-    ///   something else stands there, and whatever the directory does not allow.
+    /// - Throws: ``IOError/Code/addressInUse`` if a living process listens there, ``IOError/Code/notASocket`` if the file is not a socket,
+    ///   or an error of the file system.
     public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(IOError)
         -> OwnedDescriptor
     {
@@ -30,7 +30,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// A stream socket that listens in the abstract namespace, where every user can connect.
+    /// Creates a stream socket that listens in the abstract namespace, where every user can connect.
     ///
     /// - Throws: ``IOError/Code/addressInUse`` if another socket has the name.
     public static func listen(atAbstract name: String, backlog: Int32 = 128) throws(IOError) -> OwnedDescriptor {
@@ -42,7 +42,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Who may connect to the socket at `path`, as file permissions that mean the same for a file of this process's user and group.
+    /// Returns who may connect to the socket at `path`, as permissions for a file of this process's user and group.
     public static func mode(of path: String) throws(IOError) -> UInt32 {
         var status = stat()
         guard stat(path, &status) == 0 else { throw IOError(errno: errno, "cannot access \(path)") }
@@ -51,11 +51,11 @@ public enum UnixSocket {
         return 0o600 | group | others
     }
 
-    /// A datagram socket bound to `path`; the rules are those of ``listen(at:mode:backlog:)``.
+    /// Creates a datagram socket bound to `path`; the rules are those of ``listen(at:mode:backlog:)``.
     ///
     /// - Parameters:
-    ///   - path: where.
-    ///   - restrict: sets who may send to the file at a path, to which only this process's user may before that.
+    ///   - path: the path of the socket.
+    ///   - restrict: sets who may send to the file at a path. Before it is called, only this process's user may.
     public static func bindDatagram(
         at path: String, restrict: (_ path: String) throws(IOError) -> Void
     ) throws(IOError) -> OwnedDescriptor {
@@ -70,7 +70,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// A datagram socket that replaces one of this process's own at `path`; a sender finds the one or the other.
+    /// Creates a datagram socket that replaces one of this process at `path`, so that a sender always finds one.
     ///
     /// The kernel keeps the name that it was bound with: `path` and a tilde.
     public static func replaceDatagram(
@@ -86,7 +86,7 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Sends one datagram, without waiting.
+    /// Sends one datagram without waiting.
     ///
     /// - Throws: ``IOError/Code/timedOut`` if the receiver's queue is full.
     public static func send(_ bytes: [UInt8], to address: UnixAddress) throws(IOError) {
@@ -98,7 +98,7 @@ public enum UnixSocket {
         guard failure == 0 else { throw IOError(errno: failure, "cannot send to \(address)") }
     }
 
-    /// Two stream sockets that are connected to each other.
+    /// Creates two stream sockets that are connected to each other.
     public static func makePair() throws(IOError) -> (OwnedDescriptor, OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         let type = stream | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -108,10 +108,10 @@ public enum UnixSocket {
         return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
-    /// A stream socket connected to `address`.
+    /// Creates a stream socket connected to `address`.
     ///
-    /// Waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be polled for, and
-    /// the kernel wakes those that wait in their order.
+    /// It waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be polled for, and the
+    /// kernel wakes waiting threads in order.
     public static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(IOError) -> OwnedDescriptor {
@@ -126,11 +126,12 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Accepts a connection; nil where nobody waits any more.
+    /// Accepts a connection; nil if none waits.
     ///
-    /// - Parameter isPrivileged: whether ordinary users cannot connect to the listener.
-    /// - Throws: ``IOError/Code/exhausted`` where descriptors have run out, but for a ``OwnedDescriptor/reserve``: then the
-    ///   caller has to pause accepting.
+    /// - Parameters:
+    ///   - listener: the listening socket.
+    ///   - isPrivileged: whether ordinary users cannot connect to the listener.
+    /// - Throws: ``IOError/Code/exhausted`` if only the ``OwnedDescriptor/reserve`` of descriptors is left; the caller must then pause.
     public static func accept(_ listener: Int32, isPrivileged: Bool = false) throws(IOError) -> OwnedDescriptor? {
         if OwnedDescriptor.isInReserve(nextTo: listener) {
             throw IOError(errno: EMFILE, "cannot accept a connection")
@@ -147,28 +148,27 @@ public enum UnixSocket {
         }
     }
 
-    /// Has the kernel refuse to put descriptors of other processes into the queue of a socket, and of those that are accepted from it
-    /// (`SO_PASSRIGHTS`, Linux 6.16; socket(7)).
+    /// Makes the kernel refuse descriptors sent to a socket, and to those accepted from it (`SO_PASSRIGHTS`; socket(7)).
     ///
-    /// An older kernel cannot. Then ``OwnedDescriptor/receive(into:)`` looks at what comes in.
+    /// Kernels before Linux 6.16 cannot. With those, ``OwnedDescriptor/receive(into:)`` looks at the input first.
     public static func refuseDescriptors(_ descriptor: Int32) { _ = linux_refuse_descriptors(descriptor) }
 
-    /// Who is at the other end of a connected stream socket, but for its supplementary groups (``peerGroups(of:)``).
+    /// Returns the credentials of a connected stream socket's peer, without its supplementary groups (``peerGroups(of:)``).
     public static func peerCredentials(of descriptor: Int32) throws(IOError) -> PeerCredentials {
         try PeerCredentials(ofConnected: descriptor)
     }
 
-    /// The supplementary groups of who is at the other end of a connected stream socket; empty where they are not known, or are more than 4096.
+    /// Returns the supplementary groups of a connected stream socket's peer; empty if they are unknown or more than 4096.
     public static func peerGroups(of descriptor: Int32) -> [UInt32] { PeerCredentials.groups(ofConnected: descriptor) }
 
     // MARK: -
 
-    /// Returns the `errno` of connect(2), else 0.
+    /// Connects; returns the `errno` of connect(2), or 0.
     private static func connect(_ socket: OwnedDescriptor, to address: UnixAddress) throws(IOError) -> Int32 {
         try address.withSocketAddress { Glibc.connect(socket.rawValue, $0, $1) == 0 ? 0 : errno }
     }
 
-    /// Connects, and waits for room in the backlog; returns `EAGAIN` if there is none for so long, else what connect(2) says.
+    /// Connects, and waits for room in the backlog; returns `EAGAIN` on a timeout, else connect(2)'s result.
     private static func wait(for limit: Duration, toConnect socket: OwnedDescriptor, to address: UnixAddress) -> Int32 {
         let flags = fcntl(socket.rawValue, F_GETFL)
         _ = fcntl(socket.rawValue, F_SETFL, flags & ~O_NONBLOCK)
@@ -177,7 +177,7 @@ public enum UnixSocket {
         while true {
             socket.setSendTimeout(max(end - .now, .microseconds(1)))
             let failure = (try? connect(socket, to: address)) ?? EINVAL
-            // The process was stopped and goes on.
+            // The process was stopped and has been continued.
             guard failure == EINTR else { return failure }
         }
     }
@@ -188,14 +188,14 @@ public enum UnixSocket {
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
         guard receives else { return OwnedDescriptor(adopting: descriptor) }
         let socket = OwnedDescriptor(adoptingReceiver: descriptor)
-        // Before anybody can send to it, so that of each datagram it is known who did.
+        // Before it is bound, so that the sender of each datagram is known.
         try socket.passCredentials()
         return socket
     }
 
     private static func bind(_ path: String, type: Int32, mode: UInt32) throws(IOError) -> OwnedDescriptor {
         let socket = try make(type, receives: type == datagram)
-        // For a socket the mode of the descriptor, less the umask, becomes that of the path (Linux): it is never wider for a moment.
+        // The mode of a socket's descriptor, less the umask, becomes the mode of its file (Linux), so it is never wider.
         guard fchmod(socket.rawValue, mode) == 0 else {
             throw IOError(errno: errno, "cannot set the mode of \(path)")
         }
@@ -207,13 +207,13 @@ public enum UnixSocket {
         return socket
     }
 
-    /// Whether the process that made a connected socket's other end listen has ended.
+    /// Whether the process that listens at a connected socket's other end has ended.
     private static func hasEndedListener(_ connection: OwnedDescriptor) -> Bool {
         guard let credentials = try? peerCredentials(of: connection.rawValue) else { return false }
         return credentials.processID > 0 && ProcessStatus.hasEnded(credentials.processID)
     }
 
-    /// Removes a socket that nobody listens on any more.
+    /// Removes a socket without a listener.
     private static func removeDead(_ path: String, type: Int32) throws(IOError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }
@@ -224,7 +224,7 @@ public enum UnixSocket {
         let failure = try UnixAddress.path(path).withSocketAddress {
             Glibc.connect(probe.rawValue, $0, $1) == 0 ? 0 : errno
         }
-        // Refused means that nobody is there. A full backlog or a socket of the other type means that somebody is.
+        // If it is refused, there is no listener. A full backlog or a socket of the other type has one.
         let isDead = failure == 0 ? hasEndedListener(probe) : failure == ECONNREFUSED || failure == ENOENT
         guard isDead else {
             throw IOError(.addressInUse, "\(path) is in use by another process; stop that process first")

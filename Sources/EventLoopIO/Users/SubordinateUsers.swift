@@ -4,10 +4,11 @@ import Glibc
 
 /// The ranges of user ids in `/etc/subuid` (subuid(5)), each of which counts as one user.
 ///
-/// Any user can run processes as each id of its range (newuidmap(1)). If each id counted as a user, limits for one user would have no effect.
+/// Any user can run processes as each id of its range (newuidmap(1)). If each id counted as a user, limits for one user would have no
+/// effect.
 @EventLoop
 public final class SubordinateUsers {
-    /// Is told, each time that it is tried, why the file cannot be read.
+    /// Called each time the file cannot be read, with the reason.
     public var onFailure: (_ reason: String) -> Void = { _ in }
 
     private let path: String
@@ -16,7 +17,7 @@ public final class SubordinateUsers {
     private var isReading = false
     private var lastReading: ContinuousClock.Instant?
 
-    /// No ranges before the first ``refresh(within:)``.
+    /// Has no ranges before the first ``refresh(within:)``.
     ///
     /// - Parameters:
     ///   - path: the file.
@@ -26,7 +27,7 @@ public final class SubordinateUsers {
         self.interval = interval
     }
 
-    /// The user id that all ids of the same range count as: the first of the range; the id itself if it is in none.
+    /// Returns the id that stands for all ids of a range: its first one, or the id itself if it is in no range.
     ///
     /// If the ranges are old, this starts reading the file, without waiting; the result applies from then on.
     public func account(of user: UInt32) -> UInt32 {
@@ -74,20 +75,19 @@ public final class SubordinateUsers {
     }
 }
 
-/// Ranges of ids, of which overlapping ones count as one.
+/// Ranges of ids; overlapping ones count as one.
 struct IDRanges: Sendable {
-    /// Lower ids are those of real users and services, whatever a range says.
+    /// Lower ids are those of real users and services, whatever a range contains.
     static let lowest: UInt32 = 65_536
 
-    /// In their order.
+    /// In ascending order.
     private var ranges: [Range<UInt32>] = []
 
-    /// No ranges.
     init() {}
 
-    /// Reads lines of the form `OWNER:FIRST:COUNT`; others are ignored.
+    /// Reads lines of the form `OWNER:FIRST:COUNT`, and ignores others.
     ///
-    /// So are ranges of root, which no ordinary user can use, but which may comprise the ids of real users.
+    /// It also ignores ranges of root, which no ordinary user can use, but which may contain the ids of real users.
     init(parsing text: String) {
         let all = text.split(whereSeparator: \.isNewline).compactMap(Self.range)
         for range in all.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -109,7 +109,7 @@ struct IDRanges: Sendable {
         return range.isEmpty ? nil : range
     }
 
-    /// The first id of the range that an id is in, or the id itself.
+    /// Returns the first id of the range that contains an id, or the id itself.
     func first(of id: UInt32) -> UInt32 {
         var (low, high) = (0, ranges.count)
         while low < high {

@@ -2,13 +2,13 @@
 
 import Glibc
 
-/// The system's users and groups (getpwnam(3), getgrnam(3)).
+/// Looks up users and groups (getpwnam(3), getgrnam(3)).
 ///
-/// They may be kept on another machine: to be asked on a thread that may wait (``BlockingThread``).
+/// They may be kept on another machine, so call it on a thread that may wait (``BlockingThread``).
 public enum UserDatabase {
-    /// The number of a user, who is given by name or number; nil if there is no such user.
+    /// Returns the id of a user, given by name or number; nil if there is no such user.
     ///
-    /// - Throws: ``IOError`` if that cannot be known now.
+    /// - Throws: ``IOError`` if the lookup fails.
     public static func user(_ text: String) throws(IOError) -> UInt32? {
         if let number = UInt32(text) { return number }
         return try lookUp("user “\(text)”") { buffer, size in
@@ -19,9 +19,9 @@ public enum UserDatabase {
         }
     }
 
-    /// The number of a group; nil if there is no such group.
+    /// Returns the id of a group; nil if there is no such group.
     ///
-    /// - Throws: ``IOError`` if that cannot be known now.
+    /// - Throws: ``IOError`` if the lookup fails.
     public static func group(named name: String) throws(IOError) -> UInt32? {
         try lookUp("group “\(name)”") { buffer, size in
             var entry = Glibc.group()
