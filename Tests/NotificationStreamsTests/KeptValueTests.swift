@@ -46,24 +46,6 @@ struct KeptValueTests {
         #expect(loads.log.entries == ["load 1 begins", "load 1 ends"])
     }
 
-    @Test("All callers but one can leave, even the first, and the last one gets the value")
-    func leaving() async {
-        let first = make()
-        let callers = (0..<100).map { _ in loads.caller(first.load) }
-        loads.executor.run()
-        for caller in callers.dropLast() {
-            caller.cancel()
-        }
-        loads.executor.run()
-        for caller in callers.dropLast() {
-            #expect(await caller.outcome == "cancelled")
-        }
-        #expect(first.callers == 1)
-        loads.end(1)
-        #expect(await callers.last?.outcome == "value 1")
-        #expect(loads.log.entries == ["load 1 begins", "load 1 ends"])
-    }
-
     @Test("The value of a load that was cancelled is not kept")
     func lastLeaves() async {
         let first = make()
@@ -76,23 +58,6 @@ struct KeptValueTests {
         #expect(!first.isLoading)
         loads.end(1)
         #expect(first.value == nil)
-    }
-
-    @Test("After a load was cancelled, the next call waits for its end, and then for another load")
-    func afresh() async {
-        let first = make()
-        let leaver = loads.caller(first.load)
-        loads.executor.run()
-        leaver.cancel()
-        let next = loads.caller(first.load)
-        loads.executor.run()
-        #expect(loads.log.entries == ["load 1 begins", "load 1 cancelled"])
-        #expect(first.isLoading)
-        loads.end(1)
-        #expect(loads.log.entries.suffix(2) == ["load 1 ends", "load 2 begins"])
-        loads.end(2)
-        #expect(await next.outcome == "value 2")
-        #expect(first.value == "value 2")
     }
 
     @Test("If the load throws, all callers get the error, which is not kept: the next call begins another load")

@@ -8,8 +8,8 @@ import Testing
 struct SharedLoadTests {
     let loads = Loads()
 
-    private func make() -> SharedLoad<String, LoadFailure> {
-        SharedLoad(executorPreference: loads.executor, loads.load)
+    private func make(keepsValue: Bool = false) -> SharedLoad<String, LoadFailure> {
+        SharedLoad(executorPreference: loads.executor, keepsValue: keepsValue, loads.load)
     }
 
     @Test("A call made while it runs shares it, and a call made after it has ended begins another")
@@ -28,9 +28,9 @@ struct SharedLoadTests {
         #expect(await later.outcome == "value 2")
     }
 
-    @Test("A caller that leaves does not cancel it, and the last one does")
-    func leaving() async {
-        let shared = make()
+    @Test("A caller that leaves does not cancel it, and the last one does", arguments: [false, true])
+    func leaving(keepsValue: Bool) async {
+        let shared = make(keepsValue: keepsValue)
         let (one, other) = (loads.caller(shared.load), loads.caller(shared.load))
         loads.executor.run()
         one.cancel()
@@ -62,9 +62,11 @@ struct SharedLoadTests {
         #expect(await next.outcome == "value 2")
     }
 
-    @Test("Calls made while a cancelled load is ending share the next one, and can leave that too")
-    func whileEnding() async {
-        let shared = make()
+    @Test(
+        "Calls made while a cancelled load is ending share the next one, and can leave that too",
+        arguments: [false, true])
+    func whileEnding(keepsValue: Bool) async {
+        let shared = make(keepsValue: keepsValue)
         let leaver = loads.caller(shared.load)
         loads.executor.run()
         leaver.cancel()
@@ -73,7 +75,9 @@ struct SharedLoadTests {
         next[0].cancel()
         loads.executor.run()
         #expect(await next[0].outcome == "cancelled")
+        #expect(loads.log.entries == ["load 1 begins", "load 1 cancelled"])
         loads.end(1)
+        #expect(loads.log.entries.suffix(2) == ["load 1 ends", "load 2 begins"])
         loads.end(2)
         #expect(await next[1].outcome == "value 2")
         #expect(await next[2].outcome == "value 2")

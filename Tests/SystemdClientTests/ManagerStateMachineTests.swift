@@ -63,7 +63,7 @@ import Testing
             calling, answered: -, works
             calling, not subscribed: unsubscribed
             calling, left: absent, wait 5
-            calling, arrived: calling, stopWaiting, subscribe, reloaded
+            calling, arrived: calling, subscribe, reloaded
             calling, ping: calling, ping
             calling, end: ended
             unsubscribed, refused: refused unsubscribed, wait 0
@@ -72,7 +72,7 @@ import Testing
             unsubscribed, answered: -, works
             unsubscribed, subscribed: calling
             unsubscribed, left: absent unsubscribed, wait 5
-            unsubscribed, arrived: calling, stopWaiting, subscribe, reloaded
+            unsubscribed, arrived: calling, subscribe, reloaded
             unsubscribed, ping: calling, subscribe, reloaded, ping
             unsubscribed, end: ended
             refused, gone: absent, wait 5
@@ -80,7 +80,7 @@ import Testing
             refused, answered: -, works
             refused, not subscribed: refused unsubscribed
             refused, left: absent, wait 5
-            refused, arrived: calling, stopWaiting, subscribe, reloaded
+            refused, arrived: calling, subscribe, reloaded
             refused, timer: calling, resumed
             refused, end: ended
             refused unsubscribed, gone: absent unsubscribed, wait 5
@@ -88,19 +88,19 @@ import Testing
             refused unsubscribed, answered: -, works
             refused unsubscribed, subscribed: refused
             refused unsubscribed, left: absent unsubscribed, wait 5
-            refused unsubscribed, arrived: calling, stopWaiting, subscribe, reloaded
+            refused unsubscribed, arrived: calling, subscribe, reloaded
             refused unsubscribed, timer: calling, subscribe, reloaded
             refused unsubscribed, end: ended
             absent, overdue: ended, lost
             absent, answered: -, works
             absent, not subscribed: absent unsubscribed
-            absent, arrived: calling, stopWaiting, subscribe, reloaded
+            absent, arrived: calling, subscribe, reloaded
             absent, timer: ended, lost
             absent, end: ended
             absent unsubscribed, overdue: ended, lost
             absent unsubscribed, answered: -, works
             absent unsubscribed, subscribed: absent
-            absent unsubscribed, arrived: calling, stopWaiting, subscribe, reloaded
+            absent unsubscribed, arrived: calling, subscribe, reloaded
             absent unsubscribed, timer: ended, lost
             absent unsubscribed, end: ended
             """

@@ -36,15 +36,19 @@ struct BusMessage: Sendable, Equatable {
 }
 
 extension BusMessage {
-    /// Reads one of sd-bus's messages.
-    ///
-    /// - Parameters:
-    ///   - wanted: the names of the properties to be read.
-    ///   - filter: says which units are of interest.
-    init(_ message: OpaquePointer, wanted: Set<String> = [], filter: BusFilter? = nil) {
+    /// Reads the header of one of sd-bus's messages.
+    init(headerOf message: OpaquePointer) {
         sender = sd_bus_message_get_sender(message).map { String(cString: $0) }
         path = sd_bus_message_get_path(message).map { String(cString: $0) }
         member = sd_bus_message_get_member(message).map { String(cString: $0) }
+    }
+
+    /// Reads the contents of the message, or its error.
+    ///
+    /// - Parameters:
+    ///   - wanted: the names of the properties to read.
+    ///   - filter: decides which units to read from a list.
+    mutating func readContents(of message: OpaquePointer, wanted: Set<String> = [], filter: BusFilter? = nil) {
         failure = sd_bus_message_get_error(message).flatMap { Failure($0.pointee) }
         let reader = BusReader(message)
         while let type = reader.nextType {

@@ -65,7 +65,7 @@ struct BusReader {
         var properties: [String: String] = [:]
         while sd_bus_message_enter_container(message, Code.entry, "sv") > 0 {
             if let name = string() {
-                let value = variantString(isWanted: wanted.contains(name))
+                let value = variantString(isRequested: wanted.contains(name))
                 if let value { properties[name] = value }
             }
             sd_bus_message_exit_container(message)
@@ -74,12 +74,12 @@ struct BusReader {
     }
 
     /// Reads the next array of structures that each begin with strings, as many as `count`, and returns those whose first string is wanted.
-    func structures(_ type: String, strings count: Int, isWanted: (String) -> Bool) -> [[String]] {
+    func structures(_ type: String, strings count: Int, isRequested: (String) -> Bool) -> [[String]] {
         guard sd_bus_message_enter_container(message, Code.array, "(\(type))") > 0 else { return [] }
         defer { sd_bus_message_exit_container(message) }
         var structures: [[String]] = []
         while sd_bus_message_enter_container(message, Code.structure, type) > 0 {
-            if let first = string(), isWanted(first) {
+            if let first = string(), isRequested(first) {
                 structures.append([first] + (1..<count).compactMap { _ in string() })
             }
             // What is left of one can be passed over only value by value.
@@ -90,8 +90,8 @@ struct BusReader {
     }
 
     /// Reads the next variant as text; nil where it is of another type, or is not wanted.
-    private func variantString(isWanted: Bool) -> String? {
-        if isWanted {
+    private func variantString(isRequested: Bool) -> String? {
+        if isRequested {
             if let text = variant("s", read: string) { return text }
             if let truth = variant("b", read: boolean) { return truth ? BusMessage.truth : "no" }
             if let number = variant("u", read: { number(Code.number, UInt32.self) }) { return String(number) }

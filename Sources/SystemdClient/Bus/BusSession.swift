@@ -86,9 +86,7 @@ final class BusSession {
     /// The time until a moment of the monotonic clock, in microseconds, as poll(2) wants it.
     private static func milliseconds(until due: UInt64) -> Int32 {
         if due == .max { return -1 }
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        let elapsed = UInt64(now.tv_sec) * 1_000_000 + UInt64(now.tv_nsec) / 1000
+        let elapsed = nanoseconds(of: CLOCK_MONOTONIC) / 1000
         return due <= elapsed ? 0 : Int32(clamping: (due - elapsed) / 1000 + 1)
     }
 
@@ -99,25 +97,24 @@ final class BusSession {
         guard sd_bus_message_get_reply_cookie(message, &cookie) >= 0,
             let call = calls.removeValue(forKey: cookie)
         else { return }
-        let reply = BusMessage(message, wanted: settings.wanted, filter: settings.filter)
+        var reply = BusMessage(headerOf: message)
+        reply.readContents(of: message, wanted: settings.wanted, filter: settings.filter)
         trust.noteReply(from: reply.sender, toCallOf: call.ownerCount)
         receive(.reply(call.number, reply))
     }
 
     fileprivate func takeOther(_ message: OpaquePointer) {
-        let sender = sd_bus_message_get_sender(message).map { String(cString: $0) }
-        switch trust.judge(sender, now: .now) {
+        var signal = BusMessage(headerOf: message)
+        switch trust.judge(signal.sender, now: .now) {
         case .ignore: return
         case .report: receive(.disturbed)
         case .believe:
-            let header = (
-                member: sd_bus_message_get_member(message).map { String(cString: $0) },
-                path: sd_bus_message_get_path(message).map { String(cString: $0) }
-            )
-            if header.member == "UnitNew" || header.member == "UnitRemoved" { noteCaused() }
-            guard settings.filter.mayPass(member: header.member, path: header.path) else { return }
-            let signal = BusMessage(message, wanted: settings.wanted)
-            if sender == BusTrust.busName, signal.member == "NameOwnerChanged" { trust.noteChange(signal.strings) }
+            if signal.member == "UnitNew" || signal.member == "UnitRemoved" { noteCaused() }
+            guard settings.filter.mayPass(member: signal.member, path: signal.path) else { return }
+            signal.readContents(of: message, wanted: settings.wanted)
+            if signal.sender == BusTrust.busName, signal.member == "NameOwnerChanged" {
+                trust.noteChange(signal.strings)
+            }
             if settings.filter.passes(signal) { receive(.signal(signal)) }
         }
     }

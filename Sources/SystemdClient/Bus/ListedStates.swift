@@ -10,9 +10,9 @@ struct ListedStates: Sendable, Equatable {
     static let listing = "ssssssouso"
 
     /// Reads the list; the units are those that are wanted, by their own names.
-    static func listed(_ reader: BusReader, isWanted: (String) -> Bool) -> [String: ListedStates] {
+    static func listed(_ reader: BusReader, isRequested: (String) -> Bool) -> [String: ListedStates] {
         var units: [String: ListedStates] = [:]
-        for values in reader.structures(listing, strings: 5, isWanted: isWanted) where values.count == 5 {
+        for values in reader.structures(listing, strings: 5, isRequested: isRequested) where values.count == 5 {
             units[values[0]] = ListedStates(loadState: values[2], activeState: values[3], subState: values[4])
         }
         return units

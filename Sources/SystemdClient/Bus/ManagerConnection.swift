@@ -18,8 +18,6 @@ final class ManagerConnection {
 
     /// Whether calls have to wait.
     var isPaused: Bool { machine.isPaused }
-    /// Called with the states of all loaded units that are followed, after ``list()``.
-    var onList: @EventLoop ([String: ListedStates]) -> Void = { _ in }
 
     private var machine: ManagerStateMachine
     private var connection: BusConnection?
@@ -101,11 +99,10 @@ final class ManagerConnection {
         case .list:
             callManager("ListUnits") { [weak self] _, reply in
                 guard let self else { return }
-                if case .answer(let message) = reply { onList(message.units) }
+                if case .answer(let message) = reply { handler(.listed(message.units)) }
                 perform(machine.listed())
             }
         case .wait(let time): timer?.schedule(after: time)
-        case .stopWaiting: timer?.stop()
         case .tell(let signal):
             if case .lost = signal { close() }
             handler(signal)

@@ -6,6 +6,8 @@ enum ManagerSignal: Equatable {
     case changed(path: String, interface: String, BusMessage)
     /// A unit was loaded or unloaded, perhaps by a call of this process.
     case loaded(unit: String)
+    /// The states of all loaded units that are followed, after ``ManagerConnection/list()``.
+    case listed([String: ListedStates])
     /// A job has ended without the unit having been started, though that was requested.
     case notStarted(unit: String, UnitProperties.StartFailure)
     /// Each unit may have become another one, and signals may have been missed.

@@ -27,7 +27,6 @@ struct ManagerStateMachine: ~Copyable {
         case list
         /// Report the end of this time by `timerFired`.
         case wait(Duration)
-        case stopWaiting
         case tell(ManagerSignal)
     }
 
@@ -112,7 +111,7 @@ struct ManagerStateMachine: ~Copyable {
         if case .ended = state { return [] }
         owner += 1
         state = .calling
-        return [.stopWaiting] + subscribe()
+        return subscribe()
     }
 
     /// The time to wait is over.

@@ -88,13 +88,6 @@ public final class UnitBus {
         EventLoop.atEndOfTurn { unit.answer() }
     }
 
-    private func take(_ listed: [String: ListedStates]) {
-        // What is being read comes after the list.
-        for unit in units.values where !unit.isReading && unit.take(listed) {
-            reader?.askFirst(about: unit, isLoaded: unit.isListed(in: listed))
-        }
-    }
-
     private func take(_ signal: ManagerSignal) {
         switch signal {
         case .changed(let path, let interface, let message):
@@ -104,6 +97,11 @@ public final class UnitBus {
             }
         case .loaded(let name):
             for unit in index[name] { reader?.ask(.look, about: unit) }
+        case .listed(let states):
+            // A reading that is under way is newer than the list.
+            for unit in units.values where !unit.isReading && unit.take(states) {
+                reader?.askFirst(about: unit, isLoaded: unit.isListed(in: states))
+            }
         case .notStarted(let name, let failure):
             for unit in index[name] { unit.noteStart(failure) }
         case .reloaded: perform(machine.reloaded(at: .now))
@@ -141,7 +139,6 @@ public final class UnitBus {
             let manager = try ManagerConnection(on: address, filter: index.filter, times: times) { [weak self] signal in
                 self?.take(signal)
             }
-            manager.onList = { [weak self] in self?.take($0) }
             self.manager = manager
             reader = try UnitReader(manager, patience: times.patience)
             if listTimer == nil { listTimer = try TimerSource { [weak self] in self?.manager?.list() } }

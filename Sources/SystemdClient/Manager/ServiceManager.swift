@@ -32,7 +32,7 @@ public enum ServiceManager {
             switch self {
             case .ready: "READY=1"
             case .status(let text): "STATUS=\(Self.oneLine(text))"
-            case .reloading: "RELOADING=1\nMONOTONIC_USEC=\(Self.monotonicMicroseconds())"
+            case .reloading: "RELOADING=1\nMONOTONIC_USEC=\(nanoseconds(of: CLOCK_MONOTONIC) / 1000)"
             case .stopping: "STOPPING=1"
             case .extendTimeout(let time): "EXTEND_TIMEOUT_USEC=\(Int(time / .microseconds(1)))"
             case .watchdog: "WATCHDOG=1"
@@ -61,12 +61,6 @@ public enum ServiceManager {
             }
             return line
         }
-
-        private static func monotonicMicroseconds() -> Int {
-            var time = timespec()
-            clock_gettime(CLOCK_MONOTONIC, &time)
-            return time.tv_sec * 1_000_000 + time.tv_nsec / 1000
-        }
     }
 
     /// Whether a manager wants to be told anything.
@@ -85,10 +79,10 @@ public enum ServiceManager {
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
-        // A status stays before the barrier of whoever waits for the one before it.
-        outbox.post(.notification(notification, text), size: text.utf8.count, inPlace: !notification.isOfSequence) {
-            waiting in
-            if case .notification(let other, _) = waiting { notification.replaces(other) } else { false }
+        let kind = notification == .watchdogTrigger ? "trigger" : text.prefix { $0 != "=" }
+        // A status keeps the place of the one it replaces, before the barrier of a caller that waits for that one.
+        outbox.post(.notification(kind, text), size: text.utf8.count, inPlace: !ordered.contains(kind)) { waiting in
+            if case .notification(kind, _) = waiting { true } else { false }
         }
     }
 
@@ -122,8 +116,12 @@ public enum ServiceManager {
 
     // MARK: -
 
+    /// The kinds of notifications that mean something else before another one than behind it.
+    private static let ordered: Set<Substring> = ["READY", "RELOADING", "STOPPING"]
+
     private enum Message: Sendable {
-        case notification(Notification, String)
+        /// The kind, of which only the newest is kept, and the text.
+        case notification(Substring, String)
         /// The end of a pipe, which is closed here as soon as it has been sent.
         case barrier(OwnedDescriptor)
     }
@@ -135,26 +133,5 @@ public enum ServiceManager {
         case .barrier(let end): sd_pid_notify_with_fds(0, 0, "BARRIER=1", [end.rawValue], 1)
         }
     } reportLoss: { _ in
-    }
-}
-
-extension ServiceManager.Notification {
-    /// Whether it means something else before another one than behind it.
-    fileprivate var isOfSequence: Bool {
-        switch self {
-        case .ready, .reloading, .stopping: true
-        case .status, .extendTimeout, .watchdog, .watchdogTrigger, .errno: false
-        }
-    }
-
-    /// Whether this one makes another needless that was not sent yet.
-    fileprivate func replaces(_ other: ServiceManager.Notification) -> Bool {
-        switch (self, other) {
-        case (.ready, .ready), (.status, .status), (.reloading, .reloading), (.stopping, .stopping),
-            (.extendTimeout, .extendTimeout), (.watchdog, .watchdog), (.watchdogTrigger, .watchdogTrigger),
-            (.errno, .errno):
-            true
-        default: false
-        }
     }
 }

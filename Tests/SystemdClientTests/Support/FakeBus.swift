@@ -100,7 +100,8 @@ final class FakeBus {
     // MARK: Answers
 
     fileprivate func take(_ call: OpaquePointer) {
-        let message = BusMessage(call)
+        var message = BusMessage(headerOf: call)
+        message.readContents(of: call)
         let member = message.member ?? ""
         let unit = units.keys.first { Self.path(of: $0) == message.path }
         calls.append(
