@@ -2,12 +2,12 @@
 
 import SystemdClient
 
-/// Decides what the service manager is told of a service's life; performs no effects itself.
+/// Decides which notifications of a service's life the service manager gets; performs no effects itself.
 struct ServicePhase: ~Copyable {
     private enum State {
         case starting
         case up
-        /// So many reloads are under way.
+        /// The number of reloads under way.
         case reloading(Int)
         case stopping
     }
@@ -23,7 +23,7 @@ struct ServicePhase: ~Copyable {
 
     /// A reload begins.
     ///
-    /// The manager expects none before the service is up, and none after it has begun to stop.
+    /// The manager expects no reload before the service is up or after it has begun to stop.
     mutating func reloadBegan() -> ServiceManager.Notification? {
         switch state {
         case .up:
@@ -35,7 +35,7 @@ struct ServicePhase: ~Copyable {
         return nil
     }
 
-    /// A reload has ended that had begun while the service was up.
+    /// A reload that began while the service was up has ended.
     mutating func reloadEnded() -> ServiceManager.Notification? {
         guard case .reloading(let count) = state else { return nil }
         state = count == 1 ? .up : .reloading(count - 1)

@@ -8,14 +8,14 @@ public import SystemdClient
 
 /// Tells systemd when a program is up, reloads, stops, and whether it makes progress (sd_notify(3)).
 ///
-/// It is the last service of a group, because a group stops its services from the last to the first, and systemd should know at once:
+/// Put it last in its group: a group stops its services from the last to the first, and systemd should know at once.
 ///
 /// ```swift
 /// let systemd = SystemdService(logger: logger, isAlive: { await server.answers() }) { try await server.listening() }
 /// let group = ServiceGroup(services: [server, systemd], gracefulShutdownSignals: [.sigterm], logger: logger)
 /// ```
 ///
-/// Without systemd (`NOTIFY_SOCKET` unset) it tells nobody, and nothing fails.
+/// Without systemd (`NOTIFY_SOCKET` unset) it does nothing, and nothing fails.
 public final class SystemdService: Service {
     private let logger: Logger
     private let watchdogInterval: Duration?
@@ -23,13 +23,14 @@ public final class SystemdService: Service {
     private let waitUntilUp: @Sendable () async throws -> Void
     private let phase = Mutex(ServicePhase())
 
-    /// A service that has told nothing yet.
+    /// Creates the service without notifying systemd.
     ///
     /// - Parameters:
-    ///   - logger: where a failed probe is reported.
-    ///   - watchdogInterval: how often systemd wants a keep-alive at the least; nil if it wants none.
-    ///   - isAlive: the probe before each keep-alive. If it returns false, or does not return, there is none, and systemd ends the program.
-    ///   - waitUntilUp: returns when the program is up; what it throws ends the group.
+    ///   - logger: reports a failed probe.
+    ///   - watchdogInterval: the longest time between two keep-alives that systemd accepts; nil if it expects none.
+    ///   - isAlive: the probe before each keep-alive. If it returns false or does not return, no keep-alive is sent, and systemd restarts
+    ///     the program.
+    ///   - waitUntilUp: returns when the program is up; an error it throws ends the group.
     public init(
         logger: Logger, watchdogInterval: Duration? = ServiceManager.watchdogInterval,
         isAlive: @escaping @Sendable () async -> Bool = { true },
@@ -41,7 +42,7 @@ public final class SystemdService: Service {
         self.waitUntilUp = waitUntilUp
     }
 
-    /// Tells systemd that the program is up, and then keep-alives, until it is shut down.
+    /// Tells systemd that the program is up, then sends keep-alives until it is shut down.
     public func run() async throws {
         try await withGracefulShutdownHandler {
             try await cancelWhenGracefulShutdown {
@@ -52,13 +53,13 @@ public final class SystemdService: Service {
         } onGracefulShutdown: {
             self.tell { $0.stopped() }
         }
-        // The service manager reads it at its leisure, but the process is about to end.
+        // The process is about to end, and unsent notifications would be lost.
         await ServiceManager.drain(within: .milliseconds(500))
     }
 
-    /// Reloads by `body`, and tells systemd that it has begun and ended, however it ends.
+    /// Runs `body` as a reload, and tells systemd when it begins and ends, even if it fails.
     ///
-    /// Of reloads that overlap, the first begins and the last ends what systemd sees as one.
+    /// Overlapping reloads are one reload for systemd: from the beginning of the first to the end of the last.
     public func reload<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         tell { $0.reloadBegan() }
         defer { tell { $0.reloadEnded() } }
@@ -66,14 +67,13 @@ public final class SystemdService: Service {
     }
 
     private func tell(_ change: (inout ServicePhase) -> ServiceManager.Notification?) {
-        // Under the lock, because the order matters; it only queues the message.
+        // Under the lock, because the order matters. It only queues the message.
         phase.withLock { if let notification = change(&$0) { ServiceManager.notify(notification) } }
     }
 
     /// Sends keep-alives until the task is cancelled.
     private func keepAlive() async {
         guard let watchdogInterval else {
-            // There is nothing to do until then.
             try? await gracefulShutdown()
             return
         }

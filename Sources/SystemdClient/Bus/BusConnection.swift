@@ -2,20 +2,22 @@
 
 import EventLoopIO
 
-/// A connection to one service on the system bus, whose events come to the loop; a lost connection is not made again.
+/// A connection to one service on the system bus, whose events are handled on the loop.
+///
+/// A lost connection is not reused; create a new one.
 @EventLoop
 final class BusConnection {
     private var thread: BusThread?
     private let handler: @EventLoop (BusThread.Event) -> Void
-    /// What is waited for, by the number of the call.
+    /// The handlers of replies, by the number of the call.
     private var replies: [Int: @EventLoop (BusMessage) -> Void] = [:]
     private var callCount = 0
 
-    /// Begins to connect; what is sent meanwhile waits.
+    /// Begins to connect; calls wait until it has.
     ///
     /// - Parameters:
-    ///   - settings: with whom to talk.
-    ///   - handler: takes all but replies; never called from within a call to the connection.
+    ///   - settings: the bus and the service.
+    ///   - handler: called with every event but replies; never from within a call to the connection.
     init(_ settings: BusSettings, handler: @escaping @EventLoop (BusThread.Event) -> Void) throws(IOError) {
         self.handler = handler
         thread = try BusThread(settings) { [weak self] in
@@ -25,7 +27,7 @@ final class BusConnection {
 
     isolated deinit { close() }
 
-    /// Has the bus send the signals that `rule` (sd_bus_add_match(3)) lets through.
+    /// Makes the bus send the signals that match `rule` (sd_bus_add_match(3)).
     func addMatch(_ rule: String) {
         let call = BusCall(
             destination: BusTrust.busName, path: "/org/freedesktop/DBus", interface: BusTrust.busName,
@@ -36,7 +38,7 @@ final class BusConnection {
         }
     }
 
-    /// Calls a method; `reply` is called with the reply, or with the error that takes its place.
+    /// Calls a method; `reply` is called with the reply or the error.
     func send(_ call: BusCall, reply: @escaping @EventLoop (BusMessage) -> Void) {
         guard let thread else { return }
         callCount += 1
@@ -46,17 +48,17 @@ final class BusConnection {
         thread.send(call)
     }
 
-    /// Ends the connection; nothing is told any more, and no reply comes.
+    /// Ends the connection; no handler is called after this.
     func close() {
         thread?.close()
         thread = nil
         replies = [:]
     }
 
-    /// Takes what the thread has, as long as the share of the turn lasts.
+    /// Handles the thread's events until the share of the turn is used up.
     private func takeEvents() {
         let share = TurnShare()
-        // Whoever takes an event may close the connection.
+        // The handler of an event may close the connection.
         while let event = thread?.nextEvent() {
             take(event)
             if share.isUsedUp { return EventLoop.atNextTurn { [weak self] in self?.takeEvents() } }

@@ -2,21 +2,23 @@
 
 import DequeModule
 
-/// What a bus's thread has for the loop and the loop has not taken yet: bounded, however little the loop takes.
+/// The events of a bus's thread that the loop has not taken yet, up to a limit.
 ///
-/// A state machine: it takes no lock, and calls nobody.
+/// A state machine: it takes no lock and performs no effects.
 struct BusEvents {
-    /// More signals than these do not wait: they are dropped, and ``BusThread/Event/disturbed`` takes their place.
+    /// If more signals than these wait, they are dropped and replaced by ``BusThread/Event/disturbed``.
     private static let maximumSignals = 1024
 
     private var events: Deque<BusThread.Event> = []
     private var signals = 0
-    /// The units of which it waits to be told that they were loaded or unloaded: once for each says enough.
+    /// The units with a waiting signal that they were loaded or unloaded.
+    ///
+    /// One signal for each is enough.
     private var units: Set<String> = []
-    /// Whether the loop is going to take what there is.
+    /// Whether the loop knows that there are events.
     private var isAnnounced = false
 
-    /// Adds an event; returns whether the loop has to be told that there is something.
+    /// Adds an event; returns whether to notify the loop.
     mutating func add(_ event: BusThread.Event) -> Bool {
         if case .signal(let message) = event, message.mayBeDropped {
             if let unit = message.loadedUnit, !units.insert(unit).inserted { return false }
@@ -31,7 +33,7 @@ struct BusEvents {
         return announce()
     }
 
-    /// Takes the oldest event; after nil, the loop has to be told again when there is something.
+    /// Takes the oldest event; after nil, the loop must be notified of the next one.
     mutating func next() -> BusThread.Event? {
         guard let event = events.popFirst() else {
             isAnnounced = false
@@ -56,9 +58,11 @@ struct BusEvents {
 }
 
 extension BusMessage {
-    /// Whether a signal may be dropped where there are too many: not that there is another manager, which has to be asked for signals.
+    /// Whether the signal may be dropped if there are too many.
+    ///
+    /// A new manager's signal may not, because that manager must be asked for signals.
     fileprivate var mayBeDropped: Bool { member != "NameOwnerChanged" }
 
-    /// The unit that a signal says was loaded or unloaded; nil if it says something else.
+    /// The unit that was loaded or unloaded, if the signal reports that.
     fileprivate var loadedUnit: String? { member == "UnitNew" || member == "UnitRemoved" ? strings.first : nil }
 }

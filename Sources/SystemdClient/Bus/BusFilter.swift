@@ -2,21 +2,24 @@
 
 import Synchronization
 
-/// The units that signals are of interest for, so that no others come to the loop: any local user can have the service manager send a flood of
-/// them, by asking it for units that do not exist.
+/// Lets only signals of the followed units pass to the loop.
+///
+/// Any local user can make the service manager send many others, by asking it for units that do not exist.
 final class BusFilter: Sendable {
     private let subjects = Mutex<Set<String>>([])
 
-    /// How many signals a second that units were loaded or unloaded are nothing special: to read a unit that is not loaded causes two.
+    /// How many signals about loaded and unloaded units are normal in a second.
+    ///
+    /// Reading a unit that is not loaded causes two.
     var usualSignals: Int { 500 + subjects.withLock(\.count) * 2 }
 
-    /// Takes over which unit names and object paths are of interest.
+    /// Changes the set of unit names and object paths.
     func change(_ change: (inout sending Set<String>) -> Void) { subjects.withLock { change(&$0) } }
 
-    /// Whether a signal is of interest, as far as its header tells.
+    /// Whether a signal may pass, judging by its header.
     func mayPass(member: String?, path: String?) -> Bool { member != "PropertiesChanged" || contains(path) }
 
-    /// Whether a signal that may pass is of interest.
+    /// Whether a signal passes, judging by its contents.
     func passes(_ signal: BusMessage) -> Bool {
         switch signal.member {
         case "UnitNew", "UnitRemoved": contains(signal.strings.first)
@@ -25,7 +28,7 @@ final class BusFilter: Sendable {
         }
     }
 
-    /// Whether a unit, or an object, is of interest.
+    /// Whether a unit name or an object path is in the set.
     func contains(_ subject: String?) -> Bool {
         guard let subject else { return false }
         return subjects.withLock { $0.contains(subject) }

@@ -2,36 +2,36 @@
 
 import CSystemd
 
-/// What a message that came over the bus says, as far as it is of use.
+/// The part of a message from the bus that this module uses.
 struct BusMessage: Sendable, Equatable {
-    /// Why a call was not answered.
+    /// Why a call failed.
     struct Failure: Sendable, Equatable {
-        /// What kind of failure it is, such as `org.freedesktop.DBus.Error.AccessDenied`.
+        /// The name of the error, such as `org.freedesktop.DBus.Error.AccessDenied`.
         let name: String
-        /// One phrase, without a dot at its end.
+        /// One phrase without a full stop.
         let message: String
     }
 
-    /// The unique name of who sent it; the bus sees to it that nobody takes another's.
+    /// The unique name of the sender, which the bus guarantees.
     var sender: String?
-    /// The object that a signal is of.
+    /// The object that sent the signal.
     var path: String?
-    /// The signal's name.
+    /// The name of the signal or method.
     var member: String?
-    /// Why the call was not answered; nil where it was.
+    /// Why the call failed; nil if it did not.
     var failure: Failure?
     /// Its strings, in order.
     var strings: [String] = []
-    /// Its truth value.
+    /// Its boolean.
     var truth: Bool?
-    /// The strings, numbers and truth values of its dictionary, as text; those that are wanted.
+    /// The requested strings, numbers and booleans of its dictionary, as text.
     var properties: [String: String] = [:]
     /// Its array of strings.
     var list: [String] = []
-    /// The states of units that it lists, by their own names; those that are of interest.
+    /// The states of followed units in its list, by their own names.
     var units: [String: ListedStates] = [:]
 
-    /// How a truth value that is true stands among properties.
+    /// How `true` is written among properties.
     static let truth = "yes"
 }
 
@@ -65,7 +65,9 @@ extension BusMessage {
 }
 
 extension BusMessage {
-    /// The unit that was not started, if a signal that a job has ended says so: its strings are the job, the unit, and the result.
+    /// The unit that could not be started, if the signal reports that a job has ended.
+    ///
+    /// Such a signal's strings are the job, the unit and the result.
     var startFailure: (unit: String, UnitProperties.StartFailure)? {
         guard strings.count == 3, let failure = UnitProperties.StartFailure(rawValue: strings[2]) else { return nil }
         return (strings[1], failure)

@@ -2,7 +2,7 @@
 
 import CSystemd
 
-/// Reads one of sd-bus's messages from front to back.
+/// Reads one of sd-bus's messages from beginning to end.
 struct BusReader {
     /// The type codes of sd_bus_message_read_basic(3).
     private enum Code {
@@ -20,7 +20,7 @@ struct BusReader {
 
     init(_ message: OpaquePointer) { self.message = message }
 
-    /// The type of what comes next, such as `as`; nil at the end.
+    /// The type of the next value, such as `as`; nil at the end.
     var nextType: String? {
         var (code, contents): (CChar, UnsafePointer<CChar>?) = (0, nil)
         guard sd_bus_message_peek_type(message, &code, &contents) > 0 else { return nil }
@@ -28,10 +28,10 @@ struct BusReader {
         return type + (contents.map { String(cString: $0) } ?? "")
     }
 
-    /// Goes past the next value, of this type; returns whether that could be.
+    /// Skips the next value, which is of this type; returns whether it could.
     func skip(_ type: String) -> Bool { sd_bus_message_skip(message, type) > 0 }
 
-    /// Reads the next string, or object path; nil where there is none.
+    /// Reads the next string or object path; nil if there is none.
     func string() -> String? {
         var text: UnsafePointer<CChar>?
         guard sd_bus_message_read_basic(message, Code.string, &text) > 0 || readPath(&text) else { return nil }
@@ -42,7 +42,7 @@ struct BusReader {
         sd_bus_message_read_basic(message, CChar(bitPattern: UInt8(ascii: "o")), &text) > 0
     }
 
-    /// Reads the next truth value; nil where there is none.
+    /// Reads the next boolean; nil if there is none.
     func boolean() -> Bool? {
         var value: Int32 = 0
         guard sd_bus_message_read_basic(message, Code.boolean, &value) > 0 else { return nil }
@@ -58,7 +58,7 @@ struct BusReader {
         return strings
     }
 
-    /// Reads the next dictionary, and returns the strings, numbers and truth values of it that are wanted, as text.
+    /// Reads the next dictionary; returns the requested strings, numbers and booleans as text.
     func properties(_ wanted: Set<String>) -> [String: String] {
         guard sd_bus_message_enter_container(message, Code.array, "{sv}") > 0 else { return [:] }
         defer { sd_bus_message_exit_container(message) }
@@ -73,7 +73,7 @@ struct BusReader {
         return properties
     }
 
-    /// Reads the next array of structures that each begin with strings, as many as `count`, and returns those whose first string is wanted.
+    /// Reads the next array of structures; returns the first `count` strings of those whose first string is requested.
     func structures(_ type: String, strings count: Int, isRequested: (String) -> Bool) -> [[String]] {
         guard sd_bus_message_enter_container(message, Code.array, "(\(type))") > 0 else { return [] }
         defer { sd_bus_message_exit_container(message) }
@@ -82,14 +82,14 @@ struct BusReader {
             if let first = string(), isRequested(first) {
                 structures.append([first] + (1..<count).compactMap { _ in string() })
             }
-            // What is left of one can be passed over only value by value.
+            // The rest of a structure can only be skipped value by value.
             while let type = nextType, skip(type) {}
             sd_bus_message_exit_container(message)
         }
         return structures
     }
 
-    /// Reads the next variant as text; nil where it is of another type, or is not wanted.
+    /// Reads the next variant as text; nil if it has another type or is not requested.
     private func variantString(isRequested: Bool) -> String? {
         if isRequested {
             if let text = variant("s", read: string) { return text }
@@ -101,7 +101,7 @@ struct BusReader {
         return nil
     }
 
-    /// Reads the next variant if it is of this type.
+    /// Reads the next variant if it has this type.
     private func variant<Value>(_ type: String, read: () -> Value?) -> Value? {
         guard sd_bus_message_enter_container(message, Code.variant, type) > 0 else { return nil }
         defer { sd_bus_message_exit_container(message) }

@@ -5,29 +5,30 @@ import CSystemd
 import EventLoopIO
 import Glibc
 
-/// A connection of sd-bus's to the system bus, on the thread that uses it.
+/// A connection of sd-bus to the system bus; used by one thread.
 final class BusSession {
     private let bus: OpaquePointer
     private let settings: BusSettings
     private let receive: @Sendable (BusThread.Event) -> Void
-    /// The numbers of calls that are not answered, by sd-bus's own (cookie), and how often the service's name had changed hands before.
+    /// The unanswered calls by sd-bus's number (cookie): their own number, and how often the service's name had changed hands.
     private var calls: [UInt64: (number: Int, ownerCount: Int)] = [:]
     private var trust: BusTrust
 
-    /// Connects.
     init(_ settings: BusSettings, receive: @escaping @Sendable (BusThread.Event) -> Void) throws(IOError) {
         bus = try Self.open(settings.address)
         trust = BusTrust(service: settings.service)
         self.settings = settings
         self.receive = receive
         let result = sd_bus_add_filter(bus, nil, busFilter, Unmanaged.passUnretained(self).toOpaque())
-        // What is open by now is closed by deinit.
+        // deinit closes the connection.
         guard result >= 0 else { throw IOError(errno: -result, "cannot reach the system bus") }
     }
 
     deinit { sd_bus_close_unref(bus) }
 
-    /// The system bus as sd_bus_open_system(3) opens it, but without descriptors: those that any user may send would be closed here, which may wait for them.
+    /// Connects like sd_bus_open_system(3), but without accepting descriptors.
+    ///
+    /// Any user may send descriptors, which would be closed here, and closing them may wait.
     private static func open(_ address: String) throws(IOError) -> OpaquePointer {
         var bus: OpaquePointer?
         guard sd_bus_new(&bus) >= 0, let bus else { throw IOError(errno: ENOMEM, "cannot reach the system bus") }
@@ -41,13 +42,13 @@ final class BusSession {
         return bus
     }
 
-    /// Sends a call, or keeps it until there is a connection.
+    /// Sends a call, or keeps it until the connection is up.
     func send(_ call: BusCall) throws(IOError) {
         var message: OpaquePointer?
         defer { sd_bus_message_unref(message) }
         var result = sd_bus_message_new_method_call(
             bus, &message, call.destination, call.path, call.interface, call.member)
-        // Nobody starts the service manager.
+        // The bus must not start the service manager.
         if result >= 0 { result = sd_bus_message_set_auto_start(message, 0) }
         for argument in call.arguments where result >= 0 {
             result = sd_bus_message_append_basic(message, CChar(bitPattern: UInt8(ascii: "s")), argument)
@@ -62,14 +63,14 @@ final class BusSession {
         calls[cookie] = (call.number, trust.ownerCount)
     }
 
-    /// Does one thing that is due; returns whether there was one.
+    /// Handles one message or timeout; returns whether there was one.
     func process() throws(IOError) -> Bool {
         let result = sd_bus_process(bus, nil)
         if result >= 0, sd_bus_is_open(bus) > 0 { return result > 0 }
         throw IOError(.systemCall, "the system bus closed the connection")
     }
 
-    /// Waits until something is due, or `other` is readable, which is reset.
+    /// Waits until sd-bus has something to do, or `other` is readable, which is then reset.
     func wait(or other: OwnedDescriptor) {
         let events = sd_bus_get_events(bus)
         var due = UInt64.max
@@ -83,7 +84,7 @@ final class BusSession {
         if polled[1].revents != 0 { eventfd_read(other.rawValue, &count) }
     }
 
-    /// The time until a moment of the monotonic clock, in microseconds, as poll(2) wants it.
+    /// Converts a monotonic time in microseconds to poll(2)'s timeout.
     private static func milliseconds(until due: UInt64) -> Int32 {
         if due == .max { return -1 }
         let elapsed = nanoseconds(of: CLOCK_MONOTONIC) / 1000
@@ -119,7 +120,7 @@ final class BusSession {
         }
     }
 
-    /// Who has the service send so many signals may keep it too busy to send others.
+    /// A process that makes the service send so many signals may keep it too busy to send others.
     private func noteCaused() {
         if trust.noteCaused(now: .now, limit: settings.filter.usualSignals) { receive(.disturbed) }
     }
@@ -139,10 +140,11 @@ private func busFilter(
     guard let context, let message else { return 0 }
     var type: UInt8 = 0
     sd_bus_message_get_type(message, &type)
-    // Replies that nobody waits for any more are nothing.
+    // Late replies are ignored.
     let isCall = type == UInt8(SD_BUS_MESSAGE_METHOD_CALL)
     guard isCall || type == UInt8(SD_BUS_MESSAGE_SIGNAL) else { return 0 }
     Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeOther(message)
-    // A call is not answered: sd-bus's refusal repeats the object's path, and whoever does not read lets them pile up here, without a bound.
+    // A call gets no reply: sd-bus's refusal repeats the object's path, and the refusals of a caller that does not read would pile up here
+    // without limit.
     return isCall ? 1 : 0
 }

@@ -5,20 +5,22 @@ import EventLoopIO
 import Glibc
 import Synchronization
 
-/// A thread that talks over the system bus with one service, as long as the connection lasts.
+/// A thread that talks with one service over the system bus, as long as the connection lasts.
 ///
-/// Any local user can send this process what sd-bus takes long to read: a message of 30 MB takes a tenth of a second. So the loop does not read from the
-/// bus. It is given what the service and the bus themselves say, and no more of the others than that they have said something.
+/// Any local user can send this process messages that take sd-bus long to read: 30 MB take a tenth of a second. So the loop does not read
+/// from the bus. The thread passes on what the service and the bus send. Of other senders it reports only that they sent something.
 final class BusThread: Sendable {
-    /// What the loop is told.
+    /// What the thread reports to the loop.
     enum Event: Sendable {
-        /// The reply to the call with this number, or the error that takes its place.
+        /// The reply or the error for the call with this number.
         case reply(Int, BusMessage)
-        /// A signal of the service, or of the bus.
+        /// A signal of the service or of the bus.
         case signal(BusMessage)
-        /// Others have sent something, or had the service send much, which is told once in a while; or so many signals came that some were dropped.
+        /// Other processes sent messages, or made the service send many signals; or signals were dropped.
+        ///
+        /// It is reported at most once a second.
         case disturbed
-        /// There will be nothing else, for this reason.
+        /// The connection is lost, for this reason; no other event follows.
         case lost(String)
     }
 
@@ -35,7 +37,7 @@ final class BusThread: Sendable {
     /// Begins to connect.
     ///
     /// - Parameters:
-    ///   - settings: with whom to talk.
+    ///   - settings: the bus and the service.
     ///   - announce: called on the thread when there are events again.
     init(_ settings: BusSettings, announce: @escaping @Sendable () -> Void) throws(IOError) {
         let descriptor = eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
@@ -48,7 +50,7 @@ final class BusThread: Sendable {
     /// Sends a call.
     func send(_ call: BusCall) { wake { $0.calls.append(call) } }
 
-    /// Ends the connection; nothing is flushed.
+    /// Ends the connection without flushing it.
     func close() { wake { $0.isClosed = true } }
 
     private func wake(_ change: (inout Inbox) -> Void) {
@@ -56,7 +58,7 @@ final class BusThread: Sendable {
         eventfd_write(wakeUp.rawValue, 1)
     }
 
-    /// Takes the oldest event; nil if there is none, until there are announced some.
+    /// Takes the oldest event; after nil, the thread announces the next one.
     func nextEvent() -> Event? { events.withLock { $0.next() } }
 
     private func receive(_ event: Event) {
@@ -76,7 +78,7 @@ final class BusThread: Sendable {
         }
     }
 
-    /// The calls that have come; nil if the connection has been closed.
+    /// Takes the new calls; nil if the connection has been closed.
     private func takeCalls() -> [BusCall]? {
         inbox.withLock { inbox in
             defer { inbox.calls = [] }
@@ -85,11 +87,11 @@ final class BusThread: Sendable {
     }
 }
 
-/// A method to be called that takes strings.
+/// A call of a method that takes strings.
 struct BusCall: Sendable {
-    /// The number by which the reply is known.
+    /// The number that identifies its reply.
     var number = 0
-    /// Whom it is for, and what it asks.
+    /// The receiver and the method.
     let destination, path, interface, member: String
     let arguments: [String]
     /// How long to wait for the reply.

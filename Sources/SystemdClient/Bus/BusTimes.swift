@@ -4,35 +4,40 @@
 struct BusTimes {
     /// How long a manager may be off the bus: longer than it takes to execute itself again.
     var absence = Duration.seconds(5)
-    /// How often the manager is pinged: it, or the bus, may hang without leaving, or be kept busy by others.
+    /// How often the manager is pinged.
+    ///
+    /// It or the bus may hang without disconnecting, or be kept busy by others.
     var betweenPings = Duration.seconds(5)
-    /// How long a call may take to be answered: what it is about to report may be as old.
+    /// The timeout of a call.
+    ///
+    /// What the manager is about to report may be as old.
     var answer = Duration.seconds(10)
-    /// How long the bus may have no room for reading a unit.
+    /// How long the bus may have no room for the reading of a unit.
     var patience = Duration.seconds(10)
-    /// For how long nothing is reported after a disturbance has been (``BusTrust``).
+    /// For how long no disturbance is reported after one was (``BusTrust``).
     var afterDisturbance = Duration.seconds(1)
-    /// The pause between two readings of all units while others disturb, besides the time that reading them takes.
+    /// The pause between two readings of all units during disturbances, without the time that reading takes.
     var betweenReadings = Duration.seconds(2)
-    /// The pause before a call that the bus has refused is tried again.
+    /// The pause before retrying a call that the bus has refused.
     var afterRefusal = Duration.milliseconds(500)
 
-    /// The pause before a lost connection is replaced; it doubles from the first to the longest one.
+    /// The pause before a lost connection is replaced; it doubles from the first to the longest.
     static let (firstPause, longestPause) = (Duration.milliseconds(100), Duration.seconds(5))
-    /// How often all units are read again: the bus drops signals if its queue for this process is full.
-    static let betweenRegularReadings = Duration.seconds(300)
-    /// An answer as late as this means that the manager, or the bus, may be kept busy.
+    /// How often all units are read again.
     ///
-    /// While more than 1024 messages wait to be sent, the manager goes on answering and sends no signals (MANAGER_BUS_BUSY_THRESHOLD in
-    /// systemd's src/core/manager.c). They do not wait before 8 MiB fill its socket: an answer behind that much is later.
+    /// The bus drops signals if its queue for this process is full.
+    static let betweenRegularReadings = Duration.seconds(300)
+    /// An answer that takes longer means that the manager or the bus may be kept busy.
+    ///
+    /// While more than 1024 messages wait to be sent, the manager answers but sends no signals (MANAGER_BUS_BUSY_THRESHOLD in systemd's
+    /// src/core/manager.c). They wait only if 8 MiB fill its socket, and an answer behind so much takes longer.
     static let lateAnswer = Duration.milliseconds(20)
 
-    /// How long it takes to read so many units; beyond 18 s, it is not waited for.
+    /// How long reading so many units takes, up to 18 s.
     static func reading(units count: Int) -> Duration { min(.milliseconds(10) * count, .seconds(18)) }
 
-    /// The pause before so many units are read again while others disturb: the bus may have dropped signals, or the manager be too busy to send
-    /// them.
+    /// The pause before so many units are read again during disturbances, which may have cost signals.
     ///
-    /// A unit that has failed may be shown as it was for that long; but reading many costs the service manager some time.
+    /// A unit that has failed may be shown as it was for that long. But reading many units costs the service manager time.
     func betweenReadings(ofUnits count: Int) -> Duration { betweenReadings + Self.reading(units: count) }
 }

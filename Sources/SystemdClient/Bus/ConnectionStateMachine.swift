@@ -1,41 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when to connect to the service manager, when to read all units again, and when to replace a lost connection; performs no effects
-/// itself.
+/// Decides when to connect to the service manager, when to read all units, and when to replace a lost connection.
+///
+/// It performs no effects itself.
 struct ConnectionStateMachine: ~Copyable {
-    /// What to do outside.
+    /// What to do outside the machine.
     enum Effect: Equatable {
-        /// Connect; report it by `connected`, or by `lost`.
+        /// Connect; report the result by `connected` or `lost`.
         case connect
         case disconnect
-        /// Ask how all units are, by one call, and read those first that differ from what is known.
+        /// Ask for the states of all units with one call, and first read those that differ from what is known.
         ///
-        /// Reading them all takes as many answers, one after another, as there are dozens of them; and each may be late.
+        /// Reading all units takes dozens of answers, one after another, and each may be late.
         case list
-        /// Do so after this time.
+        /// List after this time.
         case listAfter(Duration)
         case readAll
-        /// Go on reading what waits to be read.
+        /// Continue to read the waiting units.
         case resumeReading
         /// Report the end of this time by `timerFired`.
         case wait(Duration)
-        /// Log that units are not followed, or followed again.
+        /// Log that units are not followed.
         case logLoss(String)
         case logReturn
-        /// Tell all followers that nothing is known.
+        /// Report to all followers that nothing is known.
         case loseUnits(String)
     }
 
-    /// A connection that is there.
+    /// A connection that is up.
     private struct Following {
-        /// If the one before was lost, which is in the log, and this one has not worked yet: the pause if it is lost, too.
+        /// The pause if this connection is lost, too.
+        ///
+        /// It is set if the former one was lost, which has been logged, and this one has not worked yet.
         var retry: Duration?
-        /// When all units were read last; for some time after it, the manager is busy with that.
+        /// When all units were last read; the manager is busy with that for some time.
         var readAt: ContinuousClock.Instant
-        /// Whether all units are read again soon.
+        /// Whether all units will be read again soon.
         var isReadDue = false
 
-        /// Has all units read in a moment, if that is not due anyway.
+        /// Schedules a reading of all units, unless one is scheduled.
         mutating func readSoon(_ times: BusTimes, units count: Int) -> [Effect] {
             defer { isReadDue = true }
             return isReadDue ? [] : [.wait(times.betweenReadings(ofUnits: count))]
@@ -43,11 +46,11 @@ struct ConnectionStateMachine: ~Copyable {
     }
 
     private enum State {
-        /// Nothing is followed.
+        /// No unit is followed.
         case idle
         case connecting(retry: Duration?)
         case following(Following)
-        /// The connection was lost, for this reason, and will be replaced.
+        /// The connection was lost for this reason and will be replaced.
         case waiting(reason: String, retry: Duration)
     }
 
@@ -56,19 +59,19 @@ struct ConnectionStateMachine: ~Copyable {
 
     init(_ times: BusTimes) { self.times = times }
 
-    /// Why there is no connection, while one is waited for.
+    /// Why there is no connection, while one is awaited.
     var failure: String? { if case .waiting(let reason, _) = state { reason } else { nil } }
 
     // MARK: The connection
 
-    /// There are units to be followed.
+    /// A unit is followed.
     mutating func wanted() -> [Effect] {
         guard case .idle = state else { return [] }
         state = .connecting(retry: nil)
         return [.connect]
     }
 
-    /// There is a connection, which may be lost before it works.
+    /// The connection is up; it may be lost before it works.
     mutating func connected(at now: ContinuousClock.Instant) -> [Effect] {
         guard case .connecting(let retry) = state else { return [] }
         state = .following(Following(retry: retry, readAt: now))
@@ -83,7 +86,7 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// The connection was lost, or could not be made.
+    /// The connection was lost or could not be made.
     mutating func lost(_ reason: String) -> [Effect] {
         switch state {
         case .connecting(let retry): lost(reason, retry)
@@ -98,7 +101,7 @@ struct ConnectionStateMachine: ~Copyable {
         return [.disconnect] + (retry == nil ? [.logLoss(reason)] : []) + [.wait(pause), .loseUnits(reason)]
     }
 
-    /// Nothing is followed any more.
+    /// No unit is followed any more.
     mutating func unwanted() -> [Effect] {
         state = .idle
         return [.disconnect]
@@ -106,7 +109,7 @@ struct ConnectionStateMachine: ~Copyable {
 
     // MARK: Reading
 
-    /// Each unit may have become another one.
+    /// Each unit may have changed, and signals may have been missed.
     mutating func reloaded(at now: ContinuousClock.Instant) -> [Effect] {
         change { following, _ in
             following.readAt = now
@@ -114,12 +117,12 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// Others disturb: the bus may have dropped signals.
+    /// Others disturb, so the bus may have dropped signals.
     mutating func disturbed(units count: Int) -> [Effect] {
         change { [.list, .listAfter($1.afterDisturbance)] + $0.readSoon($1, units: count) }
     }
 
-    /// An answer to a question of this time was late.
+    /// An answer to a call made at this time was late.
     mutating func delayed(since time: ContinuousClock.Instant, units count: Int) -> [Effect] {
         change { following, times in
             let isOfReading = time <= following.readAt + BusTimes.reading(units: count)
@@ -127,12 +130,12 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// The manager may be called again.
+    /// The manager can be called again.
     mutating func resumed(units count: Int) -> [Effect] {
         change { [.resumeReading, .list] + $0.readSoon($1, units: count) }
     }
 
-    /// The time to wait is over.
+    /// The wait is over.
     mutating func timerFired(at now: ContinuousClock.Instant, units count: Int) -> [Effect] {
         if case .waiting(_, let retry) = state {
             state = .connecting(retry: retry)
@@ -142,13 +145,14 @@ struct ConnectionStateMachine: ~Copyable {
             let wasDisturbed = following.isReadDue
             following.isReadDue = false
             following.readAt = now
-            // What comes within a second of the last report is not reported (``BusTrust``), so it may have come after this reading.
+            // Within a second of the last report, disturbances are not reported (``BusTrust``), so another may have come after this
+            // reading.
             let pause = wasDisturbed ? times.betweenReadings(ofUnits: count) : BusTimes.betweenRegularReadings
             return (wasDisturbed ? [.list] : []) + [.readAll, .wait(pause)]
         }
     }
 
-    /// Changes the connection, if there is one.
+    /// Changes the connection if it is up.
     private mutating func change(_ change: (inout Following, BusTimes) -> [Effect]) -> [Effect] {
         guard case .following(var following) = state else { return [] }
         defer { state = .following(following) }

@@ -4,20 +4,22 @@ import CSystemd
 import EventLoopIO
 import Glibc
 
-/// A unit that somebody follows: what is known of it, what is to be read, and who is told.
+/// A followed unit: what is known about it, what to read, and its followers.
 @EventLoop
 final class FollowedUnit {
     let name: String
-    /// The unit's object on the bus, by the name that it is followed by.
+    /// The unit's object on the bus, by the name that is followed.
     let path: String
     private var question = QuestionStateMachine()
     /// Called when ``subjects`` have changed.
     var onRename: @EventLoop () -> Void = {}
 
-    /// The unit's own name, where it is followed by another one, and its object: signals have these.
+    /// The unit's own name and object, which signals carry.
+    ///
+    /// The followed name may be an alias.
     private var ownName: String
     private var ownPath: String
-    /// What is known, and whether the unit was loaded when it was read last.
+    /// What is known, and whether the unit was loaded when it was last read.
     private var known: (properties: UnitProperties, wasLoaded: Bool)?
     private var observation: UnitObservation?
     private var followers: [UnitFollower] = []
@@ -47,51 +49,51 @@ final class FollowedUnit {
 
     func remove(_ follower: UnitFollower) { followers.removeAll { $0 === follower } }
 
-    /// Tells a follower what is known, if it does not know it yet.
+    /// Tells a follower what is known, unless it was told before.
     func tell(_ follower: UnitFollower) {
         if let observation { follower.tell(observation) }
     }
 
     // MARK: What is asked
 
-    /// Whether something has to be asked now: not for a unit that nobody follows any more, nor before what is under way has been answered.
+    /// Whether to ask about the unit now: it is followed, a question is due, and none is unanswered.
     var isToBeAsked: Bool { isFollowed && question.isDue }
 
-    /// Asks for more; returns whether the unit has to get in line for it.
+    /// Requests an answer to a question; returns whether the unit must be queued for it.
     func ask(_ more: QuestionStateMachine.Need) -> Bool { question.needs(more) }
 
-    /// Begins with what has to be asked, and returns it.
+    /// Begins the question that is due, and returns it.
     func begin() -> QuestionStateMachine.Need {
         let need = question.begin(at: .now)
         if need == .read { for follower in followers { follower.beginCalls() } }
         return need
     }
 
-    /// Ends a question, which has to be put again if it was refused; returns whether the unit has to get in line.
+    /// Ends a question, which must be repeated if it was refused; returns whether the unit must be queued.
     func end(isRefused: Bool = false) -> Bool {
         if isRefused { question.refused() } else { question.answered() }
         defer {
-            // What was known before is told again only if it was right.
+            // After a refusal, what was known may be wrong, so it is not told again.
             if !isRefused { settle() }
         }
         return question.isDue
     }
 
-    /// Takes over why nothing is known of it, if what was asked before this time has not been answered however often it was asked again.
+    /// Records that nothing is known, if a question asked before this time was refused each time it was repeated.
     ///
-    /// It goes on to be asked.
+    /// The question is still repeated.
     func expire(askedBefore time: SuspendingClock.Instant, _ reason: String) {
         if question.isInVain(askedBefore: time) { refuse(reason) }
     }
 
     // MARK: What is known
 
-    /// Whether it is in a list of all units that are loaded.
+    /// Whether a list of all loaded units contains it.
     func isListed(in units: [String: ListedStates]) -> Bool { units[ownName] != nil }
 
-    /// Takes such a list over; returns whether the unit is another than was known, so that it has to be read.
+    /// Compares a list of all loaded units with what is known; returns whether the unit must be read.
     ///
-    /// That it has failed is told at once: of hundreds that fail together, many wait to be read.
+    /// A failure is told at once: if hundreds of units fail together, many wait to be read.
     func take(_ units: [String: ListedStates]) -> Bool {
         guard let properties = known?.properties else { return false }
         guard let states = units[ownName] else { return !isKnownAsUnloaded }
@@ -103,13 +105,13 @@ final class FollowedUnit {
         return true
     }
 
-    /// Whether it was not loaded when it was read last, and did not run since as far as is known.
+    /// Whether it was not loaded when it was last read, and has not run since, as far as is known.
     var isKnownAsUnloaded: Bool {
         guard let known, !known.wasLoaded else { return false }
         return ["inactive", "failed"].contains(known.properties.activeState)
     }
 
-    /// Takes over everything that there is to know.
+    /// Records all properties of the unit.
     func know(_ values: [String: String], wasLoaded: Bool) {
         if let id = values["Id"], id != ownName {
             ownName = id
@@ -123,13 +125,13 @@ final class FollowedUnit {
         answer(.properties(properties))
     }
 
-    /// Takes over why the manager tells nothing.
+    /// Records why the manager gives no answer.
     func refuse(_ reason: String) {
         known = nil
         answer(.unreachable(reason))
     }
 
-    /// Takes over why nothing can be asked; whatever is under way or in line has come to its end.
+    /// Records why no question can be asked, and ends the question that is due or unanswered.
     func lose(_ reason: String) {
         question.lost()
         known = nil
@@ -137,7 +139,7 @@ final class FollowedUnit {
         answer()
     }
 
-    /// Answers all who wait for a reading with what is known; they go on waiting where nothing is known yet.
+    /// Answers all waiting calls with what is known; they go on waiting if nothing is known.
     func answer() {
         guard let observation else { return }
         for follower in followers { follower.beginCalls() }
@@ -151,33 +153,33 @@ final class FollowedUnit {
 
     // MARK: What is signalled
 
-    /// What signals may call it: names and objects.
+    /// The names and objects by which signals may refer to it.
     var subjects: Set<String> { [name, path, ownName, ownPath] }
 
-    /// Takes over changes; returns whether the unit has to be read instead, before others.
+    /// Records changed properties; returns whether the unit must be read first of all instead.
     ///
-    /// The type's own properties come first and the general ones at once after them, so that a follower can wait for these and see
-    /// both change together (systemd's src/core/dbus-unit.c).
+    /// The properties of the unit's type come first and the general ones right after them, so a follower sees both change together
+    /// (systemd's src/core/dbus-unit.c).
     func change(_ values: [String: String], interface: String, invalidated: [String]) -> Bool {
-        // What is being read comes after the signal.
+        // A reading that is under way is newer than the signal.
         guard known != nil else { return !isReading }
         guard UnitProperties.names.isDisjoint(with: invalidated) else { return true }
         known?.properties.apply(values, isService: isService)
         return interface == "org.freedesktop.systemd1.Unit" && !settle() && !isReading
     }
 
-    /// Takes over that it was not started; the signals about what it is now came before.
+    /// Records that the unit was not started; signals about its present state came before.
     func noteStart(_ failure: UnitProperties.StartFailure) {
         guard known?.properties.activeState == "inactive" else { return }
         known?.properties.startFailure = failure
         settle()
     }
 
-    /// Tells what has changed, unless more is about to be known: a unit that was not there before has states before it is read.
+    /// Tells followers what has changed, unless a reading will tell more: a unit that was just loaded has states before it is read.
     ///
-    /// How a run has ended is told at once: when it has been read, the manager may have forgotten that.
+    /// How a run has ended is told at once, because the manager may have forgotten it when the unit is read.
     ///
-    /// - Returns: whether that was told.
+    /// - Returns: whether followers were told.
     @discardableResult
     private func settle() -> Bool {
         guard let (properties, wasLoaded) = known,

@@ -2,9 +2,9 @@
 
 import EventLoopIO
 
-/// The service manager on the system bus, org.freedesktop.systemd1(5): what it reports unasked, and calls to it.
+/// The service manager on the system bus (org.freedesktop.systemd1(5)): its signals, and calls to it.
 ///
-/// ``ManagerStateMachine`` decides what becomes of it.
+/// ``ManagerStateMachine`` makes the decisions.
 @EventLoop
 final class ManagerConnection {
     private enum Names {
@@ -16,7 +16,7 @@ final class ManagerConnection {
         static let unitPath = "/org/freedesktop/systemd1/unit"
     }
 
-    /// Whether calls have to wait.
+    /// Whether calls must wait.
     var isPaused: Bool { machine.isPaused }
 
     private var machine: ManagerStateMachine
@@ -26,9 +26,10 @@ final class ManagerConnection {
     private var pingTimer: TimerSource?
     private let handler: @EventLoop (ManagerSignal) -> Void
 
-    /// Begins to connect to be told of the units that `filter` lets pass; the matches come before the subscription and that before any call, so that no change is missed.
+    /// Begins to connect, and requests the signals of the units that `filter` lets pass.
     ///
-    /// Where the subscription fails, it is tried again, and then everything is read again.
+    /// The matches come before the subscription, and that before any call, so no change is missed. A subscription that fails is repeated,
+    /// and then everything is read again.
     init(
         on address: String, filter: BusFilter, times: BusTimes, handler: @escaping @EventLoop (ManagerSignal) -> Void
     ) throws(IOError) {
@@ -56,22 +57,24 @@ final class ManagerConnection {
         perform(.subscribe)
     }
 
-    /// Asks whether a unit is loaded, without loading it; the answer tells nothing else.
+    /// Asks whether a unit is loaded, without loading it.
     func getUnit(_ name: String, reply: @escaping @EventLoop (ManagerReply) -> Void) {
         callManager("GetUnit", [name]) { reply($1) }
     }
 
-    /// Asks for all properties of a unit, which is loaded for it where it is not; the answer is an `a{sv}`.
+    /// Requests all properties of a unit as an `a{sv}`; the manager loads the unit for it if necessary.
     ///
-    /// No interface's name stands for all interfaces, as in systemctl(1): one answer, of one moment.
+    /// An empty interface name means all interfaces, as in systemctl(1): one answer, of one moment.
     func getProperties(path: String, reply: @escaping @EventLoop (ManagerReply) -> Void) {
         call(path, Names.properties, "GetAll", [""]) { reply($1) }
     }
 
-    /// Asks for the states of all units that are loaded, at once; once more after an answer that was under way already.
+    /// Requests the states of all loaded units.
+    ///
+    /// If an older request is unanswered, another follows its answer.
     func list() { perform(machine.listDue()) }
 
-    /// Ends the connection; nothing is signalled or replied any more.
+    /// Ends the connection; no handler is called after this.
     func close() {
         machine.end()
         timer?.cancel()
@@ -159,7 +162,7 @@ final class ManagerConnection {
             if let signal = ManagerSignal(message) { handler(signal) }
             return
         }
-        // The name that has changed hands, who had it, and who has it now.
+        // The name, its former owner and its new one.
         let names = message.strings
         guard names.count == 3, names[0] == Names.manager else { return }
         perform(

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a conversation with the service manager reports unasked.
+/// An event of the connection to the service manager.
 enum ManagerSignal: Equatable {
-    /// Properties of one interface of a unit's object changed, some of which the message may only name.
+    /// Properties of one interface of a unit changed; for some, the message has only the name.
     case changed(path: String, interface: String, BusMessage)
     /// A unit was loaded or unloaded, perhaps by a call of this process.
     case loaded(unit: String)
     /// The states of all loaded units that are followed, after ``ManagerConnection/list()``.
     case listed([String: ListedStates])
-    /// A job has ended without the unit having been started, though that was requested.
+    /// A job has ended without starting the unit.
     case notStarted(unit: String, UnitProperties.StartFailure)
-    /// Each unit may have become another one, and signals may have been missed.
+    /// Each unit may have changed, and signals may have been missed.
     case reloaded
-    /// Others have sent something unasked, or had the manager send much: once the bus's queue for this process is full, the manager's signals
-    /// are dropped; and a manager that is kept busy sends its own late.
+    /// Other processes sent messages or made the manager send many signals.
+    ///
+    /// If the bus's queue for this process is full, the manager's signals are dropped; and a busy manager sends its signals late.
     case disturbed
-    /// An answer to a question of this moment was late: the manager, or the bus, is busy, and may send no signals. That is the case while
-    /// many units are read.
+    /// The answer to a call made at this time was late: the manager or the bus is busy, and may send no signals.
+    ///
+    /// Reading many units causes that, too.
     case late(ContinuousClock.Instant)
-    /// The bus has refused a call; calls may be made again.
+    /// Calls can be made again after the bus refused one.
     case resumed
     /// The manager has answered.
     case works
-    /// There will be no other signal and no reply: why, one phrase.
+    /// The connection is lost, for this reason as one phrase; no signal or reply follows.
     case lost(String)
 
-    /// What a signal of the service manager says; nil if that is of no use here.
+    /// Interprets a signal of the service manager; nil if it is of no use here.
     init?(_ message: BusMessage) {
         switch message.member {
         case "PropertiesChanged":
@@ -43,22 +45,23 @@ enum ManagerSignal: Equatable {
     }
 }
 
-/// What a call to the service manager came to.
+/// The result of a call to the service manager.
 enum ManagerReply: Equatable {
     case answer(BusMessage)
-    /// The manager, or the bus, refused, and has said why.
+    /// The manager or the bus refused, for a reason.
     case refusal(BusMessage.Failure)
-    /// There is no manager for now, or no room for the call; ``ManagerSignal/reloaded`` or ``ManagerSignal/resumed`` tells when to try again,
-    /// or ``ManagerSignal/lost(_:)`` that there is nobody to ask.
+    /// No manager received the call; ``ManagerSignal/reloaded`` or ``ManagerSignal/resumed`` reports when to repeat it.
+    ///
+    /// ``ManagerSignal/lost(_:)`` reports that it cannot be repeated.
     case nobody(ManagerStateMachine.Silence)
 
     private static let errors = "org.freedesktop.DBus.Error."
-    /// The errors of the bus that say that there is no room for a call.
+    /// The errors of the bus that mean that it has no room for a call.
     private static let shortages: Set = [errors + "LimitsExceeded", errors + "NoMemory"]
-    /// The errors of the bus, or of sd-bus, that say that the manager is not there, or does not answer.
+    /// The errors of the bus or of sd-bus that mean that the manager is missing or does not answer.
     private static let absences = Set(
         ["NoReply", "ServiceUnknown", "NameHasNoOwner", "Timeout", "TimedOut", "Disconnected"].map { errors + $0 })
-    /// The errors that answer a subscription: there is one already, as after `daemon-reexec`; or the policy forbids it, and always will.
+    /// The errors that make another subscription useless: there is one, as after `daemon-reexec`, or the policy forbids it.
     private static let subscriptionAnswers: Set = [
         "org.freedesktop.systemd1.AlreadySubscribed", errors + "AccessDenied",
     ]
@@ -68,20 +71,19 @@ enum ManagerReply: Equatable {
             self = .answer(message)
             return
         }
-        // The bus lets nobody reply but who was called, or itself: it has no unique name.
+        // Errors of the bus itself have no unique name as sender.
         let isFromManager = message.sender?.first == ":"
         if !isFromManager, Self.shortages.contains(failure.name) {
             self = .nobody(.refused)
         } else if !isFromManager, Self.absences.contains(failure.name) {
             self = .nobody(.absent(failure.message))
         } else {
-            // What the bus's policy forbids, it will go on to forbid.
+            // This includes calls that the bus's policy forbids.
             self = .refusal(failure)
         }
     }
 
-    /// Whether, as the answer to a subscription, it means that the manager has to be asked again: one that is kept busy may fail, and have nobody
-    /// subscribed.
+    /// Whether a subscription with this result must be repeated: a busy manager may fail to subscribe.
     var leavesSubscriptionDue: Bool {
         switch self {
         case .answer: false

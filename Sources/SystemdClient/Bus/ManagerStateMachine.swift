@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when the service manager is called, when calls wait, and when its connection is given up; performs no effects itself.
+/// Decides when to call the service manager, when calls wait, and when to give up its connection.
 ///
-/// The manager may leave the bus and come back (`daemon-reexec`, a restarted bus); it is waited for a while.
+/// The manager may leave the bus and come back (`daemon-reexec`, a restarted bus); the machine waits for it for a while. It performs no
+/// effects itself.
 struct ManagerStateMachine: ~Copyable {
-    /// A call that is under way.
+    /// An unanswered call.
     struct Call {
         fileprivate let owner: Int
         fileprivate let deadline: SuspendingClock.Instant
     }
 
-    /// Why there is no answer from the manager.
+    /// Why the manager has not answered.
     enum Silence: Equatable {
-        /// The bus has no room for the call: any user can fill its queue for the manager.
+        /// The bus has no room for the call; any user can fill its queue for the manager.
         case refused
-        /// There is no manager, for this reason.
+        /// The manager is missing, for this reason.
         case absent(String)
     }
 
-    /// What to do outside.
+    /// What to do outside the machine.
     enum Effect: Equatable {
-        /// Ask the manager for signals.
+        /// Subscribe to the manager's signals.
         case subscribe
         case ping
-        /// Ask for the states of all units.
+        /// Request the states of all units.
         case list
         /// Report the end of this time by `timerFired`.
         case wait(Duration)
@@ -31,33 +32,33 @@ struct ManagerStateMachine: ~Copyable {
     }
 
     private enum State {
-        /// Calls are made.
+        /// Calls can be made.
         case calling
         /// The bus has refused a call; others wait a moment.
         case refused
-        /// There is no manager, for this reason; calls wait for it.
+        /// The manager is missing, for this reason; calls wait for it.
         case absent(String)
         case ended
     }
 
-    /// Whether all units are being listed.
+    /// Whether a list of all units has been requested.
     private enum Listing {
         case none, underWay
-        /// What is under way may be older than the moment that matters, so it will be followed by another list.
+        /// The list may be older than the last request for it, so another one must follow.
         case underWayAndDue
     }
 
     private let times: BusTimes
     private var state = State.calling
-    /// How often the manager's name has changed hands; says which manager a call was made to.
+    /// How often the manager's name has changed hands, which identifies the manager that a call was made to.
     private var owner = 0
-    /// Whether the manager, as it is now, could not be asked for signals, or failed to send them.
+    /// Whether this manager must be asked for signals again.
     private var isSubscriptionDue = false
     private var listing = Listing.none
 
     init(_ times: BusTimes) { self.times = times }
 
-    /// Whether calls have to wait.
+    /// Whether calls must wait.
     var isPaused: Bool { if case .calling = state { false } else { true } }
 
     // MARK: Calls
@@ -70,9 +71,9 @@ struct ManagerStateMachine: ~Copyable {
 
     /// The manager has not answered.
     mutating func unanswered(_ call: Call, _ silence: Silence, at now: SuspendingClock.Instant) -> [Effect] {
-        // A manager that executed itself takes the name before the bus notices that the old one is gone, with its calls.
+        // A manager that executes itself takes the name before the bus notices that its old connection, with its calls, is gone.
         guard isCurrent(call) else { return [] }
-        // A manager that is silent for so long is not waited for once more.
+        // A manager that was silent for so long gets no more time.
         if call.deadline <= now {
             return giveUp("the service manager does not answer within \(times.answer.components.seconds) s")
         }
@@ -85,7 +86,7 @@ struct ManagerStateMachine: ~Copyable {
         }
     }
 
-    /// The manager has answered a subscription, or has to be asked again.
+    /// A subscription was answered; if `isDue`, it must be repeated.
     mutating func subscribed(_ call: Call, isDue: Bool) {
         if isCurrent(call) { isSubscriptionDue = isDue }
     }
@@ -106,7 +107,7 @@ struct ManagerStateMachine: ~Copyable {
         }
     }
 
-    /// A manager has come to the bus, perhaps in the place of another one.
+    /// A manager has connected to the bus, perhaps in place of another one.
     mutating func arrived() -> [Effect] {
         if case .ended = state { return [] }
         owner += 1
@@ -114,7 +115,7 @@ struct ManagerStateMachine: ~Copyable {
         return subscribe()
     }
 
-    /// The time to wait is over.
+    /// The wait is over.
     mutating func timerFired() -> [Effect] {
         switch state {
         case .refused:
@@ -125,7 +126,7 @@ struct ManagerStateMachine: ~Copyable {
         }
     }
 
-    /// The connection has ended, or is not needed any more.
+    /// The connection has ended.
     mutating func end() { state = .ended }
 
     private mutating func giveUp(_ reason: String) -> [Effect] {
@@ -133,7 +134,7 @@ struct ManagerStateMachine: ~Copyable {
         return [.tell(.lost(reason))]
     }
 
-    /// Asks for signals, and then for what may have been missed.
+    /// Subscribes, and then reads what may have been missed.
     private mutating func subscribe() -> [Effect] {
         isSubscriptionDue = false
         return [.subscribe, .tell(.reloaded)]
@@ -147,14 +148,14 @@ struct ManagerStateMachine: ~Copyable {
         return (isSubscriptionDue ? subscribe() : []) + [.ping]
     }
 
-    /// A list of all units is wanted, as they are now or later.
+    /// A list of all units, not older than this moment, is requested.
     mutating func listDue() -> [Effect] {
         if isPaused { return [] }
         defer { listing = listing == .none ? .underWay : .underWayAndDue }
         return listing == .none ? [.list] : []
     }
 
-    /// A list has come, or will not come.
+    /// A list has come or failed.
     mutating func listed() -> [Effect] {
         let isDue = listing == .underWayAndDue
         listing = .none

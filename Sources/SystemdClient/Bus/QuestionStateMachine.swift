@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides what has to be asked about a unit, one question at a time; performs no effects itself.
+/// Decides which question about a unit to ask the manager, one at a time; performs no effects itself.
 struct QuestionStateMachine: ~Copyable {
-    /// What has to be asked of the manager.
+    /// A question for the manager.
     enum Need: Int, Comparable {
         case nothing
-        /// Whether the unit is loaded; the rest only if that matters.
+        /// Whether the unit is loaded; its properties only if that matters.
         case look
-        /// Everything.
+        /// All properties.
         case read
 
         static func < (left: Need, right: Need) -> Bool { left.rawValue < right.rawValue }
@@ -16,24 +16,24 @@ struct QuestionStateMachine: ~Copyable {
     typealias Instant = SuspendingClock.Instant
 
     private enum State {
-        /// Everything has been answered.
+        /// All questions have been answered.
         case settled
-        /// Something has to be asked; if it was asked in vain before, since when.
+        /// A question must be asked; if it was refused before, since when it has been asked.
         case due(Need, askedInVainSince: Instant?)
-        /// A question is under way; what has to be asked after it.
+        /// A question is unanswered; another one may follow it.
         case asked(at: Instant, next: Need, askedInVainSince: Instant?)
     }
 
     private var state = State.settled
 
-    /// Whether there is nothing left to ask.
+    /// Whether all questions have been answered.
     var isSettled: Bool { if case .settled = state { true } else { false } }
-    /// Whether a question is under way.
+    /// Whether a question is unanswered.
     var isAsked: Bool { if case .asked = state { true } else { false } }
-    /// Whether something has to be asked, and nothing is under way.
+    /// Whether a question must be asked and none is unanswered.
     var isDue: Bool { if case .due = state { true } else { false } }
 
-    /// More has to be asked; returns whether the unit has to get in line for it.
+    /// A question must be asked; returns whether the unit must be queued for it.
     mutating func needs(_ more: Need) -> Bool {
         switch state {
         case .settled:
@@ -46,7 +46,7 @@ struct QuestionStateMachine: ~Copyable {
         return false
     }
 
-    /// The question is put; returns what has to be asked.
+    /// The question is asked; returns which.
     mutating func begin(at now: Instant) -> Need {
         switch state {
         case .settled:
@@ -64,16 +64,16 @@ struct QuestionStateMachine: ~Copyable {
         state = next == .nothing ? .settled : .due(next, askedInVainSince: nil)
     }
 
-    /// The question was refused, and has to be put again.
+    /// The question was refused and must be repeated.
     mutating func refused() {
         guard case .asked(let time, _, let since) = state else { return }
         state = .due(.read, askedInVainSince: since ?? time)
     }
 
-    /// Nothing can be asked any more.
+    /// No question can be asked any more.
     mutating func lost() { state = .settled }
 
-    /// Whether what was asked before this time has not been answered, however often it was asked again.
+    /// Whether a question asked before this time was refused each time it was repeated.
     func isInVain(askedBefore time: Instant) -> Bool {
         switch state {
         case .due(_, let since?), .asked(_, _, let since?): since < time

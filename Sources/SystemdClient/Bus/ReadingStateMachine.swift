@@ -2,13 +2,13 @@
 
 import DequeModule
 
-/// Decides which unit is read next and how many at a time; performs no effects itself.
+/// Decides which unit to read next and how many at a time; performs no effects itself.
 ///
-/// A unit stands once in each of two queues: those that have become another one come before all others, of which there may be thousands. One that is
-/// read from one queue keeps its place in the other, and is passed over if nothing is to be asked about it by then: to look for it would
-/// cost more.
+/// A unit can be in each of two queues. Units that have changed are in the first one, which is served before the other, with perhaps
+/// thousands of units. A unit that is read from one queue keeps its place in the other, and is skipped there if no question is due by then:
+/// searching for it would cost more.
 struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
-    /// What to do outside.
+    /// What to do outside the machine.
     enum Effect: Equatable {
         /// Take units with `next` at the end of the turn.
         case run
@@ -36,8 +36,9 @@ struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
         }
     }
 
-    /// How many units are read at a time, and how many together with those that come first: dbus-daemon refuses a system bus's client more than
-    /// 128 calls without a reply.
+    /// How many units to read at a time, and how many including changed ones.
+    ///
+    /// dbus-daemon refuses a client of the system bus more than 128 calls without a reply.
     private static var limits: (others: Int, all: Int) { (32, 64) }
 
     private let patience: Duration
@@ -46,42 +47,42 @@ struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
     private var reading: [Unit] = []
     private var isRunDue = false
     private var isTimed = false
-    /// How long the queue was at most since it was empty.
+    /// The longest that the queue has been since it was empty.
     private var longest = 0
 
-    /// - Parameter patience: how long a unit may be asked about in vain; the time that reading those that wait takes is added.
+    /// - Parameter patience: how long a question about a unit may be refused, without the time that reading the waiting units takes.
     init(patience: Duration) { self.patience = patience }
 
-    /// The units that are being read, or wait for it.
+    /// The units that are being read or wait for it.
     var units: [Unit] { reading + others.units + first.units }
 
-    /// Something is to be asked about a unit, which may stand in a queue already.
+    /// A question about a unit is due; the unit may be in a queue already.
     mutating func asked(about unit: Unit, isNew: Bool) -> [Effect] {
         if isNew { others.append(unit, isLoaded: false) }
         longest = max(longest, others.count)
         return resumed() + watch()
     }
 
-    /// A unit has become another one.
+    /// A unit has changed.
     ///
     /// - Parameters:
     ///   - isLoaded: whether it is known to be loaded.
-    ///   - isAsked: whether a question about it is under way, so that it gets in line only after that.
+    ///   - isAsked: whether a question about it is unanswered, so that it is queued only after that.
     mutating func changed(_ unit: Unit, isLoaded: Bool, isAsked: Bool) -> [Effect] {
         if !isAsked { first.append(unit, isLoaded: isLoaded) }
         return resumed() + watch()
     }
 
-    /// Units may be read again.
+    /// Units can be read again.
     mutating func resumed() -> [Effect] {
         defer { isRunDue = true }
         return isRunDue ? [] : [.run]
     }
 
-    /// The end of the turn has come.
+    /// The end of the turn has come, and `next` will be called.
     mutating func began() { isRunDue = false }
 
-    /// Takes the unit whose turn it is, and whether it is known to be loaded; nil if there is none, or as many are being read as may be.
+    /// Takes the next unit, and whether it is known to be loaded; nil if there is none or too many are being read.
     mutating func next(where isDue: (Unit) -> Bool) -> (unit: Unit, isLoaded: Bool)? {
         guard
             let next = (reading.count < Self.limits.all ? first.popFirst(where: isDue) : nil)
@@ -91,7 +92,7 @@ struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
         return next
     }
 
-    /// A unit was read, or could not be read.
+    /// A unit was read or could not be read.
     mutating func ended(_ unit: Unit, isDueAgain: Bool) -> [Effect] {
         reading.removeAll { $0 === unit }
         if isDueAgain { others.append(unit, isLoaded: false) }
@@ -100,10 +101,10 @@ struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
 
     // MARK: What is not answered
 
-    /// How long a unit may have been asked about in vain.
+    /// How long a question about a unit may be refused.
     var limit: Duration { patience + BusTimes.reading(units: longest) }
 
-    /// The time to wait is over.
+    /// The wait is over.
     mutating func timerFired() -> [Effect] {
         isTimed = false
         if others.count == 0 { longest = 0 }

@@ -4,18 +4,18 @@ public import EventLoopIO
 import LogLimiting
 public import Logging
 
-/// Follows systemd units over the system bus: one connection for all, which is there while a unit is followed.
+/// Follows systemd units over one connection to the system bus, which lasts while a unit is followed.
 ///
-/// A connection that is lost is made again, with growing pauses; meanwhile followers are told that nothing is known.
+/// A lost connection is replaced, with growing pauses. Meanwhile followers are told that nothing is known.
 @EventLoop
 public final class UnitBus {
-    /// What the log is about.
+    /// The subject of log messages.
     private static let subject = "units"
 
     private let address: String
     private let times: BusTimes
     private let logger: Logger
-    /// Tells when the connection is lost, and when it works again.
+    /// Logs when the connection is lost and when it works again.
     private let news: LogLimiter
     private var units: [String: FollowedUnit] = [:]
     let index = UnitIndex()
@@ -25,9 +25,9 @@ public final class UnitBus {
     private var listTimer: TimerSource?
     private var timer: TimerSource?
 
-    /// Connects to nothing before the first unit is followed.
+    /// Creates the bus without connecting, which the first followed unit causes.
     ///
-    /// - Parameter logger: is told when the connection is lost.
+    /// - Parameter logger: reports a lost connection.
     public convenience init(logger: Logger) { self.init(on: BusSettings.systemBus, logger: logger) }
 
     init(on address: String, times: BusTimes = BusTimes(), logger: Logger) {
@@ -38,12 +38,12 @@ public final class UnitBus {
         news = LogLimiter(logger, .warning, burst: 2)
     }
 
-    /// Follows a unit until the subscription is cancelled or let go.
+    /// Follows a unit until the subscription is cancelled or released.
     ///
     /// - Parameters:
-    ///   - unit: the unit's full name, or an alias of it; there need not be such a unit yet.
-    ///   - handler: is called on the loop, never from within this call, with what is known: first as soon as it is, then whenever
-    ///     it has become another, and after each ``UnitSubscription/read(within:)``.
+    ///   - unit: the unit's full name or an alias of it; the unit need not exist yet.
+    ///   - handler: called on the loop with what is known, never from within this call: as soon as it is known, whenever it changes, and
+    ///     after each ``UnitSubscription/read(within:)``.
     public func follow(
         _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
     ) -> UnitSubscription {
@@ -66,7 +66,7 @@ public final class UnitBus {
         unit.onRename = { [weak self, weak unit] in
             guard let self, let unit, units[unit.name] === unit else { return }
             index.update(unit)
-            // Signals about its own name were not let pass before.
+            // Signals with its own name did not pass before.
             reader?.ask(.read, about: unit)
         }
         reader?.ask(.read, about: unit)

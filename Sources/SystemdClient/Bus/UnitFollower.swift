@@ -2,13 +2,13 @@
 
 import EventLoopIO
 
-/// One who follows a unit: the handler, and the calls that wait for the unit to be read.
+/// A follower of a unit: its handler, and its calls that wait for the unit to be read.
 @EventLoop
 final class UnitFollower {
-    /// A call that waits.
+    /// A waiting call.
     private struct Call {
         let continuation: CheckedContinuation<Void, Never>
-        /// Whether the reading began after the call, so that it answers it.
+        /// Whether a reading that began after the call is under way.
         var isUnderWay = false
     }
 
@@ -19,7 +19,7 @@ final class UnitFollower {
 
     init(_ handler: @escaping @EventLoop (UnitObservation) -> Void) { self.handler = handler }
 
-    /// Ends it: the handler is let go and the calls return.
+    /// Releases the handler and ends the calls.
     func cancel() {
         handler = nil
         beginCalls()
@@ -28,12 +28,12 @@ final class UnitFollower {
 
     // MARK: What is told
 
-    /// Tells what is known where it is not what was told last.
+    /// Tells what is known, unless it was told last.
     func tell(_ observation: UnitObservation) {
         if observation != told { hand(observation) }
     }
 
-    /// Tells what a reading came to, and ends the calls that waited for it.
+    /// Tells the result of a reading, and ends the calls that waited for it.
     func answer(_ observation: UnitObservation) {
         if observation != told || calls.values.contains(where: \.isUnderWay) { hand(observation) }
         endCalls()
@@ -47,9 +47,10 @@ final class UnitFollower {
 
     // MARK: Calls
 
-    /// Has `ask` ask for a reading and waits for it; returns at once where the task or this is cancelled.
+    /// Requests a reading by `ask` and waits for it; returns at once if the task or the follower is cancelled.
     ///
-    /// - Parameter limit: after this time the handler is told that there was no answer. Where there can be no timer, the bus's own limits hold.
+    /// - Parameter limit: the time after which the handler is told that there was no answer. If there can be no timer, the bus's own limits
+    ///   apply.
     func wait(atMost limit: Duration, _ ask: () -> Void) async {
         callCount += 1
         let number = callCount
@@ -67,7 +68,9 @@ final class UnitFollower {
         }
     }
 
-    /// Tells that there was no answer: what comes later is handed on, be it the same as before.
+    /// Tells that there was no answer.
+    ///
+    /// Every later observation is told, even one that was told before.
     func expire(_ number: UInt64) {
         guard calls[number] != nil else { return }
         hand(.unanswered)
@@ -76,7 +79,7 @@ final class UnitFollower {
 
     private func giveUp(_ number: UInt64) { calls.removeValue(forKey: number)?.continuation.resume() }
 
-    /// A reading begins, which answers all calls up to now.
+    /// A reading begins, which will answer all present calls.
     func beginCalls() {
         for number in calls.keys { calls[number]?.isUnderWay = true }
     }

@@ -2,15 +2,15 @@
 
 import EventLoopIO
 
-/// The followed units by what signals call them: their names and objects.
+/// The followed units by the names and objects that signals refer to.
 @EventLoop
 final class UnitIndex {
-    /// Lets only their signals pass.
+    /// Lets only signals of these units pass.
     let filter = BusFilter()
     private var units: [String: [FollowedUnit]] = [:]
     private var subjects: [ObjectIdentifier: Set<String>] = [:]
 
-    /// Takes over what a unit is called, which may be something else than before.
+    /// Adds a unit, or updates its names.
     func update(_ unit: FollowedUnit) {
         remove(unit)
         subjects[ObjectIdentifier(unit)] = unit.subjects
@@ -19,7 +19,7 @@ final class UnitIndex {
         filter.change { $0.formUnion(added) }
     }
 
-    /// Forgets a unit.
+    /// Removes a unit.
     func remove(_ unit: FollowedUnit) {
         var gone: Set<String> = []
         for subject in subjects.removeValue(forKey: ObjectIdentifier(unit)) ?? [] {
@@ -32,6 +32,6 @@ final class UnitIndex {
         if !removed.isEmpty { filter.change { $0.subtract(removed) } }
     }
 
-    /// Those that a signal is about.
+    /// The units that a signal refers to.
     subscript(subject: String) -> [FollowedUnit] { units[subject] ?? [] }
 }

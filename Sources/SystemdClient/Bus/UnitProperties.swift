@@ -1,64 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the service manager says of a unit: properties of org.freedesktop.systemd1(5), in its words.
+/// The properties of a unit in the service manager's words (org.freedesktop.systemd1(5)).
 public struct UnitProperties: Sendable, Equatable {
-    /// Whether there is such a unit: `loaded`, `not-found`, `masked`, `bad-setting`, `error` or `merged`.
+    /// Whether the unit exists: `loaded`, `not-found`, `masked`, `bad-setting`, `error` or `merged`.
     public var loadState = ""
     /// `active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating` or `maintenance`.
     public var activeState = ""
     /// The state in the words of the unit's type, such as `running` or `auto-restart`.
     public var subState = ""
-    /// How the last run ended, such as `success` or `exit-code`; nil where the unit's type knows no result.
+    /// How the last run ended, such as `success` or `exit-code`; nil if the unit's type has no result.
     public var result: String?
-    /// What a service last said of itself in one line; nil where it said nothing.
+    /// The last status of a service in one line; nil if it reported none.
     public var statusText: String?
-    /// When a service counts as started, such as `notify` or `oneshot`; nil where the unit is no service.
+    /// When a service counts as started, such as `notify` or `oneshot`; nil if the unit is not a service.
     public var serviceType: String?
     /// Whether a service counts as active when all of its processes have ended well (`RemainAfterExit=`).
     public var remainsAfterExit = false
-    /// How often systemd has restarted a service since somebody started it.
+    /// How often systemd has restarted a service since it was started by a user or another unit.
     public var restarts = 0
-    /// The process id of a service's main process; nil if there is none.
+    /// The process id of a service's main process; nil if it has none.
     public var mainProcess: Int32?
-    /// Why it is inactive though it was to be started, as far as that was heard: the service manager keeps it nowhere.
+    /// Why it was not started, if this process received the signal.
+    ///
+    /// The service manager does not keep the reason.
     public var startFailure: StartFailure?
-    /// Whether its processes are kept from running (`systemctl freeze`), by itself or by the slice that it is in.
+    /// Whether its processes are frozen (`systemctl freeze`), by itself or by its slice.
     public var isFrozen = false
     /// Whether the service manager forgets the unit when it has failed (`CollectMode=inactive-or-failed`).
     public var isForgottenWhenFailed = false
-    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil where it never did, as far as the service manager knows.
+    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil if the service manager knows of no start.
     public var startedAt: Duration?
 
-    /// When it last became active, by the same clock; nil where it never did, as far as the service manager knows.
+    /// When it last became active, by the same clock; nil if the service manager does not know it.
     ///
-    /// That it reloads changes nothing about it.
+    /// A reload does not change it.
     public var activeAt: Duration?
-    /// When its state last changed, by the same clock; nil where it never did, as far as the service manager knows.
+    /// When its state last changed, by the same clock; nil if the service manager does not know it.
     public var changedAt: Duration?
 
-    /// Nothing known.
+    /// Creates properties with nothing known.
     public init() {}
 }
 
 /// What a follower of a unit is told.
 public enum UnitObservation: Sendable, Equatable {
-    /// What the unit is like now; one that does not exist is, too: its load state says so.
+    /// The unit's properties.
+    ///
+    /// If the unit does not exist, its load state says so.
     case properties(UnitProperties)
-    /// Why there is nothing to be known: one phrase without a dot at its end.
+    /// Why nothing is known: one phrase without a full stop.
     case unreachable(String)
     /// The service manager did not answer in time (``UnitSubscription/read(within:)``).
     case unanswered
 }
 
 extension UnitProperties {
-    /// The properties' names on the bus; `Id` is the unit's own name where it was asked for by another one.
+    /// The properties' names on the bus.
+    ///
+    /// `Id` is the unit's own name, which differs from an alias.
     static let names: Set<String> = [
         "Id", "LoadState", "ActiveState", "SubState", "Result", "StatusText", "Type", "RemainAfterExit",
         "NRestarts", "MainPID", "InactiveExitTimestampMonotonic", "CollectMode",
         "FreezerState", "ActiveEnterTimestampMonotonic", "StateChangeTimestampMonotonic",
     ]
 
-    /// Takes over what came with a reply or a signal.
+    /// Applies the properties of a reply or a signal.
     mutating func apply(_ values: [String: String], isService: Bool) {
         if let value = values["LoadState"] { loadState = value }
         if let value = values["ActiveState"] { activeState = value }
@@ -69,7 +75,7 @@ extension UnitProperties {
         if let value = values["CollectMode"] { isForgottenWhenFailed = value == "inactive-or-failed" }
         if let value = values["InactiveExitTimestampMonotonic"] {
             let time = Self.time(value)
-            // A run that was so short that nothing else of it was said.
+            // There was another run, so short that its other states were not reported.
             if let time, time != startedAt { startFailure = nil }
             startedAt = time
         }
@@ -79,31 +85,31 @@ extension UnitProperties {
         if let value = values["MainPID"].flatMap({ Int32($0) }) { mainProcess = value == 0 ? nil : value }
         if let value = values["NRestarts"].flatMap({ Int($0) }) { restarts = value }
         if let value = values["StatusText"] { statusText = value.isEmpty ? nil : value }
-        // A mount has a property of this name as well, the file system's.
+        // A mount also has a property of this name: the file system's type.
         if let value = values["Type"] { serviceType = value.isEmpty ? nil : value }
         if let value = values["RemainAfterExit"] { remainsAfterExit = value == BusMessage.truth }
     }
 
-    /// A time in microseconds; nil for none, which is 0.
+    /// Converts microseconds to a time; 0 means none.
     private static func time(_ text: String) -> Duration? {
         Int64(text).flatMap { $0 == 0 ? nil : .microseconds($0) }
     }
 }
 
 extension UnitProperties {
-    /// Results of a job for which a unit is not started, of org.freedesktop.systemd1(5).
+    /// The results of a job that did not start its unit (org.freedesktop.systemd1(5)).
     ///
-    /// What fails by itself is `failed`; `invalid` is the result if a unit is to be reloaded that does not run.
+    /// If the unit itself fails, the result is `failed`. It is `invalid` if a unit that does not run should be reloaded.
     public enum StartFailure: String, Sendable {
         case dependency, assert, timeout, unsupported
     }
 
-    /// Takes over why it was not started before, unless there was a run since then.
+    /// Keeps the former reason why it was not started, unless it has run since.
     mutating func keepStartFailure(of former: UnitProperties) {
         guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
         startFailure = former.startFailure
     }
 
-    /// Whether a run is known that has ended, after which the unit may be unloaded.
+    /// Whether a run has ended after which the unit may be unloaded.
     var isEndOfRun: Bool { loadState == "loaded" && activeState == "inactive" && startedAt != nil }
 }

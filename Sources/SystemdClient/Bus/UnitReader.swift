@@ -2,11 +2,11 @@
 
 import EventLoopIO
 
-/// Reads units over one connection: each one once however often that was requested meanwhile, and few at a time.
+/// Reads units over one connection, few at a time, and each once however often it was requested.
 ///
-/// Reading a unit that is not loaded makes the manager load it, and say so, and unload it, and say so. Reading it again for that
-/// would go on for ever, so a unit that is said to be loaded or unloaded is looked at first, which does not load it: if it was
-/// not loaded when it was read, and is not now, there is nothing new.
+/// To read a unit that is not loaded, the manager loads and unloads it, and sends signals about both. If these caused another reading, that
+/// would go on for ever. So after such a signal, the reader first asks whether the unit is loaded, which does not load it. A unit that was
+/// not loaded when it was read, and is not now, has not changed.
 @EventLoop
 final class UnitReader {
     private let manager: ManagerConnection
@@ -19,12 +19,12 @@ final class UnitReader {
         timer = try TimerSource { [weak self] in self?.expire() }
     }
 
-    /// Asks about a unit at the end of the turn, or when what is being asked about it has been answered.
+    /// Asks a question about a unit at the end of the turn, or after the unanswered question about it.
     func ask(_ need: QuestionStateMachine.Need, about unit: FollowedUnit) {
         perform(machine.asked(about: unit, isNew: unit.ask(need)))
     }
 
-    /// Asks for everything about a unit before others: it has become another one.
+    /// Reads a unit before others, because it has changed.
     ///
     /// - Parameter isLoaded: whether it is known to be loaded.
     func askFirst(about unit: FollowedUnit, isLoaded: Bool) {
@@ -32,10 +32,10 @@ final class UnitReader {
         perform(machine.changed(unit, isLoaded: isLoaded, isAsked: unit.isReading))
     }
 
-    /// Goes on at the end of the turn.
+    /// Continues at the end of the turn.
     func resume() { perform(machine.resumed()) }
 
-    /// Nothing is asked, or answered, any more.
+    /// Ends all questions.
     func close() { timer?.cancel() }
 
     private func perform(_ effects: [ReadingStateMachine<FollowedUnit>.Effect]) {
@@ -82,9 +82,9 @@ final class UnitReader {
         perform(machine.ended(unit, isDueAgain: unit.end(isRefused: isRefused)))
     }
 
-    /// Has nothing known of the units whose questions have been refused for too long.
+    /// Gives up what is known about units whose questions have been refused for too long.
     ///
-    /// Other questions may be answered, so the connection is kept. Late answers have the limit of each call.
+    /// Other questions may be answered, so the connection is kept. Late answers are limited by the timeout of each call.
     private func expire() {
         let begin = SuspendingClock.now - machine.limit
         let reason = "its state is unknown because the service manager or the system bus is busy"

@@ -3,7 +3,7 @@
 import EventLoopIO
 import Logging
 
-/// The states of a systemd unit, first the present one.
+/// An asynchronous sequence of a systemd unit's states, beginning with the present one.
 ///
 /// ```swift
 /// for await state in UnitStates("nginx.service") {
@@ -11,32 +11,34 @@ import Logging
 /// }
 /// ```
 ///
-/// It ends when its task is cancelled, and only then: while the bus or the service manager is away, it says so and goes on. Only the newest state
-/// waits for a consumer that is slow.
+/// It ends only when its task is cancelled. While the bus or the service manager is away, it yields that and goes on. A slow consumer gets
+/// only the newest state.
 public struct UnitStates: AsyncSequence, Sendable {
-    /// What the sequence consists of; ``UnitObservation/unanswered`` is not among it.
+    /// A state.
+    ///
+    /// ``UnitObservation/unanswered`` does not occur.
     public typealias Element = UnitObservation
-    /// It throws nothing.
+    /// The sequence never fails.
     public typealias Failure = Never
 
     private let unit: String
     private let bus: UnitBus?
 
-    /// The states of a unit, which need not exist yet.
+    /// Creates the sequence of a unit, which need not exist yet.
     ///
     /// - Parameters:
-    ///   - unit: the unit's full name, or an alias of it.
-    ///   - bus: the connection to the service manager, which all units should share; without one, each iteration connects by itself and logs
+    ///   - unit: the unit's full name or an alias of it.
+    ///   - bus: a connection to the service manager that all units should share. Without one, each iteration connects by itself and logs
     ///     nothing.
     public init(_ unit: String, over bus: UnitBus? = nil) {
         self.unit = unit
         self.bus = bus
     }
 
-    /// An iterator that follows the unit from its first state on until it is let go.
+    /// Creates an iterator that follows the unit from its first state on, until it is released.
     public func makeAsyncIterator() -> Iterator { Iterator(unit: unit, bus: bus) }
 
-    /// Takes one state after another.
+    /// Reads the states for one consumer.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let unit: String
         fileprivate let bus: UnitBus?
@@ -48,10 +50,10 @@ public struct UnitStates: AsyncSequence, Sendable {
             self.bus = bus
         }
 
-        /// The next state; nil if the task is cancelled.
+        /// Waits for the next state; nil if the task is cancelled.
         public mutating func next() async -> UnitObservation? { await next(isolation: #isolation) }
 
-        /// The next state; nil if the task is cancelled.
+        /// Waits for the next state on the caller's actor; nil if the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> UnitObservation? {
             if states == nil, !Task.isCancelled {
                 let (stream, continuation) = AsyncStream.makeStream(
@@ -60,7 +62,7 @@ public struct UnitStates: AsyncSequence, Sendable {
                 subscription = await Self.follow(unit, over: bus) { continuation.yield($0) }
             }
             let state = await states?.next(isolation: actor)
-            // A stream hands out what it has even if the task was cancelled.
+            // A stream yields what it has buffered even in a cancelled task.
             if !Task.isCancelled { return state }
             subscription = nil
             return nil

@@ -2,7 +2,7 @@
 
 public import EventLoopIO
 
-/// The following of a unit, which ends when this is cancelled or let go.
+/// A subscription to a unit, which ends when it is cancelled or released.
 @EventLoop
 public final class UnitSubscription {
     private let bus: UnitBus
@@ -17,14 +17,14 @@ public final class UnitSubscription {
 
     isolated deinit { cancel() }
 
-    /// Stops following and lets the handler go; calls of ``read(within:)`` return.
+    /// Ends the subscription and releases the handler; waiting calls of ``read(within:)`` return.
     public func cancel() { bus.remove(follower, from: unit) }
 
     /// Reads the unit again.
     ///
-    /// Returns when the handler was told what the unit is like, or why that cannot be known, and when the task is cancelled.
+    /// It returns after the handler was called with the result or a timeout, or when the task is cancelled.
     ///
-    /// - Parameter limit: how long the service manager has to answer.
+    /// - Parameter limit: how long the service manager may take to answer.
     public func read(within limit: Duration) async {
         await follower.wait(atMost: limit) { bus.read(unit) }
     }

@@ -4,7 +4,7 @@ import EventLoopIO
 import Glibc
 public import Logging
 
-/// Where this process's messages go.
+/// The destination of this process's log messages.
 public enum Journal {
     /// Whether standard error is connected to the journal: `JOURNAL_STREAM` names its device and inode (systemd.exec(5)).
     public static var isStandardError: Bool {
@@ -14,17 +14,18 @@ public enum Journal {
             && String(cString: stream) == "\(status.st_dev):\(status.st_ino)"
     }
 
-    /// Sets what is called when the journal, or whoever reads standard error, reads again after it did not: with the number of messages that were
-    /// dropped meanwhile, the oldest first.
+    /// Sets the function to call with the number of dropped messages, when the receiver reads again.
+    ///
+    /// The oldest messages are dropped while the journal, or the reader of standard error, does not read.
     public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
         LogOutbox.reportLosses(to: handler)
     }
 
-    /// Waits until all that was logged has been written, at most for `limit`.
+    /// Waits until all messages have been written, up to `limit`.
     @EventLoop
     public static func drain(within limit: Duration) async { await LogOutbox.shared.drain(within: limit) }
 
-    /// A handler for the journal where standard error is connected to it, else for readable lines on standard error.
+    /// Creates a handler for the journal if standard error is connected to it, else for lines of text on standard error.
     public static func makeLogHandler(
         label: String, identifier: String, names: JournalFieldNames, level: Logger.Level = .info
     ) -> any LogHandler {

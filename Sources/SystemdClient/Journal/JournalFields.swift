@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The fields of one journal entry, as the journal's native protocol takes them.
+/// The fields of one journal entry, as the journal's native protocol expects them.
 ///
-/// journald drops a field whose name is not valid without a word, so names are made valid here: `[A-Z0-9_]`, at most 64
-/// characters, never beginning with an underscore (those are journald's own) or a digit.
+/// journald silently drops a field with an invalid name, so names are made valid here: `[A-Z0-9_]`, at most 64 characters, not beginning
+/// with a digit or an underscore (reserved for journald).
 struct JournalFields {
     /// The entry's `NAME=value` strings, one after the other.
     private(set) var bytes: [UInt8] = []
-    /// Where each of them is in `bytes`.
+    /// The range of each of them in `bytes`.
     private(set) var ranges: [Range<Int>] = []
 
     private static let maximumNameLength = 64
@@ -21,7 +21,7 @@ struct JournalFields {
         ranges.append(start..<bytes.count)
     }
 
-    /// The valid name for a metadata key: upper case, with a prefix; nil where nothing valid is left.
+    /// Returns a valid name for a metadata key, in upper case and with a prefix; nil if nothing valid is left.
     static func name(for key: String, prefix: String) -> String? {
         var name: [UInt8] = Array(prefix.utf8)
         for byte in key.utf8 {

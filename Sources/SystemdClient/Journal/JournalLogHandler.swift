@@ -7,27 +7,27 @@ public import Logging
 
 /// How metadata keys become the names of journal fields.
 public struct JournalFieldNames: Sendable {
-    /// The key whose value is the `MESSAGE_ID` of the kind of message.
+    /// The key for the `MESSAGE_ID` of a kind of message.
     public static let messageID = "message-id"
 
     private let prefix: String
     private let exact: Set<String>
 
-    /// Keys in `exact` become fields of their own name (`server` becomes `SERVER`), all others get the prefix
-    /// (`old-text` becomes `STATUSD_OLD_TEXT`).
+    /// Keys in `exact` become fields of the same name (`server` becomes `SERVER`); others get the prefix (`old-text` becomes
+    /// `STATUSD_OLD_TEXT`).
     public init(prefix: String, exact: Set<String> = []) {
         self.prefix = prefix
         self.exact = exact
     }
 
-    /// The name of the field for a key, always valid; nil where the key has nothing that could be in one.
+    /// Returns the valid field name for a key; nil if the key has no valid character.
     public func name(for key: String) -> String? {
         if key == Self.messageID { return "MESSAGE_ID" }
         return JournalFields.name(for: key, prefix: exact.contains(key) ? "" : prefix)
     }
 }
 
-/// Writes log messages to the journal, each piece of metadata as a field of its own (systemd.journal-fields(7)).
+/// Writes log messages to the journal, with a field for each piece of metadata (systemd.journal-fields(7)).
 public struct JournalLogHandler: LogHandler {
     public var logLevel: Logger.Level = .info
     public var metadata: Logger.Metadata = [:]
@@ -36,10 +36,10 @@ public struct JournalLogHandler: LogHandler {
     private let label: String
     private let identifier: String
     private let names: JournalFieldNames
-    /// Takes over where the journal does not take a message.
+    /// Writes messages that the journal does not take.
     private let fallback: TextLogHandler
 
-    /// A handler for the logger `label`.
+    /// Creates a handler for the logger `label`.
     ///
     /// - Parameters:
     ///   - label: the logger's label, as the field `LOGGER`.
@@ -106,7 +106,9 @@ extension Logger.Level {
 }
 
 extension LogEvent {
-    /// All metadata of an event; the nearer to the call, the more it counts.
+    /// Merges all metadata of an event.
+    ///
+    /// The metadata nearest to the call wins.
     func merged(with metadata: Logger.Metadata, _ provider: Logger.MetadataProvider?) -> Logger.Metadata {
         var merged = metadata
         if let provided = provider?.get() { merged.merge(provided) { $1 } }

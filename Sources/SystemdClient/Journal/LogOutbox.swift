@@ -4,9 +4,9 @@ import EventLoopIO
 import Glibc
 import Synchronization
 
-/// What this process logs, on its way to the journal or to standard error: each may keep a writer waiting for ever.
+/// The log messages on their way to the journal or to standard error, which may keep a writer waiting for ever.
 enum LogOutbox {
-    /// In bytes: a thousand messages, or more.
+    /// In bytes: at least a thousand messages.
     private static let capacity = 1024 * 1024
     private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
 
@@ -16,6 +16,6 @@ enum LogOutbox {
         onLoss.withLock { $0 }(count)
     }
 
-    /// Sets what is called once the receiver reads again, with the number of messages that were dropped meanwhile.
+    /// Sets the function to call with the number of dropped messages, when the receiver reads again.
     static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) { onLoss.withLock { $0 = handler } }
 }

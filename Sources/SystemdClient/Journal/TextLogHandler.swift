@@ -4,10 +4,10 @@ import EventLoopIO
 import Glibc
 public import Logging
 
-/// Writes log messages to standard error, one readable line each.
+/// Writes each log message to standard error as one readable line.
 ///
-/// A message with a message id says all there is to say itself; others have their metadata behind them. Control characters are
-/// escaped, bidirectional ones, too: nothing that is logged controls a terminal.
+/// A message with a message id is complete in itself; others are followed by their metadata. Control and bidirectional characters are
+/// escaped, so log messages cannot control a terminal.
 public struct TextLogHandler: LogHandler {
     public var logLevel: Logger.Level = .info
     public var metadata: Logger.Metadata = [:]
@@ -15,7 +15,7 @@ public struct TextLogHandler: LogHandler {
 
     private let identifier: String
 
-    /// A handler whose lines begin with the program's name.
+    /// Creates a handler whose lines begin with the program's name.
     public init(identifier: String) { self.identifier = identifier }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -32,7 +32,7 @@ public struct TextLogHandler: LogHandler {
     func write(_ event: LogEvent, _ metadata: Logger.Metadata) { Self.write(line(for: event, metadata)) }
 
     private static func write(_ line: String) {
-        // One call a line, so that lines of several writers do not mix. If it fails, nobody is left to tell.
+        // One call for each line, so that the lines of several writers do not mix. An error cannot be reported.
         StandardOutput.write(line, to: STDERR_FILENO)
     }
 
@@ -49,7 +49,7 @@ public struct TextLogHandler: LogHandler {
     private static func visible(_ text: String) -> String {
         text.unicodeScalars.reduce(into: "") { line, scalar in
             switch scalar.value {
-            // Controls, line separators, and what turns the direction of writing around.
+            // Controls, line separators and bidirectional characters.
             case 0..<0x20, 0x7f..<0xa0, 0x061c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x2069:
                 line += scalar.escaped(asASCII: true)
             default: line.unicodeScalars.append(scalar)

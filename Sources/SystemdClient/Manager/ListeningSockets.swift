@@ -5,23 +5,23 @@ public import EventLoopIO
 import Glibc
 import Synchronization
 
-/// Sockets that another process opened for this one, by name.
+/// Listening sockets inherited from another process, by name.
 public final class ListeningSockets: Sendable {
-    /// Those from the service manager (sd_listen_fds_with_names(3)).
+    /// The sockets from the service manager (sd_listen_fds_with_names(3)).
     ///
-    /// The first use unsets the environment variables that describe them, so that no child takes them for its own.
+    /// The first use unsets the environment variables that describe them, so that no child process uses them.
     public static let inherited = ListeningSockets(receive())
 
-    /// A socket's `FileDescriptorName=`, and its descriptor.
+    /// A socket with its `FileDescriptorName=`.
     typealias Named = (name: String, descriptor: OwnedDescriptor)
 
     private let sockets: Mutex<[Named]>
 
     init(_ sockets: [Named]) { self.sockets = Mutex(sockets) }
 
-    /// Takes the sockets with this name; each is handed out once.
+    /// Takes the sockets with this name; each is returned once.
     ///
-    /// They do not block: systemd hands them over blocking, and whoever accepts on the loop must never wait.
+    /// They are made non-blocking: systemd passes blocking ones, and accepting on the loop must not wait.
     public func take(named name: String) -> [OwnedDescriptor] {
         sockets.withLock { sockets in
             let taken = sockets.filter { $0.name == name }
@@ -33,7 +33,7 @@ public final class ListeningSockets: Sendable {
         }
     }
 
-    /// Gives sockets back that were taken, for whoever takes them next.
+    /// Returns sockets that were taken, so that they can be taken again.
     public func giveBack(_ taken: [OwnedDescriptor], named name: String) {
         sockets.withLock { $0 += taken.map { (name, $0) } }
     }

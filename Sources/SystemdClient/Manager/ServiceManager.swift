@@ -5,25 +5,29 @@ import CSystemd
 import EventLoopIO
 import Glibc
 
-/// The service manager that started this process, over sd_notify(3).
+/// The service manager that started this process (sd_notify(3)).
 ///
-/// Without one (`NOTIFY_SOCKET` unset) every call does nothing and nothing fails.
+/// Without one (`NOTIFY_SOCKET` unset), calls do nothing and do not fail.
 public enum ServiceManager {
-    /// What a service tells its manager.
+    /// What a service reports to its manager.
     public enum Notification: Sendable, Equatable {
-        /// Start-up, or the reload, is done.
+        /// Start-up or the reload is complete.
         case ready
-        /// How the service is doing, in one line. Control characters in it are escaped, so that it stays one, and the manager shows it as it is.
+        /// The service's status in one line.
+        ///
+        /// Control characters in it are escaped, so that it stays one line and the manager shows it unchanged.
         case status(String)
-        /// A reload begins. Carries `MONOTONIC_USEC`, without which systemd from 253 on lets the reload fail.
+        /// A reload begins.
+        ///
+        /// It carries `MONOTONIC_USEC`, without which systemd 253 and later let the reload fail.
         case reloading
-        /// The service is going down.
+        /// The service shuts down.
         case stopping
-        /// Whatever is going on needs this long from now on.
+        /// The present operation needs this much time from now on.
         case extendTimeout(Duration)
         /// The service is alive.
         case watchdog
-        /// The service knows that it is not well, and wants to be restarted as if it hung.
+        /// The service is not healthy and wants to be restarted as if it hung.
         case watchdogTrigger
         /// The service failed with this error number.
         case errno(Int32)
@@ -41,7 +45,7 @@ public enum ServiceManager {
             }
         }
 
-        /// The longest line, in bytes: the manager ignores a message of 4096.
+        /// The longest line in bytes; the manager ignores messages of 4096 bytes.
         private static let longestLine = 4000
 
         private static func oneLine(_ text: String) -> String {
@@ -49,7 +53,7 @@ public enum ServiceManager {
             if isPlain, text.utf8.count <= longestLine { return text }
             var line = ""
             for scalar in text.unicodeScalars {
-                // systemd takes one of two backslashes away, and refuses one at the end.
+                // systemd removes one of two backslashes, and rejects one at the end.
                 let visible =
                     if scalar.value < 0x20 {
                         "\\" + scalar.escaped(asASCII: true)
@@ -63,19 +67,20 @@ public enum ServiceManager {
         }
     }
 
-    /// Whether a manager wants to be told anything.
+    /// Whether there is a manager to notify.
     public static var isPresent: Bool { getenv("NOTIFY_SOCKET") != nil }
 
-    /// How often the manager wants a sign of life, at the least (sd_watchdog_enabled(3)); nil where it wants none.
+    /// The longest time between two keep-alives that the manager accepts (sd_watchdog_enabled(3)); nil if it expects none.
     public static var watchdogInterval: Duration? {
         var microseconds: UInt64 = 0
         guard sd_watchdog_enabled(0, &microseconds) > 0 else { return nil }
         return .microseconds(Int64(clamping: microseconds))
     }
 
-    /// Tells the manager, without waiting for it to read.
+    /// Notifies the manager without waiting.
     ///
-    /// If it does not read, one that still waits is dropped when there is a newer one of its kind; so the newest of each is never lost.
+    /// If the manager does not read, a newer notification replaces an unsent one of the same kind, so the newest of each kind is never
+    /// lost.
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
@@ -86,9 +91,9 @@ public enum ServiceManager {
         }
     }
 
-    /// Tells the manager without waiting; returns false if its socket is full, or nothing can be sent now, so that the caller has to try again.
+    /// Notifies the manager without waiting; returns false if the caller must retry because the socket is full.
     ///
-    /// For processes that have no event loop and no second thread. Without a manager it does nothing and returns true.
+    /// It is for processes without an event loop and a second thread. Without a manager it returns true.
     public static func notifyNow(_ notification: Notification) -> Bool {
         guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place))
         else { return true }
@@ -100,9 +105,9 @@ public enum ServiceManager {
         }
     }
 
-    /// Waits until the manager has handled all that was sent before, or `timeout` is over; does not block the loop.
+    /// Waits until the manager has handled all earlier notifications, up to `timeout`, without blocking the loop.
     ///
-    /// The manager is sent one end of a pipe and closes it when it comes to it, as with sd_notify_barrier(3).
+    /// It sends the manager one end of a pipe, which the manager closes in order, as with sd_notify_barrier(3).
     @EventLoop
     public static func settle(timeout: Duration = .seconds(5)) async {
         if isPresent { await barrier.wait(within: timeout) }
@@ -110,23 +115,23 @@ public enum ServiceManager {
 
     @EventLoop private static let barrier = SharedBarrier { outbox.post(.barrier($0), size: 1) }
 
-    /// Waits until all that was said has been sent, at most for `limit`.
+    /// Waits until all notifications have been sent, up to `limit`.
     @EventLoop
     public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
 
     // MARK: -
 
-    /// The kinds of notifications that mean something else before another one than behind it.
+    /// The kinds whose order matters, so that a replacement goes to the end.
     private static let ordered: Set<Substring> = ["READY", "RELOADING", "STOPPING"]
 
     private enum Message: Sendable {
         /// The kind, of which only the newest is kept, and the text.
         case notification(Substring, String)
-        /// The end of a pipe, which is closed here as soon as it has been sent.
+        /// One end of a pipe, which is closed here as soon as it has been sent.
         case barrier(OwnedDescriptor)
     }
 
-    // What the manager has not read yet: one of each kind, and a barrier. So there is always room.
+    // There is always room: at most one notification of each kind waits, and a barrier.
     private static let outbox = Outbox<Message>(capacity: .max) { message in
         switch message {
         case .notification(_, let text): sd_notify(0, text)

@@ -2,31 +2,32 @@
 
 import EventLoopIO
 
-/// Barriers to a receiver (sd_notify_barrier(3)), of which one at a time is under way, however many wait.
+/// Barriers to a receiver (sd_notify_barrier(3)), shared by concurrent callers.
 ///
-/// Each who waits is let go by a barrier that was sent after it had begun to wait: all who come while one is under way share the next.
+/// One barrier at a time is sent. Calls made meanwhile share the next one, so each call's barrier was sent after the call.
 @EventLoop
 final class SharedBarrier {
-    /// Sends one end of a pipe to the receiver, which closes it when it comes to it.
+    /// Sends one end of a pipe to the receiver, which closes it in order.
     private let send: @EventLoop (OwnedDescriptor) -> Void
     private var source: IOSource?
     private var reading: OwnedDescriptor?
-    /// Those who wait for the barrier that is under way, and those who wait for the next.
+    /// The callers that wait for the present barrier, and those that wait for the next one.
     private var current: [Int: @Sendable () -> Void] = [:]
     private var next: [Int: @Sendable () -> Void] = [:]
     private var lastNumber = 0
 
-    /// How many wait.
+    /// The number of waiting callers.
     var waiting: Int { current.count + next.count }
 
     init(send: @escaping @EventLoop (OwnedDescriptor) -> Void) { self.send = send }
 
-    /// Returns when the receiver has handled all that was sent before, after `limit`, or if the task is cancelled; at once if there is no
-    /// descriptor for a barrier.
+    /// Returns when the receiver has handled everything sent before, after `limit`, or if the task is cancelled.
+    ///
+    /// It returns at once if there is no descriptor for a barrier.
     func wait(within limit: Duration) async {
         lastNumber += 1
         let number = lastNumber
-        // Those whose time is over would else add up.
+        // Callers that timed out would else add up.
         defer { (current[number], next[number]) = (nil, nil) }
         await TimedWait<Void>.run(within: limit) { end in
             next[number] = { end(()) }
@@ -42,7 +43,7 @@ final class SharedBarrier {
                 pipe.reading, events: .readable, handler: { [weak self] _ in self?.end() })
         else { return end() }
         (self.source, reading) = (source, pipe.reading)
-        // Only now: one that nobody waits for would only be in the receiver's way.
+        // Only now, because a barrier without callers would be useless to the receiver.
         send(pipe.writing)
     }
 
