@@ -28,6 +28,8 @@ func folders(_ parts: String...) -> [String] { parts.flatMap { part in kinds.map
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
 let package = Package(
     name: "statusd",
+    // For NotificationStreams and NotificationStreamsFoundation, which need Mutex and TaskExecutor; all else needs Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
         .library(name: "NotificationStreamsFoundation", targets: ["NotificationStreamsFoundation"]),

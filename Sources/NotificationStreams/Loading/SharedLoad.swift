@@ -67,8 +67,8 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
 
     /// Shares the running load, or begins one, and returns its value or its error.
     ///
-    /// - Throws: `CancellationError` as soon as the caller's task is cancelled or ``cancel()`` is called. A value that is kept is
-    ///   returned even to a cancelled task.
+    /// - Throws: `CancellationError` as soon as the caller's task is cancelled or ``cancel()`` is called. A value that was kept
+    ///   before the call is returned even to a cancelled task.
     public func result() async throws(CancellationError) -> Result<Value, Failure> {
         if let value { return .success(value) }
         let id = lastID.add(1, ordering: .relaxed).newValue

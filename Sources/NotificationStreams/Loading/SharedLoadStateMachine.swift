@@ -125,7 +125,7 @@ struct SharedLoadStateMachine<Value: Sendable, Failure: Error>: ~Copyable {
             }
             return .resume(Array(load.callers.values), with: result)
         }
-        // The result of a cancelled load may be incomplete, and nobody waits for it.
+        // The result of a cancelled load may be incomplete. Callers that have joined since wait for the next load.
         guard let id = load.callers.keys.min() else {
             self = Self(.idle)
             return .none
