@@ -17,10 +17,10 @@ extension ServerRegistry {
     /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
     func post(_ text: StatusText, level: Level, to name: ServerName) throws -> Int {
         do {
-            return try push.post(text, level: level, to: name)
+            return try monitor.post(text, level: level, to: name, by: .client)
         } catch LedgerError.noSuchServer {
             try welcome(name)
-            return try push.post(text, level: level, to: name)
+            return try monitor.post(text, level: level, to: name, by: .client)
         } catch LedgerError.takesNoPosts {
             throw refusal(ofPostTo: name)
         }

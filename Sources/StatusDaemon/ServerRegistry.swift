@@ -21,7 +21,6 @@ final class ServerRegistry {
     private let startWarnings: LogLimiter
     /// Clients can have notify sockets opened as often as they like.
     let socketFailures: LogLimiter
-    let push: PushSource
     private(set) var configuration = Configuration()
     /// Who may change things.
     private(set) var access = AccessPolicy()
@@ -51,7 +50,6 @@ final class ServerRegistry {
         self.logger = logger
         startWarnings = LogLimiter(logger, .warning)
         socketFailures = LogLimiter(logger, .warning)
-        push = PushSource(monitor: monitor)
     }
 
     // MARK: Configuration

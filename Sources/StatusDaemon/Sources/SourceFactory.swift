@@ -39,7 +39,7 @@ final class SourceFactory {
         }
         environment = SourceEnvironment(
             monitor: monitor, budget: budget,
-            paths: SourceEnvironment.Paths(notify: directories.notify, executor: directories.executor),
+            notifyDirectory: directories.notify, executor: directories.executor,
             userAgent: "statusd/\(MonitorVersion.current)", logger: logger
         ) { runner.start($0) }
     }

@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-public import StatusModel
+public import SourceKinds
+import StatusModel
 import StatusWorkers
 
-/// `exec: [/path, argument]`: runs a plugin by the Nagios plugin interface.
+/// `exec: [/path, argument]`: runs a plugin of the Nagios plugin interface.
 ///
-/// The exit status says the level, the first line up to `|` the text
-/// (<https://www.monitoring-plugins.org/doc/guidelines.html>). It runs in a worker, a process apart (``PluginPool``), which ends with it all that
-/// it leaves behind.
-public struct ExecCheck: Check {
+/// The exit status is the level, and the first line up to `|` is the text
+/// (<https://www.monitoring-plugins.org/doc/guidelines.html>). A worker, which is a separate process, runs the plugin, and ends every process that the
+/// plugin leaves behind.
+struct ExecCheck: Check {
     /// The path of the plugin, and its arguments.
     let command: [String]
-    /// Whose status it finds out.
     let server: ServerName
-    /// How long it may run.
     let timeout: Duration
-    /// Where it runs.
-    let pool: PluginPool
+    let pool: WorkerPool<PluginCall>
 
-    public var resource: CheckBudget.Resource { .process }
+    var resource: CheckBudget.Resource { .process }
 
-    /// A check that runs `command`.
-    public init(command: [String], server: ServerName, timeout: Duration, pool: PluginPool) {
-        self.command = command
-        self.server = server
-        self.timeout = timeout
-        self.pool = pool
-    }
-
-    public func run() async throws -> CheckResult {
+    func run() async throws -> CheckResult {
         do {
             let call = PluginCall(command: command)
             guard let outcome = try await pool.run(call, of: server, within: timeout) else {
@@ -43,5 +33,28 @@ public struct ExecCheck: Check {
             return CheckResult(
                 .critical, "the process of the last check does not end\(error.asWithOthers); no new one is started")
         }
+    }
+}
+
+extension ExecSettings: CheckMaking {
+    public func makeCheck(_ order: SourceOrder) -> any Check {
+        ExecCheck(
+            command: command, server: order.server, timeout: order.schedule.timeout,
+            pool: order.environment.shared(WorkerPool<PluginCall>.self))
+    }
+}
+
+extension PluginCall: WorkerCall {
+    typealias Answer = PluginOutcome
+
+    static func workers(in environment: SourceEnvironment) -> WorkerStarter {
+        .plugins(environment.executor.map { .executor($0) } ?? .ownProgram)
+    }
+}
+
+extension WorkerStarter {
+    /// Workers that run plugins; before such a worker ends, it ends its plugin and what that has started.
+    static func plugins(_ place: WorkerPlace) -> WorkerStarter {
+        WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins", endsAtOnce: false)
     }
 }

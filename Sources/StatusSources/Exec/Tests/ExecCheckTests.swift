@@ -2,12 +2,13 @@
 
 import Foundation
 import StatusModel
+import StatusWorkers
 import Testing
 
 @testable import StatusSources
 
 @Suite("Plugins of Nagios'", .timeLimit(.minutes(1))) struct ExecCheckTests {
-    private let pool: PluginPool
+    private let pool: WorkerPool<PluginCall>
     private let disk: ServerName
 
     init() async throws {
@@ -16,7 +17,7 @@ import Testing
         let arguments = CommandLine.arguments
         let bundle = arguments.firstIndex(of: "--test-bundle-path").map { arguments[$0 + 1] } ?? arguments[0]
         let folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
-        pool = await PluginPool(.program(folder.appendingPathComponent("statusd").path))
+        pool = await WorkerPool(.plugins(.program(folder.appendingPathComponent("statusd").path)))
     }
 
     private func check(_ command: [String], timeout: Duration = .seconds(30)) -> ExecCheck {

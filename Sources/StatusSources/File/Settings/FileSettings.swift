@@ -7,7 +7,6 @@ public struct FileSettings: SourceSettings {
     public static let key = "file"
     public static let delivery = SourceDelivery.checked
 
-    private static let keys = ["path", "age", "size", "exists"]
     private static let longestAge = Duration.seconds(100 * 366 * 86_400)
 
     /// The absolute path, or a pattern of glob(7), for which the newest file counts.
@@ -32,16 +31,11 @@ public struct FileSettings: SourceSettings {
     private static func isPattern(_ path: Substring) -> Bool { path.contains { "*?[".contains($0) } }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> FileSettings? {
-        guard let mapping = node.mapping else { return FileSettings(path: try path(node, of: key, reader.nodes)) }
+        if node.mapping == nil { return FileSettings(path: try path(node, of: key, reader.nodes)) }
         var settings = FileSettings(path: "")
-        var errors: [Problem] = []
-        for (key, value) in mapping {
-            do throws(Problem) { try settings.read(key, value, with: &reader) } catch { errors.append(error) }
-        }
-        if !mapping.contains(where: { $0.key.string == "path" }) {
-            errors.append(reader.nodes.problem(at: node, "“file” needs a “path”, such as /var/backups/db.dump"))
-        }
-        try reader.throwFirst(of: errors)
+        try reader.readMapping(
+            node, of: key, keys: ["path", "age", "size", "exists"], example: "/var/backups/db.dump"
+        ) { key, value, reader throws(Problem) in try settings.read(key, value, reader.nodes) }
         if !settings.exists, settings.age != nil || settings.size != nil {
             throw reader.nodes.problem(
                 at: node, "“exists: false” allows no “age” and no “size”; remove them, or remove “exists: false”")
@@ -49,15 +43,13 @@ public struct FileSettings: SourceSettings {
         return settings
     }
 
-    private mutating func read(
-        _ key: YAMLNode, _ value: YAMLNode, with reader: inout SettingsReader
-    ) throws(Problem) {
-        switch key.string {
-        case "path": path = try Self.path(value, of: "path", reader.nodes)
-        case "age": age = try reader.nodes.duration(value, of: "age", in: .seconds(1)...Self.longestAge)
-        case "size": size = try reader.nodes.count(value, of: "size", in: 1...1 << 50)
-        case "exists": exists = try reader.nodes.flag(value, of: "exists")
-        default: reader.noteUnknown(key, among: Self.keys, within: Self.key)
+    private mutating func read(_ key: String, _ value: YAMLNode, _ nodes: NodeReader) throws(Problem) {
+        switch key {
+        case "path": path = try Self.path(value, of: key, nodes)
+        case "age": age = try nodes.duration(value, of: key, in: .seconds(1)...Self.longestAge)
+        case "size": size = try nodes.count(value, of: key, in: 1...1 << 50)
+        case "exists": exists = try nodes.flag(value, of: key)
+        default: break
         }
     }
 

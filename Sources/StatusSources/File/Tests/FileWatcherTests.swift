@@ -2,10 +2,8 @@
 
 import EventLoopIO
 import Foundation
-import Logging
 import SourceKinds
 import StatusModel
-import StatusMonitor
 import Testing
 
 @testable import StatusSources
@@ -17,12 +15,7 @@ import Testing
 
     init() throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let environment = SourceEnvironment(
-            monitor: StatusMonitor(), budget: CheckBudget(CheckLimits()),
-            paths: SourceEnvironment.Paths(notify: folder, executor: nil), userAgent: "",
-            logger: Logger(label: "test")
-        ) { _ in }
-        watcher = FileWatcher(in: environment)
+        watcher = FileWatcher(in: .test())
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }

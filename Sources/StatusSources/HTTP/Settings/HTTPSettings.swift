@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import YAML
-
 /// `http: { url: … }`: what is asked of an HTTP server, and how the answer should be.
 public struct HTTPSettings: SourceSettings {
     public static let key = "http"
@@ -31,10 +29,4 @@ public struct HTTPSettings: SourceSettings {
     public var isSecure: Bool { url.lowercased().hasPrefix("https:") }
 
     public var requirements: [SourceRequirement] { certificateAuthority.map { [.readableFile($0)] } ?? [] }
-
-    public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> HTTPSettings? {
-        var settingsReader = HTTPSettingsReader(reader)
-        defer { reader = settingsReader.reader }
-        return try settingsReader.read(node)
-    }
 }

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import SourceKinds
-public import StatusModel
-public import StatusWorkers
+import LogLimiting
+import Logging
+public import SourceKinds
+import StatusModel
+import StatusWorkers
 
 /// `http: { url: … }`: whether an HTTP server answers as it should, and how quickly.
-public struct HTTPCheck: Check {
-    /// What a worker, which keeps the time itself, may take longer than that before it is said not to answer.
+///
+/// A worker, which is a separate process, loads libcurl and makes the request: a server can disturb no other request, and not the daemon.
+struct HTTPCheck: Check {
+    /// How much longer than the timeout, which a worker keeps itself, the daemon waits for it.
     private static let grace = Duration.seconds(1)
-    private let request: HTTPRequest
-    private let server: ServerName
-    private let pool: HTTPPool
+    let request: HTTPRequest
+    let server: ServerName
+    let pool: WorkerPool<HTTPRequest>
 
-    public var resource: CheckBudget.Resource { .request }
+    var resource: CheckBudget.Resource { .request }
 
-    /// A check of one answer.
-    public init(_ request: HTTPRequest, of server: ServerName, pool: HTTPPool) {
-        self.request = request
-        self.server = server
-        self.pool = pool
-    }
-
-    public func run() async throws -> CheckResult {
+    func run() async throws -> CheckResult {
         do {
             let outcome = try await pool.run(request, of: server, within: request.timeout + Self.grace)
             if let outcome { return try judge(outcome) }
@@ -49,5 +46,23 @@ public struct HTTPCheck: Check {
 
     private var deadDisk: String? {
         request.certificateAuthority.map { "\($0) may be on a disk that does not answer" }
+    }
+}
+
+extension HTTPSettings: CheckMaking {
+    public func makeCheck(_ order: SourceOrder) -> any Check {
+        HTTPCheck(
+            request: HTTPRequest(self, userAgent: order.environment.userAgent, timeout: order.schedule.timeout),
+            server: order.server, pool: order.environment.shared(WorkerPool<HTTPRequest>.self))
+    }
+}
+
+extension HTTPRequest: WorkerCall {
+    typealias Answer = HTTPOutcome
+
+    static func workers(in environment: SourceEnvironment) -> WorkerStarter {
+        WorkerStarter(
+            place: .ownProgram, role: .httpWorker, purpose: "make HTTP requests", keepsTime: true,
+            losses: LogLimiter(environment.logger, .warning))
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import EventLoopIO
+public import SourceKinds
 public import StatusModel
 
 /// The notify sockets of all servers.
@@ -50,8 +51,7 @@ public final class NotifySockets: SharedResource {
         }
         do throws(IOError) {
             return try NotifySource(
-                server: server, in: environment.paths.notify, access: access, predecessor: predecessor,
-                monitor: environment.monitor, logger: environment.logger)
+                of: server, in: environment, for: access, predecessor: predecessor)
         } catch {
             throw SourceProblem(error.message)
         }
@@ -67,4 +67,14 @@ public final class NotifySockets: SharedResource {
         }
         return environment.accounts.access.allowing(users: numbers)
     }
+}
+
+extension NotifySettings: SourceMaking {
+    public func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)? {
+        try order.environment.shared(NotifySockets.self)
+            .open(for: order.server, users: users, existing: order.predecessor as? NotifySource)
+    }
+
+    /// A notify socket stays open, so that senders always find it.
+    public static func takesOver(_ predecessor: any Source) -> Bool { predecessor is NotifySource }
 }

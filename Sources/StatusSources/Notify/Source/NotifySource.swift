@@ -3,10 +3,9 @@
 public import EventLoopIO
 import Glibc
 import LogLimiting
-public import Logging
-public import NotificationStreams
-public import StatusModel
-public import StatusMonitor
+import Logging
+import StatusModel
+import StatusMonitor
 
 /// `notify: true`: a datagram socket that any program that speaks sd_notify(3) can be pointed at with `NOTIFY_SOCKET`.
 ///
@@ -16,15 +15,13 @@ public import StatusMonitor
 @EventLoop
 public final class NotifySource {
     /// How many are open.
-    public private(set) static var count = 0
+    private(set) static var count = 0
 
-    private let monitor: StatusMonitor
     private let server: ServerName
-    /// The directory of the socket, whose name is the server's; of many servers it is one.
-    private let directory: String
-    private let logger: Logger
-    /// Tells of notifications that were too long; any sender can cause that.
-    private lazy var refusals = LogLimiter(logger, .warning)
+    private let environment: SourceEnvironment
+    private var monitor: StatusMonitor { environment.monitor }
+    /// Logs messages that were too long; any sender can cause that.
+    private lazy var refusals = LogLimiter(environment.logger, .warning)
     private var state = NotifyState()
     private var access: AccessPolicy
     private var socket: UnixDatagramSocket?
@@ -47,18 +44,15 @@ public final class NotifySource {
         var users: Set<UInt32> = []
     }
 
-    /// Opens the socket, as the server's name in a directory; the kernel lets only these processes send to it.
+    /// Opens the server's socket; the kernel lets only these processes send to it.
     ///
-    /// - Parameter predecessor: the closed source of the same server, if there is one: what those have said still holds who may still send.
-    public init(
-        server: ServerName, in directory: String, access: AccessPolicy, predecessor: NotifySource? = nil,
-        monitor: StatusMonitor, logger: Logger
+    /// - Parameter predecessor: the closed source of the same server, if any. What it knows of users who may still send still holds.
+    init(
+        of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?
     ) throws(IOError) {
-        self.monitor = monitor
         self.server = server
-        self.directory = directory
+        self.environment = environment
         self.access = access
-        self.logger = logger
         socket = try makeSocket(try UnixSocket.bindDatagram(at: path, restrict: access.apply(toFile:)), unheard)
         Self.count += 1
         if let predecessor {
@@ -72,7 +66,7 @@ public final class NotifySource {
     /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
     ///
     /// Senders always find a socket, and what was sent before is handled first.
-    public func open(for access: AccessPolicy) throws(IOError) {
+    func open(for access: AccessPolicy) throws(IOError) {
         if isReachable(for: access) { return }
         let (before, unheard) = (self.unheard, Unheard())
         let next = try makeSocket(
@@ -142,14 +136,14 @@ public final class NotifySource {
     }
 
     /// Whether it has not been closed.
-    public var isOpen: Bool { socket != nil }
+    var isOpen: Bool { socket != nil }
 
     /// Whether these processes, and no others, can send to its socket.
-    public func isReachable(for access: AccessPolicy) -> Bool { hasPath && self.access == access }
+    func isReachable(for access: AccessPolicy) -> Bool { hasPath && self.access == access }
 
     private var hasPath: Bool { Glibc.access(path, F_OK) == 0 }
 
-    private var path: String { "\(directory)/\(server)" }
+    private var path: String { "\(environment.notifyDirectory)/\(server)" }
 
     private func receive(_ datagram: borrowing Datagram) {
         guard socket != nil else { return }
@@ -170,13 +164,11 @@ public final class NotifySource {
             case .nothing: break
             }
         } catch {
-            logger.debug(
+            environment.logger.debug(
                 "ignored a notification for a server that was removed",
                 metadata: ["server": "\(server)", "reason": "\(error)"])
         }
     }
 }
 
-extension NotifySource: Source {
-    public var refreshAction: RefreshAction? { nil }
-}
+extension NotifySource: Source {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import StatusModel
-public import YAML
+import YAML
 
 /// Reads the settings of one server's source.
 public struct SettingsReader {
@@ -18,18 +18,8 @@ public struct SettingsReader {
         self.server = server
     }
 
-    /// Warns of a key that means nothing.
-    ///
-    /// - Parameters:
-    ///   - key: the key.
-    ///   - known: the keys that mean something here.
-    ///   - section: the key that it stands below.
-    public mutating func noteUnknown(_ key: YAMLNode, among known: [String], within section: String) {
-        problems.append(nodes.unknown(key, among: known, within: section, of: server))
-    }
-
     /// Reads each of some parts; throws the first error and keeps the others as problems.
-    public mutating func readEach<Parts: Sequence, Part>(
+    mutating func readEach<Parts: Sequence, Part>(
         of parts: Parts, _ read: (Parts.Element) throws(Problem) -> Part
     ) throws(Problem) -> [Part] {
         var values: [Part] = []
@@ -41,8 +31,35 @@ public struct SettingsReader {
         return values
     }
 
+    /// Reads the keys of a mapping, each with `read`; throws the first error and keeps the others as problems.
+    ///
+    /// - Parameters:
+    ///   - node: the mapping.
+    ///   - section: the key whose value it is.
+    ///   - keys: the keys that `read` knows; others cause a warning. The first one is required.
+    ///   - example: a value of the required key, for messages.
+    ///   - read: reads the value of a key.
+    mutating func readMapping(
+        _ node: YAMLNode, of section: String, keys: [String], example: String,
+        _ read: (String, YAMLNode, inout SettingsReader) throws(Problem) -> Void
+    ) throws(Problem) {
+        var errors: [Problem] = []
+        let entries = node.mapping ?? []
+        for (key, value) in entries {
+            guard let name = key.string, keys.contains(name) else {
+                problems.append(nodes.unknown(key, among: keys, within: section, of: server))
+                continue
+            }
+            do throws(Problem) { try read(name, value, &self) } catch { errors.append(error) }
+        }
+        if !entries.contains(where: { $0.key.string == keys[0] }) {
+            errors.append(nodes.problem(at: node, "“\(section)” needs a “\(keys[0])”, such as \(example)"))
+        }
+        try throwFirst(of: errors)
+    }
+
     /// Throws the first of some errors and keeps the others as problems.
-    public mutating func throwFirst(of errors: [Problem]) throws(Problem) {
+    private mutating func throwFirst(of errors: [Problem]) throws(Problem) {
         problems += errors.dropFirst()
         if let first = errors.first { throw first }
     }

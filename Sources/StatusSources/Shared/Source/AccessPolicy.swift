@@ -26,11 +26,6 @@ public struct AccessPolicy: Sendable, Equatable {
         return policy
     }
 
-    /// Whether all whom this policy allows are allowed by the other one, too.
-    public func isIncluded(in other: AccessPolicy) -> Bool {
-        Set(users).isSubset(of: other.users) && Set(groups).isSubset(of: other.groups)
-    }
-
     /// The users of whom this policy speaks, and the other one does not any more.
     public func users(missingIn other: AccessPolicy) -> Set<UInt32> { Set(users).subtracting(other.users) }
 

@@ -3,15 +3,21 @@
 public import EventLoopIO
 public import NotificationStreams
 
-/// What runs for one server so that its statuses come in.
+/// What runs for one server, and posts its statuses.
 @EventLoop
 public protocol Source: AnyObject {
-    /// Loads the server's status now; nil where there is nothing to load.
+    /// Loads the server's status now; nil if there is nothing to load.
     ///
-    /// All who call it at the same time share one load. It returns when that has ended; a caller whose task is cancelled leaves at
-    /// once, and the last one to leave cancels the load.
+    /// Concurrent callers share one load, also with the source's schedule. A call returns when the load has ended, or at once if its task is
+    /// cancelled. If a client disconnects during a refresh, its call is cancelled. The load goes on as long as another caller or the schedule waits
+    /// for it; otherwise it is cancelled. The server is shown as refreshing until the load ends, or until the last caller that requested a
+    /// refresh leaves.
     var refreshAction: RefreshAction? { get }
 
-    /// Ends the source: nothing of it is posted any more, and who waits for a load is let go.
+    /// Ends the source: it posts nothing more, and releases the callers that wait for a load.
     func close()
+}
+
+extension Source {
+    public var refreshAction: RefreshAction? { nil }
 }

@@ -7,50 +7,38 @@ public import StatusMonitor
 /// What all sources share.
 @EventLoop
 public final class SourceEnvironment {
-    /// Where sources find what they need.
-    public struct Paths: Sendable {
-        /// The directory of the notify sockets.
-        public var notify: String
-        /// The socket of the executor, which runs plugins; nil: this program runs them itself.
-        public var executor: UnixAddress?
-
-        /// Paths.
-        public init(notify: String, executor: UnixAddress?) {
-            self.notify = notify
-            self.executor = executor
-        }
-    }
-
     /// Where statuses are posted.
     public let monitor: StatusMonitor
-    /// How much of the machine all checks may use.
+    /// The limits of all checks.
     public let budget: CheckBudget
-    /// Where sources find what they need.
-    public let paths: Paths
-    /// What the daemon calls itself to HTTP servers.
-    public let userAgent: String
-    /// Where sources log.
-    public let logger: Logger
-    /// The accounts that the configuration is about.
+    /// The directory of the notify sockets.
+    let notifyDirectory: String
+    /// The socket of the executor, which runs plugins; nil if children of this process run them.
+    let executor: UnixAddress?
+    /// The name of the daemon in HTTP requests.
+    let userAgent: String
+    let logger: Logger
+    /// The accounts that the configuration names.
     public var accounts = Accounts()
     /// Runs a check's schedule until its source is closed.
     let run: @EventLoop (CheckSource) -> Void
     private var shared: [ObjectIdentifier: any SharedResource] = [:]
 
-    /// An environment in which nothing is shared yet.
+    /// Creates an environment in which nothing is shared yet.
     public init(
-        monitor: StatusMonitor, budget: CheckBudget, paths: Paths, userAgent: String, logger: Logger,
-        run: @escaping @EventLoop (CheckSource) -> Void
+        monitor: StatusMonitor, budget: CheckBudget, notifyDirectory: String, executor: UnixAddress?,
+        userAgent: String, logger: Logger, run: @escaping @EventLoop (CheckSource) -> Void
     ) {
         self.monitor = monitor
         self.budget = budget
-        self.paths = paths
+        self.notifyDirectory = notifyDirectory
+        self.executor = executor
         self.userAgent = userAgent
         self.logger = logger
         self.run = run
     }
 
-    /// The one resource of a type, which is made when it is first needed.
+    /// Returns the resource of a type, which is created when it is first needed.
     public func shared<Resource: SharedResource>(_ type: Resource.Type) -> Resource {
         if let resource = shared[ObjectIdentifier(type)] as? Resource { return resource }
         let resource = Resource(in: self)
@@ -58,22 +46,22 @@ public final class SourceEnvironment {
         return resource
     }
 
-    /// Closes everything that is shared, when no source runs any more.
+    /// Closes all shared resources, after the last source.
     ///
-    /// - Parameter limit: how long each may take.
+    /// - Parameter limit: how long each of them may take.
     public func close(within limit: Duration) async {
         for resource in shared.values { await resource.close(within: limit) }
         shared = [:]
     }
 }
 
-/// What the sources of one kind share.
+/// What sources share, such as the workers for one kind of call.
 @EventLoop
 public protocol SharedResource: AnyObject {
-    /// Makes it; it does nothing before a source uses it.
+    /// Creates the resource, which does nothing before a source uses it.
     init(in environment: SourceEnvironment)
 
-    /// Ends it, waiting so long at most; no source uses it any more.
+    /// Ends the resource, which no source uses any more, and waits for at most `limit`.
     func close(within limit: Duration) async
 }
 

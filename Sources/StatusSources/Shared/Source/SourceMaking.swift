@@ -4,17 +4,17 @@ public import EventLoopIO
 public import SourceKinds
 public import StatusModel
 
-/// Settings of which a source can be made: those of every kind.
+/// Settings from which a source is made; those of every kind conform.
 @EventLoop
 public protocol SourceMaking: SourceSettings {
-    /// Makes and starts the source; nil if nothing has to run.
+    /// Makes and starts the source; returns nil if nothing has to run.
     ///
-    /// - Throws: ``SourceProblem`` if it cannot be started now; then the predecessor is closed.
+    /// - Throws: ``SourceProblem`` if it cannot be started now; the predecessor is closed then.
     func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)?
 
-    /// Whether the new source takes over from an open predecessor, and closes that itself.
+    /// Whether the new source takes over an open predecessor, which it closes itself.
     ///
-    /// All others begin when their predecessor has been closed.
+    /// Other sources start after their predecessor was closed.
     static func takesOver(_ predecessor: any Source) -> Bool
 }
 
@@ -22,7 +22,7 @@ extension SourceMaking {
     public static func takesOver(_ predecessor: any Source) -> Bool { false }
 }
 
-/// Settings of which a check can be made.
+/// Settings from which a check is made; ``CheckSource`` runs it.
 @EventLoop
 public protocol CheckMaking: SourceMaking {
     /// Makes the check.
@@ -31,35 +31,31 @@ public protocol CheckMaking: SourceMaking {
 
 extension CheckMaking {
     public func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)? {
-        let environment = order.environment
-        let source = CheckSource(
-            server: order.server, check: makeCheck(order), schedule: order.schedule,
-            predecessor: order.predecessor as? CheckSource, shown: order.shown, budget: environment.budget,
-            monitor: environment.monitor)
-        environment.run(source)
+        let source = CheckSource(makeCheck(order), order)
+        order.environment.run(source)
         return source
     }
 }
 
-/// What a source is made for, and with.
+/// What a source is made for, and what it may use.
 public struct SourceOrder {
-    /// The server.
-    public let server: ServerName
-    /// When it is checked, and when its states count.
-    public let schedule: CheckSchedule
-    /// How long a unit may run that runs to its end; nil: as long as it likes.
-    public let runtime: Duration?
-    /// The source whose place it takes, which has been closed, unless the new one takes over.
-    public let predecessor: (any Source)?
+    /// The server whose status the source posts.
+    let server: ServerName
+    /// When the server is checked, and when results count.
+    let schedule: CheckSchedule
+    /// How long a oneshot unit may run; nil if that is not limited.
+    let runtime: Duration?
+    /// The source that the new one replaces; it was closed, unless the new one takes it over.
+    let predecessor: (any Source)?
     /// The level that is shown, if it came from the same subject.
-    public let shown: Level?
+    let shown: Level?
     /// What all sources share.
-    public let environment: SourceEnvironment
+    let environment: SourceEnvironment
 
-    /// An order with what belongs to it.
+    /// Creates an order.
     public init(
-        server: ServerName, schedule: CheckSchedule, runtime: Duration?, predecessor: (any Source)?, shown: Level?,
-        environment: SourceEnvironment
+        server: ServerName, schedule: CheckSchedule, runtime: Duration? = nil, predecessor: (any Source)? = nil,
+        shown: Level? = nil, environment: SourceEnvironment
     ) {
         self.server = server
         self.schedule = schedule
@@ -70,11 +66,9 @@ public struct SourceOrder {
     }
 }
 
-/// Why a source cannot be started.
+/// Why a source cannot be started, as one phrase.
 public struct SourceProblem: Error, CustomStringConvertible {
-    /// The reason, one phrase.
     public let description: String
 
-    /// A problem with its reason.
-    public init(_ description: String) { self.description = description }
+    init(_ description: String) { self.description = description }
 }

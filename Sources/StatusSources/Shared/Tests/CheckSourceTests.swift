@@ -23,11 +23,16 @@ import Testing
         monitor.add(ServerDefinition(name: disk, source: "exec", isRefreshable: true))
     }
 
-    private func makeSource(failures: Int = 1, successes: Int = 1) -> CheckSource {
-        CheckSource(
-            server: disk, check: check,
-            schedule: CheckSchedule(interval: .seconds(60), failures: failures, successes: successes),
-            budget: CheckBudget(CheckLimits(checks: 8, processes: 8)), monitor: monitor, clock: clock)
+    private func makeSource(failures: Int = 1) -> CheckSource { makeSource(check, failures: failures) }
+
+    private func makeSource(
+        _ check: GateCheck, interval: Duration = .seconds(60), failures: Int = 1, predecessor: CheckSource? = nil,
+        budget: CheckBudget = CheckBudget(CheckLimits())
+    ) -> CheckSource {
+        let order = SourceOrder(
+            server: disk, schedule: CheckSchedule(interval: interval, failures: failures), predecessor: predecessor,
+            environment: .test(monitor, budget: budget))
+        return CheckSource(check, order, clock: clock)
     }
 
     /// Runs a source for as long as `body` takes.
@@ -191,24 +196,17 @@ import Testing
     func successor() async throws {
         let stubborn = GateCheck(heedsCancelling: false)
         let check = GateCheck(notBeside: stubborn)
-        let budget = CheckBudget(CheckLimits(checks: 8, processes: 8))
-        let schedule = CheckSchedule(interval: .seconds(60))
-        let old = CheckSource(
-            server: disk, check: stubborn, schedule: schedule, budget: budget, monitor: monitor, clock: clock)
-        let (clock, monitor, disk) = (clock, monitor, disk)
+        let old = makeSource(stubborn)
+        let (monitor, disk) = (monitor, disk)
         let run: @EventLoop @Sendable () async -> Void = { await old.run() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask(operation: run)
             await stubborn.began(1)
             old.close()
             // One that was replaced before it came to anything.
-            let brief = CheckSource(
-                server: disk, check: check, schedule: schedule, predecessor: old, budget: budget, monitor: monitor,
-                clock: clock)
+            let brief = makeSource(check, predecessor: old)
             brief.close()
-            let new = CheckSource(
-                server: disk, check: check, schedule: schedule, predecessor: brief, budget: budget, monitor: monitor,
-                clock: clock)
+            let new = makeSource(check, predecessor: brief)
             try await with(new) {
                 // Unstructured: the test goes on meanwhile, and awaits or cancels it.
                 let asker = Task { await new.refreshAction?() }
@@ -228,9 +226,7 @@ import Testing
     func delay(interval: Int) async throws {
         var delayed: [ServerName] = []
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1)) { server, _ in delayed.append(server) }
-        let source = CheckSource(
-            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(interval)), budget: budget,
-            monitor: monitor, clock: clock)
+        let source = makeSource(check, interval: .seconds(interval), budget: budget)
         let other = GateCheck()
         // Unstructured: the test goes on meanwhile, and awaits or cancels it.
         let first = Task { @EventLoop in try await budget.run(CheckBudget.Claim(.process)) { try await other.run() } }
@@ -275,9 +271,7 @@ import Testing
     private func makeChangingSource(failures: Int) -> (CheckSource, GateCheck, AsyncStream<Void>.Continuation) {
         let (stream, changes) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let check = GateCheck(changes: stream)
-        let source = CheckSource(
-            server: disk, check: check, schedule: CheckSchedule(interval: .seconds(3600), failures: failures),
-            budget: CheckBudget(CheckLimits()), monitor: monitor, clock: clock)
+        let source = makeSource(check, interval: .seconds(3600), failures: failures)
         return (source, check, changes)
     }
 

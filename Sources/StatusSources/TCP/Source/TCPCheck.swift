@@ -3,27 +3,27 @@
 import EventLoopIO
 import Glibc
 import NotificationStreams
+public import SourceKinds
 import StatusModel
 
 /// `tcp: host:port`: whether somebody accepts connections there, and how quickly.
-public struct TCPCheck: Check {
+struct TCPCheck: Check {
     private let host: String
     private let port: UInt16
     private let timeout: Duration
     /// One for all loads: a resolver that hangs is not asked again before it has answered.
     private let addresses: SharedLoad<[InternetAddress], any Error>
 
-    public var resource: CheckBudget.Resource { .connection }
+    var resource: CheckBudget.Resource { .connection }
 
-    /// A check that connects to `host`, a name or a number, within `timeout`.
-    public init(host: String, port: UInt16, timeout: Duration) {
+    init(host: String, port: UInt16, timeout: Duration) {
         self.host = host
         self.port = port
         self.timeout = timeout
         addresses = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
     }
 
-    public func run() async throws -> CheckResult {
+    func run() async throws -> CheckResult {
         do {
             let began = ContinuousClock.now
             let addresses = try await lookUp()
@@ -57,5 +57,11 @@ public struct TCPCheck: Check {
         } catch is TimeLimitExceeded {
             return CheckResult(.critical, "no answer within \(TimeSpan.text(timeout))")
         }
+    }
+}
+
+extension TCPSettings: CheckMaking {
+    public func makeCheck(_ order: SourceOrder) -> any Check {
+        TCPCheck(host: host, port: port, timeout: order.schedule.timeout)
     }
 }

@@ -2,132 +2,116 @@
 
 public import EventLoopIO
 public import NotificationStreams
-public import SourceKinds
-public import StatusModel
-public import StatusMonitor
+import SourceKinds
+import StatusModel
+import StatusMonitor
 
-/// A server whose status is loaded by a check: once at first, then again and again, and whenever somebody asks for it.
+/// Runs a server's check: once at first, then in each interval, when something changed, and when a client requests it.
 @EventLoop
 public final class CheckSource {
-    private let server: ServerName
     private let check: any Check
+    private let server: ServerName
     private let schedule: CheckSchedule
-    private let budget: CheckBudget
-    private let monitor: StatusMonitor
+    private let environment: SourceEnvironment
     private let clock: any Clock<Duration>
     private var hysteresis: Hysteresis
     private var latency = Latency()
-    /// Whether the schedule, or somebody, asked for the load that runs or is about to.
+    /// Whether the schedule or a client requested the load that runs, or is about to run.
     ///
-    /// Changes come as often as others like, so a load that only a change caused does not count as one of several in a row.
+    /// Other users can cause changes at any rate, so a load that only a change caused does not count towards `failures` and `successes`.
     private var isCounted = false
     private var predecessor: CheckSource?
     private var isClosed = false
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
-    private lazy var claim = CheckBudget.Claim(check.resource) { [weak self] in self?.load.isWanted ?? false }
-    private lazy var load = ServerLoad(of: server, monitor: monitor) { [weak self] in try await self?.loadStatus() }
+    private lazy var claim = CheckBudget.Claim(check.resource) { [weak self] in self?.loader.isRequested ?? false }
+    private lazy var loader = StatusLoader(of: server, monitor: environment.monitor) { [weak self] in
+        try await self?.runCheck()
+    }
 
-    /// A source that loads nothing before it is run.
-    ///
-    /// - Parameters:
-    ///   - server: whose status.
-    ///   - check: how to find out.
-    ///   - schedule: when.
-    ///   - predecessor: the source whose place it takes, which has been closed; nothing is loaded before that has ended.
-    ///   - shown: the level that is shown already; nil where that says nothing of this check.
-    ///   - budget: how much of the machine all checks may use.
-    ///   - monitor: where statuses are posted.
-    ///   - clock: what the schedule counts by.
-    public init(
-        server: ServerName, check: any Check, schedule: CheckSchedule, predecessor: CheckSource? = nil,
-        shown: Level? = nil, budget: CheckBudget, monitor: StatusMonitor, clock: any Clock<Duration> = EventLoopClock()
-    ) {
-        self.server = server
+    /// Creates a source that loads nothing until it is run, and until no load of its predecessor is running.
+    init(_ check: any Check, _ order: SourceOrder, clock: any Clock<Duration> = EventLoopClock()) {
         self.check = check
-        self.schedule = schedule
-        self.budget = budget
-        self.monitor = monitor
         self.clock = clock
-        self.predecessor = predecessor
-        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
+        (server, schedule, environment) = (order.server, order.schedule, order.environment)
+        predecessor = order.predecessor as? CheckSource
+        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: order.shown)
         (closing, closer) = AsyncStream.makeStream()
     }
 
-    /// Loads as the schedule says until the source is closed or the task cancelled; returns when nothing of it runs any more.
+    /// Runs the check as scheduled, until the source is closed or the task is cancelled; returns when no load is running.
     public func run() async {
-        let follow: @EventLoop @Sendable () async -> Void = { await self.follow() }
+        let follow: @EventLoop @Sendable () async -> Void = { await self.followSchedule() }
         await withDiscardingTaskGroup { group in
             group.addTask(name: "schedule of \(server)", operation: follow)
             if let changes = check.changes {
-                let heed: @EventLoop @Sendable () async -> Void = { await self.heed(changes) }
+                let heed: @EventLoop @Sendable () async -> Void = { await self.follow(changes) }
                 group.addTask(name: "changes of \(server)", operation: heed)
             }
             for await _ in closing {}
             group.cancelAll()
         }
-        await load.ended()
+        await loader.ended()
     }
 
-    /// Ends ``run()`` and the load that runs; what it still finds is not posted.
+    /// Ends ``run()``, and cancels the load that runs, which posts nothing more.
     public func close() {
         isClosed = true
         closer.finish()
-        load.close()
+        loader.close()
     }
 
-    private func follow() async {
-        var generator = SystemRandomNumberGenerator()
-        isCounted = true
-        try? await load()
-        var pause = schedule.spread(using: &generator)
+    private func followSchedule() async {
+        // The second load is at a random time of the interval: sources that began together are spread over time.
+        var pauses = 0.05...1.0
         while !Task.isCancelled {
-            do { try await clock.sleep(for: pause) } catch { return }
             isCounted = true
-            try? await load()
-            pause = schedule.pause(using: &generator)
+            try? await loader()
+            do { try await clock.sleep(for: schedule.interval * .random(in: pauses)) } catch { return }
+            pauses = 0.9...1.1
         }
     }
 
-    /// The shortest time from the end of one load to the next that a change causes, and how many times as long as the load it is: changes may come as often
-    /// as others like, and loads take as long.
+    /// The shortest pause after a load that a change caused, and the factor of the load's own time.
+    ///
+    /// Other users can cause changes at any rate, and make loads slow.
     private static let (pauseAfterChange, pauseFactor) = (Duration.seconds(1), 10)
 
-    private func heed(_ changes: AsyncStream<Void>) async {
+    private func follow(_ changes: AsyncStream<Void>) async {
         for await _ in changes {
-            let time = await clock.measure { try? await load() }
+            let time = await clock.measure { try? await loader() }
             let pause = max(Self.pauseAfterChange, time * Self.pauseFactor)
             do { try await clock.sleep(for: pause) } catch { return }
         }
     }
 
-    /// Returns when no load of this source runs, nor of those whose place it has taken.
+    /// Returns when no load of this source, or of those before it, is running.
     private func ended() async {
         await predecessorEnded()
-        await load.ended()
+        await loader.ended()
     }
 
-    /// Never two loads of one server at once, however quickly one source takes the place of another.
+    /// Keeps loads of one server from overlapping, however fast one source replaces another.
     private func predecessorEnded() async {
         await predecessor?.ended()
         predecessor = nil
     }
 
-    private func loadStatus() async throws {
-        // Of a load that was cancelled nothing counts, unless somebody has asked for the next one meanwhile.
-        defer { if !load.hasCallers { isCounted = false } }
+    private func runCheck() async throws {
+        // A request that was cancelled does not let the next load count, unless another caller waits for that.
+        defer { if !loader.hasCallers { isCounted = false } }
         await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
         do {
-            let (check, asked) = (check, SuspendingClock.now)
+            let (check, requested) = (check, SuspendingClock.now)
             let work: @EventLoop @Sendable () async throws -> CheckResult = {
-                self.noteDelay(asked.duration(to: .now))
+                self.noteDelay(requested.duration(to: .now))
                 guard OwnedDescriptor.hasRoom(for: OwnedDescriptor.reserve) else {
                     throw CheckFailure("too many open files; raise LimitNOFILE= of the service")
                 }
                 return try await check.run()
             }
-            outcome = .success(try await budget.run(claim, work))
+            outcome = .success(try await environment.budget.run(claim, work))
         } catch let error as CheckFailure {
             outcome = .failure(error)
         }
@@ -135,14 +119,15 @@ public final class CheckSource {
         if !isClosed { post(outcome) }
     }
 
-    /// What is shown is older than it should be, and nothing else tells.
+    /// Reports that the status that is shown is older than it should be.
     private func noteDelay(_ delay: Duration) {
-        if delay > schedule.interval { budget.onDelay(server, delay) }
+        if delay > schedule.interval { environment.budget.onDelay(server, delay) }
     }
 
     private func post(_ outcome: Result<CheckResult, CheckFailure>) {
         defer { isCounted = false }
-        // A server that was removed meanwhile has nobody to tell.
+        // It fails if the server was removed meanwhile.
+        let monitor = environment.monitor
         switch outcome {
         case .success(let result):
             let text = text(of: result)
@@ -155,7 +140,7 @@ public final class CheckSource {
         }
     }
 
-    /// The text with how long it took; where nothing is left of it, the level's word.
+    /// The text with the latency; if it is empty, the level's name.
     private func text(of result: CheckResult) -> StatusText {
         let text = result.latency.map { "\(result.text) in \(latency.text(for: $0))" } ?? result.text
         return StatusText(fitting: text) ?? StatusText(of: result.level)
@@ -163,12 +148,12 @@ public final class CheckSource {
 }
 
 extension CheckSource: Source {
-    public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.loadForSomebody() } }
+    public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.refresh() } }
 
-    private func loadForSomebody() async {
-        // A load that waits for a slot already becomes urgent once its caller has joined.
-        EventLoop.atEndOfTurn { [budget, claim] in budget.expedite(claim) }
+    private func refresh() async {
+        // If the load already waits for a slot, it becomes urgent once the caller has joined.
+        EventLoop.atEndOfTurn { [environment, claim] in environment.budget.expedite(claim) }
         isCounted = true
-        await load.refresh()
+        await loader.refresh()
     }
 }

@@ -10,7 +10,7 @@ struct HostCheck: Check {
     private let settings: any HostLooking
     private let server: ServerName
     private let timeout: Duration
-    private let pool: WorkerPool<HostCall, HostAnswer>
+    private let pool: WorkerPool<HostCall>
 
     var resource: CheckBudget.Resource { .look }
 
@@ -18,7 +18,7 @@ struct HostCheck: Check {
         self.settings = settings
         server = order.server
         timeout = order.schedule.timeout
-        pool = order.environment.shared(HostWorkers.self).pool
+        pool = order.environment.shared(WorkerPool<HostCall>.self)
     }
 
     func run() async throws -> CheckResult { try await look().result }
@@ -42,16 +42,10 @@ struct HostCheck: Check {
     }
 }
 
-/// The workers that look at this host for all servers.
-@EventLoop
-private final class HostWorkers: SharedResource {
-    let pool: WorkerPool<HostCall, HostAnswer>
+extension HostCall: WorkerCall {
+    typealias Answer = HostAnswer
 
-    init(in environment: SourceEnvironment) {
-        pool = WorkerPool(
-            WorkerStarter(place: .ownProgram, role: .hostWorker, purpose: "look at this host"), keepsTime: false,
-            endsAtOnce: true)
+    static func workers(in environment: SourceEnvironment) -> WorkerStarter {
+        WorkerStarter(place: .ownProgram, role: .hostWorker, purpose: "look at this host")
     }
-
-    func close(within limit: Duration) async { await pool.close(within: limit) }
 }

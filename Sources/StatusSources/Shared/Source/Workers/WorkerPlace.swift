@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import EventLoopIO
+import EventLoopIO
+import LogLimiting
 import StatusModel
 import StatusWorkers
+import Varlink
+
+/// A call that workers carry out, such as a run of a plugin.
+///
+/// All source kinds that make such a call share one pool of workers: `environment.shared(WorkerPool<Call>.self)`.
+protocol WorkerCall: JSONWritable, Sendable {
+    /// What a worker answers.
+    associatedtype Answer: WorkerAnswer
+    /// The workers for such calls.
+    @EventLoop static func workers(in environment: SourceEnvironment) -> WorkerStarter
+}
 
 /// Where workers come from.
-public enum WorkerPlace: Sendable {
+enum WorkerPlace {
     /// From the executor that listens at this address.
     case executor(UnixAddress)
     /// From statusd at this path, as children of this process.
     case program(String)
 
     /// From this program, as children of this process.
-    public static let ownProgram = WorkerPlace.program(WorkerStart.ownProgram)
+    static let ownProgram = WorkerPlace.program(WorkerStart.ownProgram)
 }
 
 /// Starts workers of one kind.
 @EventLoop
 struct WorkerStarter {
-    /// How many are begun for one that is wanted, of which each ends before it is ready.
+    /// How many workers are started in a row if each ends before it is ready.
     private static let maximumStarts = 3
 
     /// Where they come from.
@@ -27,6 +39,12 @@ struct WorkerStarter {
     let role: WorkerRole
     /// What they are for, as a verb: `run plugins`.
     let purpose: String
+    /// Whether a worker ends each call within its time.
+    var keepsTime = false
+    /// Whether a worker may be killed at any time, because it starts no processes.
+    var endsAtOnce = true
+    /// Logs that a worker ended by itself; nil if that needs no message.
+    var losses: LogLimiter?
 
     /// Starts a worker, and waits until it is ready.
     ///

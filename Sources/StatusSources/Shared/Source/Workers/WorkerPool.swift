@@ -1,63 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import EventLoopIO
+import EventLoopIO
 import LogLimiting
 import Logging
 import StatusModel
-public import StatusWorkers
-public import Varlink
+import StatusWorkers
 
-/// Workers that carry out calls, each one at a time, of which as many are kept as were needed lately.
+/// Workers that carry out calls, each worker one at a time; it keeps as many as were needed lately.
 ///
-/// A call is never waited for beyond its time: what does not end is left to its worker. Until that has ended, no other call is made for the same
-/// server.
+/// No caller waits longer than its timeout: a call that does not end is left to its worker. Until that worker has ended, no other call is made
+/// for the same server.
 @EventLoop
-public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswer> {
-    private let starter: WorkerStarter
-    private let keepsTime: Bool
-    private let endsAtOnce: Bool
-    private let losses: LogLimiter?
+final class WorkerPool<Call: WorkerCall>: SharedResource {
+    typealias Answer = Call.Answer
+
+    private let workers: WorkerStarter
     /// The workers that wait; the last one is used first.
     private var idle: [WorkerRunner<Answer>] = []
-    /// How many of them nobody has needed since the timer began to run.
+    /// The number of idle workers that were not needed since the timer started.
     private var unneeded = 0
+    /// The workers that are about to end, and whose server waits for that.
     private var ending: [ServerName: WorkerRunner<Answer>] = [:]
-    /// Those that were found not to end.
+    /// The servers whose worker did not end in time.
     private var stuck: Set<ServerName> = []
     private var timer: TimerSource?
 
-    /// A pool without workers.
-    ///
-    /// - Parameters:
-    ///   - starter: makes them.
-    ///   - keepsTime: whether a worker ends each call in its time.
-    ///   - endsAtOnce: whether it may be killed at any time, because it starts nothing.
-    ///   - losses: is told if one ends by itself; nil if that is nothing to tell.
-    init(_ starter: WorkerStarter, keepsTime: Bool, endsAtOnce: Bool, losses: LogLimiter? = nil) {
-        self.starter = starter
-        self.keepsTime = keepsTime
-        self.endsAtOnce = endsAtOnce
-        self.losses = losses
-    }
+    convenience init(in environment: SourceEnvironment) { self.init(Call.workers(in: environment)) }
+
+    /// A pool that has no workers yet.
+    init(_ workers: WorkerStarter) { self.workers = workers }
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// Where workers keep the time themselves, one that does not may have been stopped; then another one is tried, with as much time. What a
-    /// worker takes to start, and the call before it to end, comes on top.
+    /// A worker that should keep the time itself and does not may have been stopped. Then another worker gets the call, with the same timeout. The timeout includes
+    /// neither the start of a worker nor the end of the server's previous call.
     ///
-    /// - Throws: ``CheckFailure`` if there is no worker, ``WorkerLost`` if two of them end, or one does and what is left of the time is too short for
-    ///   another, ``StuckCheck`` if the one before does not end, `CancellationError`.
-    func run(
-        _ call: Call, of server: ServerName, within timeout: Duration
-    ) async throws -> Answer? {
+    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers end, or one does and too little time is left for
+    ///   another; ``StuckCheck`` if the server's previous call does not end; `CancellationError`.
+    func run(_ call: Call, of server: ServerName, within timeout: Duration) async throws -> Answer? {
         try await waitForPredecessor(of: server)
         var (idle, rest) = (takeIdleWorker(), timeout)
         var notFinal: Answer?
         var wasLost = false
         for run in 1...PoolLimits.runs {
-            // The second run gets a new worker: what was done before may have spoiled all that are idle.
+            // The second run gets a new worker: the cause of the first failure may concern all idle ones.
             let worker =
-                if let idle { idle } else { try await startWorker(within: max(timeout, PoolLimits.startTime)) }
+                if let idle { idle } else {
+                    WorkerRunner<Answer>(try await workers.start(within: max(timeout, PoolLimits.startTime)))
+                }
             idle = nil
             let isShort = wasLost && rest < timeout / 2
             let began = ContinuousClock.now
@@ -67,14 +57,14 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
                 end(worker, of: server)
                 try Task.checkCancellation()
                 if isShort { throw WorkerLost() }
-                guard keepsTime, run < PoolLimits.runs else { return nil }
+                guard workers.keepsTime, run < PoolLimits.runs else { return nil }
                 try await waitForPredecessor(of: server)
                 rest = timeout
                 continue
             }
             notFinal = answer
             guard let answer else {
-                losses?.log(
+                workers.losses?.log(
                     "\(server): the process of the request ended", about: server.rawValue,
                     metadata: ["server": "\(server)"])
                 wasLost = true
@@ -88,11 +78,11 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
         throw WorkerLost()
     }
 
-    /// Ends all workers, and waits up to `limit` until they have ended; for a pool that makes no more calls.
+    /// Ends all workers, and waits up to `limit` until they have ended.
     ///
-    /// The service manager would have to kill those that outlive this process, and say so in the journal.
-    public func close(within limit: Duration) async {
-        let workers = idle + ending.values
+    /// Otherwise the service manager would have to kill them, and log that.
+    func close(within limit: Duration) async {
+        let (workers, endsAtOnce) = (idle + ending.values, workers.endsAtOnce)
         idle = []
         var remaining = workers.count
         guard remaining > 0 else { return }
@@ -117,10 +107,6 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
         return nil
     }
 
-    private func startWorker(within limit: Duration) async throws -> WorkerRunner<Answer> {
-        WorkerRunner(try await starter.start(within: limit))
-    }
-
     private func keep(_ worker: WorkerRunner<Answer>) {
         idle.append(worker)
         guard timer == nil else { return }
@@ -131,7 +117,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
 
     private func endUnneeded() {
         // The first ones have waited the longest.
-        for worker in idle.prefix(unneeded) { worker.stop(atOnce: endsAtOnce) }
+        for worker in idle.prefix(unneeded) { worker.stop(atOnce: workers.endsAtOnce) }
         idle.removeFirst(min(unneeded, idle.count))
         unneeded = idle.count
         if idle.isEmpty { timer = nil } else { timer?.schedule(after: PoolLimits.idleTime) }
@@ -140,7 +126,7 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
     // MARK: Calls that do not end
 
     private func end(_ worker: WorkerRunner<Answer>, of server: ServerName) {
-        worker.stop(atOnce: endsAtOnce)
+        worker.stop(atOnce: workers.endsAtOnce)
         ending[server] = worker
         worker.whenEnded { [weak self, weak worker] in
             if let worker { self?.forget(worker, of: server) }
@@ -173,27 +159,26 @@ public final class WorkerPool<Call: JSONWritable & Sendable, Answer: WorkerAnswe
 }
 
 private enum PoolLimits {
-    /// How often a call is made if its worker cannot carry it out or ends meanwhile: because the executor is restarted, or because of another
-    /// call.
+    /// How often a call is made if its worker cannot carry it out, or ends: because of a restart of the executor, or of another call.
     static let runs = 2
-    /// How long a worker may take to start, which is not the call's fault; more if the call has more.
+    /// How long a worker may take to start, at least; a call with a longer timeout waits that long.
     static let startTime = Duration.seconds(5)
-    /// How often workers that nobody needed are ended.
+    /// How often workers that were not needed are ended.
     static let idleTime = Duration.seconds(10)
-    /// How long a call whose time is over may take to end before it is said to be stuck.
+    /// How long a call that timed out may take to end before it is reported as stuck.
     static let patience = Duration.seconds(1)
-    /// More workers than these may not be on their way out at a time.
+    /// The maximum number of workers that are about to end.
     static let ending = OwnedDescriptor.limit / 16
 }
 
-/// The worker that carried out a call has ended, and so has a second one, or it had too little time left.
+/// Two workers ended during a call, or one did and too little time was left for another.
 struct WorkerLost: Error {}
 
-/// What was done for a server does not end, so that nothing else is.
+/// The server's previous call does not end, so no other is made.
 struct StuckCheck: Error {
-    /// How many other servers this holds for.
+    /// The number of other servers in the same state.
     let others: Int
 
-    /// How many others there are, as the end of a phrase.
+    /// The number of other servers, as the end of a phrase.
     var asWithOthers: String { others == 0 ? "" : ", as with \(others) other\(others == 1 ? "" : "s")" }
 }

@@ -1,36 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
-import YAML
+public import YAML
 
-/// Reads what is asked of an HTTP server.
-struct HTTPSettingsReader {
-    private(set) var reader: SettingsReader
-    private var nodes: NodeReader { reader.nodes }
-
-    /// How long all texts may be together: they must fit into the message that has the request made.
+extension HTTPSettings {
+    /// The maximum length of all texts together, in bytes: they must fit into the message to the worker.
     private static let maximumBytes = 64 * 1024
-    private static let keys = ["url", "status", "contains", "ca", "method", "headers", "redirects"]
 
-    init(_ reader: SettingsReader) { self.reader = reader }
-
-    /// Reads a URL, or a mapping that has one.
-    mutating func read(_ node: YAMLNode) throws(Problem) -> HTTPSettings {
-        guard let mapping = node.mapping else {
-            let settings = HTTPSettings(url: try url(node, of: "http"))
-            try checkLength(of: settings, at: node)
-            return settings
-        }
+    public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> HTTPSettings? {
+        let nodes = reader.nodes
         var settings = HTTPSettings(url: "")
-        var errors: [Problem] = []
-        for (key, value) in mapping {
-            do throws(Problem) { try read(key, value, into: &settings) } catch { errors.append(error) }
+        if node.mapping == nil {
+            settings.url = try url(node, of: key, nodes)
+        } else {
+            try reader.readMapping(
+                node, of: key, keys: ["url", "status", "contains", "ca", "method", "headers", "redirects"],
+                example: "https://127.0.0.1:8443/health"
+            ) { key, value, reader throws(Problem) in try settings.read(key, value, with: &reader) }
         }
-        if !mapping.contains(where: { $0.key.string == "url" }) {
-            errors.append(nodes.problem(at: node, "“http” needs a “url”, such as https://127.0.0.1:8443/health"))
-        }
-        try reader.throwFirst(of: errors)
-        try checkLength(of: settings, at: node)
+        try settings.checkLength(at: node, nodes)
         if settings.contains != nil, settings.method == "HEAD" {
             throw nodes.problem(
                 at: node, "“contains” needs a body, which the response to HEAD does not have; remove one of them")
@@ -38,8 +26,8 @@ struct HTTPSettingsReader {
         return settings
     }
 
-    private func checkLength(of http: HTTPSettings, at node: YAMLNode) throws(Problem) {
-        let texts = [http.url, http.method, http.contains ?? "", http.certificateAuthority ?? ""] + http.headers
+    private func checkLength(at node: YAMLNode, _ nodes: NodeReader) throws(Problem) {
+        let texts = [url, method, contains ?? "", certificateAuthority ?? ""] + headers
         guard texts.reduce(0, { $0 + $1.utf8.count }) <= Self.maximumBytes else {
             throw nodes.problem(
                 at: node, "the texts of “http” may have at most \(Self.maximumBytes / 1024) KiB together")
@@ -47,21 +35,22 @@ struct HTTPSettingsReader {
     }
 
     private mutating func read(
-        _ key: YAMLNode, _ value: YAMLNode, into settings: inout HTTPSettings
+        _ key: String, _ value: YAMLNode, with reader: inout SettingsReader
     ) throws(Problem) {
-        switch key.string {
-        case "url": settings.url = try url(value, of: "url")
-        case "status": settings.statusCodes = try statusCodes(value)
-        case "contains": settings.contains = try nodes.string(value, of: "contains")
-        case "ca": settings.certificateAuthority = try path(value)
-        case "method": settings.method = try method(value)
-        case "headers": settings.headers = try headers(value)
-        case "redirects": settings.redirects = try nodes.count(value, of: "redirects", in: 0...20)
-        default: reader.noteUnknown(key, among: Self.keys, within: HTTPSettings.key)
+        let nodes = reader.nodes
+        switch key {
+        case "url": url = try Self.url(value, of: key, nodes)
+        case "status": statusCodes = try Self.statusCodes(value, with: &reader)
+        case "contains": contains = try nodes.string(value, of: key)
+        case "ca": certificateAuthority = try Self.path(value, nodes)
+        case "method": method = try Self.method(value, nodes)
+        case "headers": headers = try Self.headers(value, with: &reader)
+        case "redirects": redirects = try nodes.count(value, of: key, in: 0...20)
+        default: break
         }
     }
 
-    private func url(_ node: YAMLNode, of key: String) throws(Problem) -> String {
+    private static func url(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
         let what =
             "a URL that starts with http:// or https://, without spaces, and with a port from 1 to 65535 if any, such as https://127.0.0.1:8443/health"
         let url = try nodes.string(node, of: key, what)
@@ -79,14 +68,17 @@ struct HTTPSettingsReader {
     }
 
     /// `200`, `200-299`, or a list of such.
-    private mutating func statusCodes(_ node: YAMLNode) throws(Problem) -> [ClosedRange<Int>] {
-        guard let elements = node.sequence else { return [try statusRange(node)] }
-        let ranges = try reader.readEach(of: elements, statusRange)
+    private static func statusCodes(
+        _ node: YAMLNode, with reader: inout SettingsReader
+    ) throws(Problem) -> [ClosedRange<Int>] {
+        let nodes = reader.nodes
+        guard let elements = node.sequence else { return [try statusRange(node, nodes)] }
+        let ranges = try reader.readEach(of: elements) { element throws(Problem) in try statusRange(element, nodes) }
         if ranges.isEmpty { throw nodes.problem(at: node, "“status” must have at least one status code") }
         return ranges
     }
 
-    private func statusRange(_ node: YAMLNode) throws(Problem) -> ClosedRange<Int> {
+    private static func statusRange(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> ClosedRange<Int> {
         let bounds = (node.string ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
         guard let first = bounds.first ?? nil, let last = bounds.last ?? nil, bounds.count <= 2, first <= last,
             (100...599).contains(first), (100...599).contains(last)
@@ -99,14 +91,14 @@ struct HTTPSettingsReader {
         return first...last
     }
 
-    private func path(_ node: YAMLNode) throws(Problem) -> String {
+    private static func path(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
         let what = "the absolute path of a PEM file with certificates"
         let path = try nodes.string(node, of: "ca", what)
         guard path.hasPrefix("/") else { throw nodes.problem(at: node, "“ca” must be \(what)") }
         return path
     }
 
-    private func method(_ node: YAMLNode) throws(Problem) -> String {
+    private static func method(_ node: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
         let method = try nodes.string(node, of: "method", "an HTTP method in capitals, such as GET or HEAD")
         guard method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
             throw nodes.problem(at: node, "“method” must be an HTTP method in capitals, such as GET or HEAD")
@@ -114,17 +106,20 @@ struct HTTPSettingsReader {
         return method
     }
 
-    private mutating func headers(_ node: YAMLNode) throws(Problem) -> [String] {
+    private static func headers(
+        _ node: YAMLNode, with reader: inout SettingsReader
+    ) throws(Problem) -> [String] {
+        let nodes = reader.nodes
         guard let mapping = node.mapping else {
             throw nodes.problem(at: node, "“headers” must be a mapping such as “{ Accept: text/plain }”")
         }
-        return try reader.readEach(of: mapping) { [self] entry throws(Problem) in try header(entry.key, entry.value) }
+        return try reader.readEach(of: mapping) { entry throws(Problem) in try header(entry.key, entry.value, nodes) }
     }
 
-    private func header(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) -> String {
-        guard let name = key.string, Self.isToken(name) else {
+    private static func header(_ key: YAMLNode, _ value: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
+        guard let name = key.string, isToken(name) else {
             // What follows may be a value, and so a secret.
-            let start = VisibleText.escape(String((key.string ?? "").prefix { Self.isToken(String($0)) }))
+            let start = VisibleText.escape(String((key.string ?? "").prefix { isToken(String($0)) }))
             throw nodes.problem(
                 at: key,
                 "invalid header field name “\(start)…”; write a space after the colon, as in “Accept: text/plain”")

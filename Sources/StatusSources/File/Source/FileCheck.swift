@@ -3,12 +3,6 @@
 import EventLoopIO
 public import SourceKinds
 
-extension FileSettings: CheckMaking {
-    public func makeCheck(_ order: SourceOrder) -> any Check {
-        FileCheck(self, order)
-    }
-}
-
 /// Looks at a file when the schedule says so, and when its directory changes.
 struct FileCheck: Check {
     private let look: HostCheck
@@ -32,4 +26,8 @@ struct FileCheck: Check {
         if let watch, hasAnswered { await watcher.begin(watch) }
         return result
     }
+}
+
+extension FileSettings: CheckMaking {
+    public func makeCheck(_ order: SourceOrder) -> any Check { FileCheck(self, order) }
 }
