@@ -3,12 +3,6 @@
 import CCurl
 import Glibc
 
-/// Why there can be no HTTP requests on this host.
-struct HTTPUnavailable: Error {
-    /// What is missing, and what to do.
-    let reason: String
-}
-
 /// libcurl, loaded when it is needed, for the life of the process.
 final class CurlLibrary {
     /// Beside OpenSSL's libcurl there is Debian's with GnuTLS, which many hosts have for other programs.
@@ -24,35 +18,35 @@ final class CurlLibrary {
     let authoritiesFile: String?
 
     /// Loads the library.
-    init() throws(HTTPUnavailable) {
+    init() throws(HTTPFailure) {
         let handle = try Self.open()
         let functions = UnsafeMutablePointer<statusd_curl>.allocate(capacity: 1)
         self.functions = UnsafePointer(functions)
         if let missing = statusd_curl_find(handle, functions) {
-            throw HTTPUnavailable(
+            throw HTTPFailure(
                 reason: "unsuitable libcurl: \(String(cString: missing)) is missing")
         }
         let information = functions.pointee.version_info(CURLVERSION_SEVENTH)?.pointee
         guard let information, information.version_num >= Self.oldestVersion else {
             let version = information?.version.map { String(cString: $0) } ?? "older"
-            throw HTTPUnavailable(reason: "libcurl \(version) is too old; install version 7.87 or later")
+            throw HTTPFailure(reason: "libcurl \(version) is too old; install version 7.87 or later")
         }
         usesOpenSSL = information.ssl_version.map { !String(cString: $0).contains("GnuTLS") } ?? true
         authoritiesFile = information.cainfo.flatMap { access($0, R_OK) == 0 ? String(cString: $0) : nil }
         let result = functions.pointee.global_init(Int(CURL_GLOBAL_SSL))
         guard result == CURLE_OK else {
-            throw HTTPUnavailable(reason: "cannot initialize libcurl: \(text(of: result))")
+            throw HTTPFailure(reason: "cannot initialize libcurl: \(text(of: result))")
         }
     }
 
-    private static func open() throws(HTTPUnavailable) -> UnsafeMutableRawPointer {
+    private static func open() throws(HTTPFailure) -> UnsafeMutableRawPointer {
         var reason = ""
         for name in names {
             if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) { return handle }
             // That of the first one: the other is for hosts that happen to have it.
             if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
         }
-        throw HTTPUnavailable(
+        throw HTTPFailure(
             reason: "cannot load libcurl: \(reason); install the package libcurl4")
     }
 

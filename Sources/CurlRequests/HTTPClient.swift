@@ -12,10 +12,10 @@ final class HTTPClient {
     private let authorities: Authorities
 
     /// A client; loads libcurl.
-    init() throws(HTTPUnavailable) {
+    init() throws(HTTPFailure) {
         curl = try CurlLibrary()
         guard let multi = curl.functions.pointee.multi_init() else {
-            throw HTTPUnavailable(reason: "cannot initialize libcurl: out of memory")
+            throw HTTPFailure(reason: "cannot initialize libcurl: out of memory")
         }
         self.multi = multi
         authorities = Authorities(systemFile: curl.authoritiesFile)

@@ -26,8 +26,8 @@ public enum HTTPWorker {
 
     private static func serve() {
         var calls = WorkerCalls<HTTPRequest>()
-        do throws(HTTPUnavailable) {
-            if let failure = MemoryLimit.set(beside: memoryLimit) { throw HTTPUnavailable(reason: failure) }
+        do throws(HTTPFailure) {
+            if let failure = MemoryLimit.set(beside: memoryLimit) { throw HTTPFailure(reason: failure) }
             let client = try HTTPClient()
             guard calls.greet() else { return }
             while let request = calls.wait() {

@@ -61,7 +61,9 @@ public struct Daemon: Sendable {
     /// What went wrong has been logged.
     private func run() async -> Int32 {
         Journal.reportLosses { [logger] count in
-            logger.log(lost: count, "\(count) older messages were lost because the log was not read")
+            logger.log(
+                .messagesLost, level: .warning, "\(count) older messages were lost because the log was not read",
+                metadata: ["lost": "\(count)"])
         }
         let status = await statusOfRun()
         // Whoever does not read has no claim to a later end.
@@ -159,10 +161,4 @@ public struct Daemon: Sendable {
 
     /// With fewer there is none left for a client or a check.
     private static let fewestDescriptors = 128
-}
-
-extension Logger {
-    fileprivate func log(lost count: Int, _ message: Logger.Message) {
-        log(.messagesLost, level: .warning, message, metadata: ["lost": "\(count)"])
-    }
 }

@@ -110,16 +110,19 @@ final class DaemonParts {
         }
     }
 
-    /// Runs until a signal asks for the end.
+    /// Runs until SIGTERM or SIGINT.
     func run() async throws {
-        let termination = Termination()
-        // Shut down from the last to the first: who waits for a load leaves before the loads are waited for.
+        let (terminated, termination) = AsyncStream.makeStream(of: Never.self)
+        let (runner, service, watcher, reloader) = (runner, service, watcher, reloader)
+        // They are shut down from the last to the first, so callers that wait for a load leave before the loads end.
         var services: [any Service] = [
-            SourceService(runner: runner) { self.announceStart() },
-            ControlService(service: service), WatcherService(watcher: watcher),
-            ReloadService(reloader: reloader),
+            CancellableService { await runner.run { self.announceStart() } },
+            CancellableService { try await service.run() },
+            CancellableService { await watcher.run() },
+            CancellableService { await reloader.run() },
             SignalService(reloader: reloader) {
-                await self.announceEnd(); termination.request()
+                await self.announceEnd()
+                termination.finish()
             },
         ]
         if let interval = ServiceManager.watchdogInterval {
@@ -130,10 +133,13 @@ final class DaemonParts {
             configuration: ServiceGroupConfiguration(
                 services: services.map { ServiceGroupConfiguration.ServiceConfiguration(service: $0) },
                 logger: Logger(label: "lifecycle") { _ in SwiftLogNoOpLogHandler() }))
-        async let triggered: Void = termination.trigger(group)
+        async let shutDown: Void = {
+            for await _ in terminated {}
+            await group.triggerGracefulShutdown()
+        }()
         try await group.run()
-        termination.request()
-        await triggered
+        termination.finish()
+        await shutDown
         journal.close()
         registry.close()
         await factory.close()
@@ -156,22 +162,6 @@ final class DaemonParts {
         ServiceManager.notify(.stopping)
         reporter.mute(after: "stopping")
         logger.log(.stopping, level: .notice, "statusd is stopping")
-    }
-}
-
-/// Carries the wish to end from a signal to the service group.
-private final class Termination: Sendable {
-    private let requests: AsyncStream<Void>
-    private let continuation: AsyncStream<Void>.Continuation
-
-    init() { (requests, continuation) = AsyncStream.makeStream() }
-
-    func request() { continuation.finish() }
-
-    /// Waits for the wish, then shuts the group down gracefully.
-    func trigger(_ group: ServiceGroup) async {
-        for await _ in requests {}
-        await group.triggerGracefulShutdown()
     }
 }
 

@@ -6,6 +6,7 @@ import Logging
 import NotificationStreams
 import SourceKinds
 import StatusConfiguration
+import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
@@ -26,16 +27,26 @@ extension ServerRegistry {
         }
     }
 
-    private func refusal(ofPostTo name: ServerName) -> RefusedPost {
-        if let failure = failure(of: name) { return .misconfigured(name, failure) }
-        return .loaded(name, configuration.servers[name]?.source?.key ?? "elsewhere")
+    private func refusal(ofPostTo name: ServerName) -> MonitorError {
+        if let failure = failure(of: name) {
+            return .invalidStatus(
+                reason: "\(name) cannot be followed: \(failure)")
+        }
+        let source = configuration.servers[name]?.source?.key ?? "elsewhere"
+        return .invalidStatus(
+            reason: "the status of \(name) comes from \(source); only servers with “push” or “notify” accept posts")
     }
 
     private func welcome(_ name: ServerName) throws {
-        guard configuration.acceptsAny else { throw RefusedPost.notConfigured(name) }
-        guard guests.count < configuration.limits.servers else {
-            throw RefusedPost.tooManyServers(configuration.limits.servers)
+        guard configuration.acceptsAny else {
+            throw MonitorError.noSuchServer(
+                server: name.rawValue,
+                reason:
+                    "“accept: configured” allows only configured servers; add it under “servers” and run “statusctl reload”"
+            )
         }
+        let limit = configuration.limits.servers
+        guard guests.count < limit else { throw MonitorError.limitReached(limit: "servers", value: limit) }
         guests.insert(name)
         openNotifySocket(ofGuest: name)
         monitor.add(ServerDefinition(name: name, source: Self.guestSource.key))
@@ -59,7 +70,9 @@ extension ServerRegistry {
 
     /// Removes a server that nobody configured.
     func forget(_ name: ServerName) throws {
-        if let server = configuration.servers[name] { throw RefusedForget.configured(name, file: server.origin.file) }
+        if let server = configuration.servers[name] {
+            throw MonitorError.isConfigured(server: name.rawValue, file: server.origin.file)
+        }
         guard guests.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
         remove(name)
     }
@@ -69,8 +82,12 @@ extension ServerRegistry {
     /// Throws where there is nothing to load a server's status by.
     func checkRefreshable(_ name: ServerName) throws {
         _ = try monitor.state(of: name)
-        if let failure = failure(of: name) { throw RefusedRefresh.misconfigured(name, failure) }
-        guard sources[name]?.refreshAction != nil else { throw RefusedRefresh.nothingToLoad(name) }
+        if let failure = failure(of: name) {
+            throw MonitorError.refreshFailed(
+                server: name.rawValue,
+                reason: "it cannot be followed: \(failure)")
+        }
+        guard sources[name]?.refreshAction != nil else { throw MonitorError.notRefreshable(server: name.rawValue) }
     }
 
     /// Loads a server's status; where a reload puts another source in the place of the one that loads, by that one.
@@ -87,25 +104,4 @@ extension ServerRegistry {
             try Task.checkCancellation()
         } while sources[name] !== source
     }
-}
-
-/// Why a post is refused.
-enum RefusedPost: Error {
-    case misconfigured(ServerName, String)
-    /// The server's status comes from this kind of source.
-    case loaded(ServerName, String)
-    case tooManyServers(Int)
-    /// Only configured servers may post.
-    case notConfigured(ServerName)
-}
-
-/// Why a server is not removed.
-enum RefusedForget: Error {
-    case configured(ServerName, file: String)
-}
-
-/// Why a refresh is refused.
-enum RefusedRefresh: Error {
-    case nothingToLoad(ServerName)
-    case misconfigured(ServerName, String)
 }

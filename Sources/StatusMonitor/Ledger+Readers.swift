@@ -43,7 +43,7 @@ extension Ledger {
     /// The next event for a reader, as things are now; nil if there is nothing to read.
     mutating func next(_ id: Int) -> Event? {
         while true {
-            switch watches.advance(id, in: log) {
+            switch watches[id].advance(in: log) {
             case .nothing: return nil
             case .gap(let missed):
                 return Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
@@ -55,9 +55,9 @@ extension Ledger {
 
     /// The next servers of a snapshot of all that a reader has begun; nil behind the last one.
     mutating func nextServers(_ id: Int, limit: Int) -> [ServerState]? {
-        guard let last = watches.readServers(id, in: log) else { return nil }
+        guard let last = watches[id].readServers(in: log) else { return nil }
         let states = states(after: last, limit: limit)
-        watches.noteServers(id, upTo: states.last?.name, at: log.latest)
+        watches[id].snapshotProgress?.note(upTo: states.last?.name, at: log.latest)
         return states.isEmpty ? nil : states
     }
 
@@ -84,10 +84,9 @@ extension Ledger {
 
     private func snapshot(for target: WatchTarget) -> Event {
         switch target {
-        case .all: Event(kind: .snapshot, cursor: cursor)
+        case .all, .probe: Event(kind: .snapshot, cursor: cursor)
         case .server(let name): Event(kind: .snapshot, cursor: cursor, server: records[name]?.state)
         case .selected: Event(kind: .snapshot, cursor: cursor, server: selected.flatMap { records[$0]?.state })
-        case .probe: Event(kind: .snapshot, cursor: cursor)
         }
     }
 

@@ -65,8 +65,6 @@ struct Ledger {
 
     var cursor: Cursor { Cursor(epoch: epoch, revision: log.latest) }
 
-    var watchCount: Int { watches.count }
-
     // MARK: Reading
 
     /// The servers behind `name`, at most `limit`, by name.

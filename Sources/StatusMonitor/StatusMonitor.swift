@@ -66,7 +66,7 @@ public final class StatusMonitor: Sendable {
     public var selection: Selection { ledger.withLock { $0.selection } }
 
     /// How many readers the log has.
-    public var watchCount: Int { ledger.withLock { $0.watchCount } }
+    public var watchCount: Int { ledger.withLock { $0.watches.count } }
 
     // MARK: Servers
 

@@ -162,11 +162,6 @@ struct WatchPosition {
         return .some(nil)
     }
 
-    /// Notes how far the snapshot has been read: up to this server, or to the end.
-    mutating func noteServers(upTo last: ServerName?, at revision: Int) {
-        snapshotProgress?.note(upTo: last, at: revision)
-    }
-
     /// Goes on behind ``revision``.
     mutating func resume(in log: borrowing EventLog) {
         pending = countOfInterest(in: log, after: revision)

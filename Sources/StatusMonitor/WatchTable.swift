@@ -33,24 +33,10 @@ struct WatchTable {
         vacantPlaces.append(place)
     }
 
-    /// The reader at a place.
+    /// The reader at a place, changed without a copy.
     subscript(place: Int) -> WatchPosition {
-        positions[place]
-    }
-
-    /// Moves a reader to what it should read next.
-    mutating func advance(_ place: Int, in log: borrowing EventLog) -> WatchPosition.Step {
-        positions[place].advance(in: log)
-    }
-
-    /// Behind which server a reader's snapshot of all goes on (nil: from the first); nil if it reads none.
-    mutating func readServers(_ place: Int, in log: borrowing EventLog) -> ServerName?? {
-        positions[place].readServers(in: log)
-    }
-
-    /// Notes how far a reader has read a snapshot of all servers: up to this one, or to the end.
-    mutating func noteServers(_ place: Int, upTo last: ServerName?, at revision: Int) {
-        positions[place].noteServers(upTo: last, at: revision)
+        get { positions[place] }
+        _modify { yield &positions[place] }
     }
 
     /// The newest entry of a server that a reader's snapshot has in it, if it is newer than one that is told behind the snapshot.

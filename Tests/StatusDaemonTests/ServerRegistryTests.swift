@@ -40,7 +40,7 @@ import Testing
         try fixture.post("before", to: "a")
         #expect(try fixture.apply("servers: { a: { push: no } }") == ["~a"])
         #expect(fixture.state("a")?.phase == .failed)
-        #expect(throws: RefusedPost.self) { try fixture.post("now", to: "a") }
+        #expect(throws: MonitorError.self) { try fixture.post("now", to: "a") }
         #expect(try fixture.apply("servers: { a: { push: true } }") == ["~a"])
         #expect(fixture.state("a")?.headline == "before")
         #expect(fixture.state("a")?.phase == .loaded)
@@ -124,7 +124,7 @@ import Testing
         try fixture.post("here", to: "x")
         try fixture.post("here", to: "y")
         #expect(fixture.hasNotifySocket("x"))
-        #expect(throws: RefusedPost.self) { try fixture.post("here", to: "z") }
+        #expect(throws: MonitorError.self) { try fixture.post("here", to: "z") }
         let y = try #require(ServerName("y"))
         try fixture.registry.forget(y)
         #expect(fixture.state("y") == nil)
@@ -134,8 +134,8 @@ import Testing
         #expect(try fixture.apply("accept: any\nservers: { z: { push: true } }") == ["~z"])
         #expect(fixture.state("z")?.headline == "here")
         #expect(try fixture.apply("accept: configured\nservers: { z: { push: true } }") == ["-x"])
-        #expect(throws: RefusedPost.self) { try fixture.post("here", to: "x") }
-        #expect(throws: RefusedForget.self) { try fixture.registry.forget(try #require(ServerName("z"))) }
+        #expect(throws: MonitorError.self) { try fixture.post("here", to: "x") }
+        #expect(throws: MonitorError.self) { try fixture.registry.forget(try #require(ServerName("z"))) }
     }
 
     @Test("the configured selection holds until a user selects, and again when it is changed")
@@ -183,7 +183,7 @@ import Testing
         try fixture.apply("servers: { a: { push: true }, bad: { exec: [check] } }")
         for server in ["a", "bad"] {
             let name = try #require(ServerName(server))
-            await #expect(throws: RefusedRefresh.self) { try await fixture.registry.refresh(name) }
+            await #expect(throws: MonitorError.self) { try await fixture.registry.refresh(name) }
         }
         let nobody = try #require(ServerName("nobody"))
         await #expect(throws: LedgerError.noSuchServer(nobody)) { try await fixture.registry.refresh(nobody) }

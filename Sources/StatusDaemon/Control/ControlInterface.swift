@@ -171,29 +171,13 @@ final class ControlInterface: MonitorService {
 }
 
 extension MonitorError {
-    /// The error reply for whatever went wrong.
+    /// The error reply for an error of any type.
     init(any error: any Error) {
         switch error {
         case let error as MonitorError: self = error
         case LedgerError.noSuchServer(let name): self = .noSuchServer(server: name.rawValue, reason: nil)
-        case RefusedPost.notConfigured(let name):
-            self = .noSuchServer(
-                server: name.rawValue,
-                reason:
-                    "“accept: configured” allows only configured servers; add it under “servers” and run “statusctl reload”"
-            )
-        case RefusedForget.configured(let name, let file): self = .isConfigured(server: name.rawValue, file: file)
         case LedgerError.nothingSelected: self = .nothingSelected
         case let error as InvalidStatus: self = .invalidStatus(reason: error.description)
-        case RefusedPost.misconfigured(let name, let failure):
-            self = .invalidStatus(reason: "\(name) cannot be followed: \(failure)")
-        case RefusedPost.loaded(let name, let source):
-            self = .invalidStatus(
-                reason: "the status of \(name) comes from \(source); only servers with “push” or “notify” accept posts")
-        case RefusedRefresh.nothingToLoad(let name): self = .notRefreshable(server: name.rawValue)
-        case RefusedRefresh.misconfigured(let name, let failure):
-            self = .refreshFailed(server: name.rawValue, reason: "it cannot be followed: \(failure)")
-        case RefusedPost.tooManyServers(let limit): self = .limitReached(limit: "servers", value: limit)
         default: self = .invalidStatus(reason: "\(error)")
         }
     }

@@ -4,49 +4,18 @@ import EventLoopIO
 import Glibc
 import Logging
 import ServiceLifecycle
-import StatusMonitor
 import SystemdClient
-import Varlink
 
-/// Serves the control interface until the daemon goes down.
-struct ControlService: Service {
-    let service: VarlinkService
+/// Runs `body` until the daemon shuts down, and then cancels it.
+struct CancellableService: Service {
+    let body: @Sendable () async throws -> Void
 
     func run() async throws {
-        try await cancelWhenGracefulShutdown { try await service.run() }
+        try await cancelWhenGracefulShutdown { try await body() }
     }
 }
 
-/// Follows the selected server until the daemon goes down.
-struct WatcherService: Service {
-    let watcher: SelectionWatcher
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await watcher.run() }
-    }
-}
-
-/// Reloads the configuration when somebody asks for it, until the daemon goes down.
-struct ReloadService: Service {
-    let reloader: Reloader
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await reloader.run() }
-    }
-}
-
-/// Loads statuses as the schedules say until the daemon goes down.
-struct SourceService: Service {
-    let runner: SourceRunner
-    /// Is called when the first loads have begun.
-    let onStart: @EventLoop @Sendable () -> Void
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown { await runner.run(onStart: onStart) }
-    }
-}
-
-/// Tells the service manager's watchdog that the daemon makes progress, as long as a probe comes through.
+/// Sends keep-alives to the service manager's watchdog while probes come through.
 struct WatchdogService: Service {
     let interval: Duration
     let probe: WatchdogProbe
@@ -69,7 +38,7 @@ struct WatchdogService: Service {
     }
 }
 
-/// Turns signals into what they ask for: SIGHUP into a reload, SIGTERM and SIGINT into an orderly end.
+/// Turns signals into actions: SIGHUP into a reload, SIGTERM and SIGINT into a shutdown.
 struct SignalService: Service {
     let reloader: Reloader
     let onTermination: @Sendable () async -> Void
@@ -79,21 +48,13 @@ struct SignalService: Service {
     func run() async throws {
         let (received, continuation) = AsyncStream.makeStream(of: Int32.self)
         let sources = try await EventLoop.run {
-            try SignalSources(Self.signals.map { signal in try SignalSource(signal) { continuation.yield($0) } })
+            try Self.signals.map { signal in try SignalSource(signal) { continuation.yield($0) } }
         }
         await cancelWhenGracefulShutdown {
             for await signal in received {
                 if signal == SIGHUP { await reloader.request() } else { await onTermination() }
             }
         }
-        await sources.cancel()
+        await EventLoop.run { for source in sources { source.cancel() } }
     }
-}
-
-/// Keeps signal sources on the loop.
-@EventLoop
-private final class SignalSources {
-    private let sources: [SignalSource]
-    init(_ sources: [SignalSource]) { self.sources = sources }
-    func cancel() { for source in sources { source.cancel() } }
 }
