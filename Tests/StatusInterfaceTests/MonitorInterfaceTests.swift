@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import FoundationEssentials
 import StatusInterface
 import StatusModel
 import Testing
 import Varlink
 
 @Suite("The control interface") struct MonitorInterfaceTests {
-    @Test("its description is whole, and its enumerations are those of the model")
+    @Test("its enumerations are those of the model, and org.statusd.monitor(7) has each method, event and error")
     func description() throws {
         let description = try InterfaceDescription(parsing: MonitorInterface.text)
         #expect(description.name == MonitorInterface.name)
-        #expect(
-            description.methods.map(\.name) == [
-                "List", "Describe", "Select", "Watch", "Post", "Forget", "Refresh", "Wait", "Reload",
-            ])
+        let page = try String(
+            contentsOfFile: #filePath.replacing(
+                /Tests.StatusInterfaceTests.*/, with: "packaging/man/org.statusd.monitor.7.md"), encoding: .utf8)
+        let errors = description.members.filter { if case .error = $0.kind { true } else { false } }
+        #expect(description.methods.count >= 9 && errors.count >= 10)
+        for name in description.methods.map(\.name) + errors.map(\.name) {
+            #expect(page.contains("\n| `\(name)` |"), "\(name)")
+        }
+        for event in EventKind.allCases { #expect(page.contains("`\(event.rawValue)`"), "\(event)") }
         func names(_ type: String) -> [String] {
             guard case .type(.enumeration(let names)) = description.members.first(where: { $0.name == type })?.kind
             else {

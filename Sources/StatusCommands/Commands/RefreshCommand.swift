@@ -17,7 +17,7 @@ enum RefreshCommand {
     static let command = ClientCommand.make(
         "refresh", abstract: "Load a server's status now and show it; without a name, the selected one's.",
         discussion:
-            "A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects.",
+            "A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule waits for it, too.",
         parameters: [Options.anyServer, all], takesItsTime: true,
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[Options.anyServer] != nil {

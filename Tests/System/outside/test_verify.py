@@ -224,16 +224,28 @@ def documented_configurations():
             equal((result.status, result.err), (0, ""), page.name)
 
 
-@test("statusd.yaml(5) has a row, or a section, for each key that a configuration may have")
+@test("statusd.yaml(5) has a row, or a section, for each key; README.md and MISTAKES have each source kind")
 def documented_keys():
     text = MANUAL.read_text()
     with Daemon("servers: {}\n", start=False) as daemon:
-        daemon.file.write_text("servers: { a: { http: { url: http://a, x: 1 }, x: 1 }, b: { file: { path: /a, x: 1 } } }\n"
-                               "defaults: { x: 1 }\nlimits: { x: 1 }\nx: 1\n")
-        known = re.findall(r"known keys are (.*)", daemon.ctl("verify", daemon.file).err)
-        equal(len(known), 6)
-        for key in {key for keys in known for key in keys.split(", ")}:
+        def verify(configuration):
+            daemon.file.write_text(configuration)
+            return daemon.ctl("verify", daemon.file).err
+
+        def known(configuration):
+            """The keys that verify names when it finds an unknown one."""
+            lists = re.findall(r"(?:known keys are|the only key is) (.*)", verify(configuration))
+            return {key for keys in lists for key in keys.split(", ")}
+
+        kinds = re.findall("“([a-z]+)”", verify("servers: { a: { description: x } }\n").partition("add one of")[2])
+        assert "push" in kinds, kinds
+        options = set().union(*(known(f"servers: {{ a: {{ {kind}: {{ x: 1 }} }} }}\n") for kind in kinds))
+        assert {"url", "path", "users"} <= options, options
+        for key in options | known("servers: { a: { push: true, x: 1 } }\ndefaults: { x: 1 }\nlimits: { x: 1 }\nx: 1\n"):
             assert f"\n| `{key}` |" in text or f"\n### `{key}`\n" in text, f"{MANUAL.name} does not have {key}"
+    for kind in kinds:
+        contains((PROJECT / "README.md").read_text(), f"\n| `{kind}: ")
+        assert any(mistake.startswith(f"{kind}: ") for mistake in MISTAKES), f"MISTAKES has none of {kind}"
 
 
 @test("a directory that cannot be read to its end is an error: what else is in it is not known")
