@@ -5,7 +5,7 @@ public import SourceKinds
 /// One server's configuration.
 public struct ServerConfiguration: Equatable, Sendable {
     /// What people are told about it.
-    public var summary: String?
+    public var description: String?
     /// Where its statuses come from; nil if no source that works is configured.
     public var source: AnySourceSettings?
     /// What is shown until it has a status; nil: what is shown of all that say nothing else.
@@ -23,10 +23,10 @@ public struct ServerConfiguration: Equatable, Sendable {
 
     /// A server's configuration with what belongs to it.
     public init(
-        summary: String? = nil, source: AnySourceSettings?, placeholder: String?, timeToLive: Duration? = nil,
+        description: String? = nil, source: AnySourceSettings?, placeholder: String?, timeToLive: Duration? = nil,
         schedule: CheckSchedule = CheckSchedule(), runtime: Duration? = nil, failure: String? = nil, origin: Origin
     ) {
-        self.summary = summary
+        self.description = description
         self.source = source
         self.placeholder = placeholder
         self.timeToLive = timeToLive

@@ -6,7 +6,7 @@ import YAML
 
 /// A server as one file describes it; what it leaves open comes from the defaults of all files.
 struct ServerDraft: Sendable {
-    var summary: String?
+    var description: String?
     var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
@@ -26,7 +26,7 @@ struct ServerDraft: Sendable {
     func configuration(with defaults: ServerOptions) -> ServerConfiguration {
         let options = options.over(defaults)
         var configuration = ServerConfiguration(
-            summary: summary, source: source, placeholder: options.placeholder,
+            description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
         // What its source does not go by does not make it another one.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
@@ -175,7 +175,7 @@ struct ServerReader {
         _ key: YAMLNode, _ value: YAMLNode, into draft: inout ServerDraft, _ sources: inout [AnySourceSettings]
     ) throws(Problem) {
         if key.string == "description" {
-            draft.summary = try reader.text(value, of: "description")
+            draft.description = try reader.text(value, of: "description")
         } else if let kind = key.string.flatMap(SourceKinds.kind) {
             if let source = try read(value, of: kind) { sources.append(source) }
         } else {

@@ -217,7 +217,7 @@ final class ServerRegistry {
 extension ServerConfiguration {
     fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
-            name: name, summary: summary, source: source?.key ?? "none",
+            name: name, description: description, source: source?.key ?? "none",
             placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,
             isRefreshable: isRefreshable && failure == nil, takesPosts: !isRefreshable && failure == nil,
             timeToLive: lifetime, failure: failure)

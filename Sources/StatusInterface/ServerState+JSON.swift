@@ -21,7 +21,7 @@ extension ServerState: JSONReadable, JSONWritable {
         guard let name else { throw .missingMember("name") }
         guard let source else { throw .missingMember("source") }
         guard let phase else { throw .missingMember("phase") }
-        self.init(name: name, summary: optional.summary, source: source, phase: phase, message: optional.message)
+        self.init(name: name, description: optional.description, source: source, phase: phase, message: optional.message)
         status = optional.status
         isStale = optional.isStale
         isRefreshable = optional.isRefreshable
@@ -33,7 +33,7 @@ extension ServerState: JSONReadable, JSONWritable {
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("name", name)
-            writer.member("description", summary)
+            writer.member("description", description)
             writer.member("source", source)
             writer.member("phase", phase)
             writer.member("status", status)
@@ -49,7 +49,7 @@ extension ServerState: JSONReadable, JSONWritable {
 
 /// What a server may have beside what it must have.
 private struct Optionals {
-    var summary: String?
+    var description: String?
     var status: Status?
     var message: String?
     var isStale = false
@@ -60,7 +60,7 @@ private struct Optionals {
 
     mutating func read(_ member: JSONName, from reader: inout JSONReader) throws(JSONError) {
         switch member {
-        case "description": summary = try String?(from: &reader).map { VisibleText.escape($0) }
+        case "description": description = try String?(from: &reader).map { VisibleText.escape($0) }
         case "status": status = try Status?(from: &reader)
         case "message": message = try String?(from: &reader).map { VisibleText.escape($0) }
         case "stale": isStale = try reader.boolean()

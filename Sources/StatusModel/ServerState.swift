@@ -5,7 +5,7 @@ public struct ServerState: Hashable, Sendable {
     /// Its name, which never changes.
     public var name: ServerName
     /// What its configuration says about it, for people.
-    public var summary: String?
+    public var description: String?
     /// Where its statuses come from: `push`, `notify` and so on.
     public var source: String
     /// Where it stands with what it has to show.
@@ -27,11 +27,11 @@ public struct ServerState: Hashable, Sendable {
 
     /// A server that has shown nothing yet.
     public init(
-        name: ServerName, summary: String? = nil, source: String, phase: Phase, message: String? = nil,
+        name: ServerName, description: String? = nil, source: String, phase: Phase, message: String? = nil,
         isRefreshable: Bool = false
     ) {
         self.name = name
-        self.summary = summary
+        self.description = description
         self.source = source
         self.phase = phase
         self.message = message

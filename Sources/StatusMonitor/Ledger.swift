@@ -94,7 +94,7 @@ struct Ledger {
     mutating func add(_ definition: ServerDefinition, at now: Moment) -> Consequences? {
         guard records[definition.name] == nil else { return nil }
         let state = ServerState(
-            name: definition.name, summary: definition.summary, source: definition.source,
+            name: definition.name, description: definition.description, source: definition.source,
             phase: definition.firstPhase, message: definition.failure ?? definition.placeholder,
             isRefreshable: definition.isRefreshable)
         let place = records.insert(
@@ -213,7 +213,7 @@ extension Ledger.Record {
         let old = self.definition
         self.definition = definition
         state.isStale = isStale(at: now)
-        state.summary = definition.summary
+        state.description = definition.description
         state.source = definition.source
         state.isRefreshable = definition.isRefreshable
         if !definition.isRefreshable { state.isRefreshing = false }
@@ -237,7 +237,7 @@ extension ServerState {
     /// Whether the server is as it was, whatever is said of it.
     fileprivate func isHow(_ old: ServerState) -> Bool {
         var state = self
-        (state.summary, state.source, state.isRefreshable) = (old.summary, old.source, old.isRefreshable)
+        (state.description, state.source, state.isRefreshable) = (old.description, old.source, old.isRefreshable)
         return state == old
     }
 }

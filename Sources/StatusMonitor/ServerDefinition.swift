@@ -13,7 +13,7 @@ public struct ServerDefinition: Hashable, Sendable {
     /// Its name.
     public var name: ServerName
     /// What its configuration says about it, for people.
-    public var summary: String?
+    public var description: String?
     /// Where its statuses come from: `push`, `notify` and so on.
     public var source: String
     /// What is shown until it has a status.
@@ -26,11 +26,11 @@ public struct ServerDefinition: Hashable, Sendable {
 
     /// A definition with what belongs to it.
     public init(
-        name: ServerName, summary: String? = nil, source: String, placeholder: String = defaultPlaceholder,
+        name: ServerName, description: String? = nil, source: String, placeholder: String = defaultPlaceholder,
         isRefreshable: Bool = false, takesPosts: Bool = true, timeToLive: Duration? = nil, failure: String? = nil
     ) {
         self.name = name
-        self.summary = summary
+        self.description = description
         self.source = source
         self.placeholder = placeholder
         self.isRefreshable = isRefreshable

@@ -40,7 +40,7 @@ import Testing
         #expect(configuration.limits.message == 131_072)
         #expect(configuration.limits.connections == 7)
         let db = try #require(configuration.servers[try name("db")])
-        #expect(db.summary == "Primary")
+        #expect(db.description == "Primary")
         #expect(db.placeholder == "nothing yet")
         #expect(db.source == AnySourceSettings(PushSettings()))
         let web = try #require(configuration.servers[try name("web")])

@@ -36,7 +36,7 @@ import Varlink
     @Test("an event reads back as it was written")
     func roundTrip() throws {
         let name = try #require(ServerName("db"))
-        var state = ServerState(name: name, summary: "Primary", source: "push", phase: .loaded, message: "m")
+        var state = ServerState(name: name, description: "Primary", source: "push", phase: .loaded, message: "m")
         state.status = Status(
             text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
             levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))

@@ -131,11 +131,11 @@ import Testing
     func redefined() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.fail(disk, "timed out after 10 s")
-        try monitor.redefine(ServerDefinition(name: disk, summary: "The disk", source: "exec", isRefreshable: true))
+        try monitor.redefine(ServerDefinition(name: disk, description: "The disk", source: "exec", isRefreshable: true))
         #expect(try state().phase == .failed)
         #expect(try state().message == "timed out after 10 s")
         #expect(try state().status?.text.rawValue == "DISK OK")
-        #expect(try state().summary == "The disk")
+        #expect(try state().description == "The disk")
     }
 
     @Test("invariant 18: nor does a detour over a wrong configuration make a status that is loaded current")
@@ -155,7 +155,7 @@ import Testing
         let changes = try fixture.watch(.server(disk))
         let updates = try fixture.watch(.server(disk), updates: true)
         for watch in [changes, updates] { #expect(watch.lines() == ["snapshot disk DISK OK"]) }
-        try monitor.redefine(ServerDefinition(name: disk, summary: "The disk", source: "exec", isRefreshable: true))
+        try monitor.redefine(ServerDefinition(name: disk, description: "The disk", source: "exec", isRefreshable: true))
         #expect(changes.lines() == [])
         #expect(updates.lines() == ["updated disk DISK OK"])
     }

@@ -48,7 +48,7 @@ enum ServerText {
         func add(_ label: String, _ value: String?) {
             if let value { lines.append("  \(fit(label + ":", 13)) \(value)") }
         }
-        add("Description", server.summary)
+        add("Description", server.description)
         let (word, level) = (levelWord(server), server.status?.level.rawValue)
         add("Level", level.map { $0 == word ? word : "\(word) (was \($0))" } ?? word)
         if server.status != nil, let message = server.message { add("Reason", message) }
