@@ -4,7 +4,7 @@ import StatusModel
 
 /// One event as the log keeps it.
 struct LogEntry {
-    /// What an entry is: an event for readers, or the daemon's own probe on its way through.
+    /// The two kinds of entries: an event for readers, or the daemon's own probe.
     enum Kind: Equatable {
         case event(EventKind)
         case probe
@@ -12,23 +12,23 @@ struct LogEntry {
 
     var revision: Int
     var kind: Kind
-    /// The server it is about, as it was then.
+    /// The state of its server at that time.
     var snapshot: ServerSnapshot?
-    /// Whether that server was the selected one then.
+    /// Whether its server was the selected one at that time.
     var isOfSelected = false
-    /// The last event before this one for those who follow that server.
+    /// The server's event before this one.
     var previous = Revisions()
 
-    /// Whether followers of the selection want it.
+    /// Whether readers of the selected server want it.
     var isForSelected: Bool { kind == .event(.selected) || isOfSelected }
 }
 
-/// The revisions of the last event for readers who want updates, too, and for those who do not.
+/// The revisions of the last event: for readers that want updates, and for those that do not.
 struct Revisions {
     var updates = 0
     var changes = 0
 
-    /// Takes note of a later event.
+    /// Notes a later event.
     mutating func note(_ revision: Int, _ kind: EventKind) {
         updates = revision
         if kind != .updated { changes = revision }
@@ -37,20 +37,21 @@ struct Revisions {
 
 /// The last events, in one order for all servers.
 ///
-/// A ring: it keeps the newest entries whatever their readers do. For a reader who has only fallen behind, because it got no processor for
-/// some milliseconds, it keeps up to four times as many until the reader has caught up; one who is slower still is overrun. Revisions count from 1 without a hole, so an entry is found by arithmetic.
+/// A ring that keeps the newest entries, whatever their readers do. A reader may fall behind because it got no processor for some milliseconds, so
+/// the ring keeps up to four times as many until that reader has caught up. A slower reader is overrun. Revisions count from 1 without a gap, so an
+/// entry is found by arithmetic.
 struct EventLog {
-    /// How many entries it keeps at least, once there were so many, and at most: powers of two.
+    /// The minimum number of entries, once there were so many, and the maximum; both are powers of two.
     private let capacities: ClosedRange<Int>
-    /// The entries by the low bits of their revisions; as many as a power of two.
+    /// The entries by the low bits of their revisions; their number is a power of two.
     private var slots: [LogEntry]
 
-    /// The revision of the newest entry; 0 where there was none yet.
+    /// The revision of the newest entry; 0 if there is none yet.
     private(set) var latest = 0
-    /// The revision of the oldest entry that is still there; `latest + 1` where there is none.
+    /// The revision of the oldest entry; `latest + 1` if there is none.
     private(set) var oldest = 1
 
-    /// The newest events that are not there any more: of all, and of the servers that were selected then, without the moves of the selection.
+    /// The newest dropped events: of all servers, and of the selected ones, without the moves of the selection.
     private(set) var dropped = (ofAll: Revisions(), ofSelected: Revisions())
 
     private static let vacant = LogEntry(revision: 0, kind: .probe)
@@ -66,7 +67,7 @@ struct EventLog {
     /// Whether the newest entry is the last one of an eighth of a round.
     var endsEighth: Bool { latest & (capacities.lowerBound / 8 - 1) == 0 }
 
-    /// Appends an entry, whose revision is the next one.
+    /// Appends the entry of the next revision.
     mutating func append(_ entry: LogEntry) {
         precondition(entry.revision == latest + 1, "revisions have no hole")
         if latest - oldest + 1 == slots.count {
@@ -76,10 +77,9 @@ struct EventLog {
         slots[index(of: latest)] = entry
     }
 
-    /// Makes room where the slowest reader would soon miss something, and gives it back when it has caught up; to be called after each
-    /// eighth of a round.
+    /// Grows before the slowest reader misses something, and shrinks when it has caught up; to be called after each eighth of a round.
     ///
-    /// - Parameter revision: The oldest entry that a reader still needs; nil where none needs any.
+    /// - Parameter revision: The oldest entry that a reader still needs, if any.
     mutating func keep(from revision: Int?) {
         let needed = revision.map { latest - $0 + 1 } ?? 0
         if needed > slots.count - capacities.lowerBound / 8, slots.count < capacities.upperBound {
@@ -99,7 +99,7 @@ struct EventLog {
             let index = index(of: oldest)
             if case .event(let kind) = slots[index].kind {
                 dropped.ofAll.note(oldest, kind)
-                // Moves of the selection that others follow are nothing that anybody missed.
+                // If another move follows, readers have missed nothing.
                 if kind != .selected, slots[index].isOfSelected { dropped.ofSelected.note(oldest, kind) }
             }
             oldest += 1

@@ -3,9 +3,7 @@
 import StatusModel
 
 extension Ledger {
-    /// Adds a reader.
-    ///
-    /// It begins with a snapshot, or behind `since` where that is possible.
+    /// Adds a reader, which begins with a snapshot, or if possible, after `since`.
     mutating func watch(
         _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool,
         wake: @escaping @Sendable (WatchUrgency) -> Void
@@ -26,21 +24,21 @@ extension Ledger {
         if case .server(let name) = watches[id].target {
             withReaders(of: name) { readers in
                 readers.removeAll { $0 == id }
-                // An empty array would keep its memory, for each server that ever had many readers.
+                // An empty array would keep its memory for each server that once had many readers.
                 if readers.isEmpty { readers = [] }
             }
         }
         watches.remove(id)
     }
 
-    /// Changes the list of those who read one server's events alone.
+    /// Changes the list of readers of one server.
     private mutating func withReaders(of name: ServerName, _ body: (inout [Int]) -> Void) {
         if let place = records.place(of: name) { return body(&records[place].readers) }
         body(&absentReaders[name, default: []])
         if absentReaders[name]?.isEmpty == true { absentReaders[name] = nil }
     }
 
-    /// The next event for a reader, as things are now; nil if there is nothing to read.
+    /// The next event for a reader; nil if there is nothing to read.
     mutating func next(_ id: Int) -> Event? {
         while true {
             switch watches[id].advance(in: log) {
@@ -53,7 +51,7 @@ extension Ledger {
         }
     }
 
-    /// The next servers of a snapshot of all that a reader has begun; nil behind the last one.
+    /// The next servers of a reader's snapshot of all servers; nil after the last one.
     mutating func nextServers(_ id: Int, limit: Int) -> [ServerState]? {
         guard let last = watches[id].readServers(in: log) else { return nil }
         let states = states(after: last, limit: limit)
@@ -61,7 +59,7 @@ extension Ledger {
         return states.isEmpty ? nil : states
     }
 
-    /// What an entry says to a reader; nil if the reader's snapshot has said more, or it has to begin anew.
+    /// The event of an entry for a reader; nil if the reader's snapshot contains it, or the reader must begin again.
     private mutating func event(at revision: Int, for id: Int) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
@@ -71,9 +69,9 @@ extension Ledger {
             case .none: break
             case .tooMany: return nil
             case .entry(let newer):
-                // Of a server that is gone the snapshot says nothing, and that another one is selected follows.
+                // The snapshot does not have a removed server, and the next event says that another one is selected.
                 if log[newer].kind == .event(.removed) { return nil }
-                // Events never go back behind what the snapshot has.
+                // Events never show an older state than the snapshot did.
                 var state = log[newer].snapshot?.state
                 state?.isSelected = true
                 return Event(kind: kind, cursor: cursor, server: state)
@@ -90,11 +88,11 @@ extension Ledger {
         }
     }
 
-    /// Places a reader behind a cursor, or has it begin with a gap where what came since is not known any more.
+    /// Places a reader after a cursor; it begins with a gap if the log no longer has what came since.
     private func resume(_ position: inout WatchPosition, behind since: Cursor) {
         guard since.epoch == epoch, since.revision >= 0, since.revision <= log.latest else {
             position.isLost = true
-            // No place of this life: whoever comes back with it gets the gap again.
+            // Not a place of this run: a reader that comes back with it gets the gap again.
             position.revision = -1
             return
         }
@@ -108,24 +106,25 @@ extension Ledger {
             if selectionRevision < log.oldest { return resume(&position, behindDroppedMoves: since) }
             let before = max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest)
             position.isSuperseded = before.contains { log[$0].kind != .event(.selected) && position.wants(log[$0]) }
-            // Moves that others follow are nothing that anybody missed.
+            // If another move follows, readers have missed nothing.
             if !position.isSuperseded { position.revision = selectionRevision - 1 }
         }
         position.resume(in: log)
     }
 
-    /// Places a follower of the selection that has missed nothing but moves, of which the last is not in the log any more; or has it begin with a gap where
-    /// something came after them.
+    /// Places a reader of the selected server that missed only moves, the last of which the log has dropped.
+    ///
+    /// If something else came after them, it begins with a gap.
     private func resume(_ position: inout WatchPosition, behindDroppedMoves since: Cursor) {
         if position.countOfInterest(in: log, after: since.revision) > 0 {
             position.isLost = true
         } else {
-            // The move that the log has dropped: it is told by a snapshot, unless something comes before that is read.
+            // A snapshot replaces the dropped move, unless another event comes before that is read.
             position.pending = 1
         }
     }
 
-    /// The last event that a reader wants.
+    /// The revision of the last event that a reader wants.
     private func lastOfInterest(to position: WatchPosition) -> Int {
         let last =
             switch position.target {
@@ -137,7 +136,7 @@ extension Ledger {
         return position.wantsUpdates ? last.updates : last.changes
     }
 
-    /// The last one among those that the log no longer has.
+    /// The revision of the last such event that the log has dropped.
     private func lastDropped(of position: WatchPosition) -> Int {
         let last =
             switch position.target {

@@ -3,15 +3,15 @@
 import StatusModel
 
 extension Ledger.Record {
-    /// The time since boot from which on the status is stale, or the want of one; nil where it holds for ever.
+    /// The time since boot at which the status, or the lack of one, becomes stale; nil if it never does.
     var expiry: Duration? {
         (ownTimeToLive ?? definition.timeToLive).map { refreshedAt + $0 }
     }
 
-    /// Whether the status is older than it may be.
+    /// Whether the status is older than its time to live.
     func isStale(at now: Moment) -> Bool { staysStale || expiry.map { $0 <= now.boot } ?? false }
 
-    /// Takes note of a sign of life.
+    /// Notes a sign of life.
     mutating func refresh(at now: Moment) {
         refreshedAt = now.boot
         staysStale = false
@@ -19,7 +19,7 @@ extension Ledger.Record {
 }
 
 extension Ledger {
-    /// Takes how long a server itself says that its status holds; nil: as long as its configuration says.
+    /// Sets the time to live that a server's program asked for; nil restores the configured one.
     mutating func setTimeToLive(
         _ timeToLive: Duration?, of name: ServerName, at now: Moment
     ) throws(LedgerError) -> Consequences {
@@ -34,7 +34,7 @@ extension Ledger {
         return consequences
     }
 
-    /// Forgets how long a server itself has said that its status holds; what is stale by that stays so, since nothing is known of it that is newer.
+    /// Forgets the time to live that a server's program asked for; a stale status stays stale, because nothing newer is known.
     mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         var consequences = expire(name, at: now) ?? Consequences(revision: log.latest)
@@ -44,9 +44,9 @@ extension Ledger {
         return consequences
     }
 
-    /// The servers that are to be marked as stale now, and when to look again.
+    /// The servers whose status has become stale, and when to look again.
     ///
-    /// They are marked one by one, since there may be more of them than the log holds, and its readers are called in between.
+    /// The caller marks them one by one: there may be more of them than the log holds, and its readers are called in between.
     mutating func due(at now: Moment) -> (names: [ServerName], next: Duration?) {
         nextExpiry = nil
         var names: [ServerName] = []
@@ -61,7 +61,7 @@ extension Ledger {
         return (names, nextExpiry)
     }
 
-    /// Marks a server as stale; nil where it is not, or not any more.
+    /// Marks a server as stale; returns nil if it is not, or already is.
     mutating func expire(_ name: ServerName, at now: Moment) -> Consequences? {
         guard let place = records.place(of: name), !records[place].state.isStale, records[place].isStale(at: now)
         else { return nil }
@@ -69,7 +69,7 @@ extension Ledger {
         return append(.changed, at: place)
     }
 
-    /// Notes when a server's status goes stale; returns that time where nobody was told to look so early.
+    /// Notes when a server's status becomes stale; returns that time if it is earlier than the next scheduled look.
     mutating func noteExpiry(at place: Int) -> Duration? {
         guard !records[place].state.isStale, let expiry = records[place].expiry else { return nil }
         if let nextExpiry, nextExpiry <= expiry { return nil }

@@ -3,9 +3,7 @@
 import StatusModel
 
 extension Ledger {
-    /// Takes a status.
-    ///
-    /// It is a change where text, level, phase or staleness become another, else an update.
+    /// Takes a status, as a change if text, level, phase or staleness changed, otherwise as an update.
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
     ) throws(LedgerError) -> Consequences {
@@ -15,7 +13,7 @@ extension Ledger {
         return appendFresh(isChange, at: place, now)
     }
 
-    /// Notes a sign of life that says nothing new; nil where that is no event.
+    /// Notes a sign of life; returns nil if that is not an event.
     mutating func touch(_ name: ServerName, at now: Moment) throws(LedgerError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let wasStale = records[place].state.isStale
@@ -46,10 +44,9 @@ extension Ledger {
         return append(isChange ? .changed : .updated, at: place)
     }
 
-    /// Notes what a load found that does not count yet; nil where nothing is shown that it could be beside.
+    /// Notes a result that does not count yet, as a message beside the status; returns nil if there is no status.
     ///
-    /// What is shown holds until it does count, and so is fresh. It is a change where the load before it failed, or the status was
-    /// stale.
+    /// The status holds until the result counts, and so is fresh. It is a change if the load before it failed, or the status was stale.
     mutating func remark(
         _ remark: String, about name: ServerName, at now: Moment
     ) throws(LedgerError) -> Consequences? {
@@ -62,11 +59,11 @@ extension Ledger {
         return appendFresh(before.phase != .loaded || before.isStale, at: place, now)
     }
 
-    /// A load that somebody asked for begins or has ended; nil where that is known already.
+    /// Notes that a requested load began or ended; returns nil if that is known already.
     mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(LedgerError) -> Consequences? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         guard records[place].state.isRefreshing != isRefreshing else { return nil }
-        // Nobody would end it.
+        // Nothing would end it.
         guard !isRefreshing || records[place].state.isRefreshable else { return nil }
         records[place].state.isRefreshing = isRefreshing
         return append(isRefreshing ? .refreshing : .refreshed, at: place)
@@ -74,7 +71,7 @@ extension Ledger {
 }
 
 extension ServerState {
-    /// Takes a status; returns whether text, level or phase became another by it.
+    /// Takes a status; returns whether text, level or phase changed.
     fileprivate mutating func take(_ text: StatusText, level: Level, at now: Timestamp) -> Bool {
         let isSame = status?.level == level && status?.text == text
         if isSame, phase == .loaded, !isStale {

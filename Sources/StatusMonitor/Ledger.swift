@@ -2,18 +2,18 @@
 
 import StatusModel
 
-/// What a change to the ledger has to be followed by, outside its lock.
+/// The effects of a change to the ledger, which the monitor performs outside the lock.
 struct Consequences {
-    /// The revision of the change; where nothing changed, the newest one.
+    /// The revision of the change, or the newest one if nothing changed.
     var revision: Int
     /// The notification to post.
     var update: (server: Server, update: StatusUpdate)?
     /// The readers to wake.
     var wakes: [WatchWake] = []
-    /// When to look for stale statuses, where that is earlier than was said before.
+    /// When to look for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
 
-    /// What has to follow first this and then `later`.
+    /// These effects, followed by those of a later change.
     func followed(by later: Consequences) -> Consequences {
         Consequences(
             revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes,
@@ -23,20 +23,22 @@ struct Consequences {
 
 /// The servers, the selection, the log and its readers: one state, in which every change gets the next revision.
 ///
-/// A state machine: it decides and says what has to follow. It does no I/O, reads no clock and takes no lock.
+/// A state machine: it returns effects, and does no I/O, reads no clock and takes no lock.
 struct Ledger {
-    /// What is known of a server; what each post needs stands together, since of many servers little is in the processor's caches.
+    /// The record of one server.
+    ///
+    /// The members that each post needs come first: with many servers, few of them are in the processor's caches.
     struct Record {
         let server: Server
-        /// The last event for those who follow this server.
+        /// The server's last event.
         var followed = Revisions()
-        /// Who reads this server's events alone, listed here so that an event finds them without a look-up.
+        /// The readers of this server alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
-        /// The time since boot at which its status was posted last, or it was added.
+        /// The time since boot of its last sign of life, or of its addition.
         var refreshedAt: Duration
-        /// How long the server itself says that its status holds, which goes before its definition.
+        /// The time to live that its program asked for, which overrides the configured one.
         var ownTimeToLive: Duration?
-        /// Whether the status is stale until there is a sign of life, whatever is said by now of how long it holds.
+        /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
         var staysStale = false
         var state: ServerState
         var definition: ServerDefinition
@@ -46,14 +48,14 @@ struct Ledger {
     var log: EventLog
     var records = ServerTable()
     var watches = WatchTable()
-    /// Who reads the events of a server that there is not (yet).
+    /// The readers of servers that do not exist, or not yet.
     var absentReaders: [ServerName: [Int]] = [:]
     private(set) var selected: ServerName?
-    /// The last event for followers of the selection.
+    /// The last event for readers of the selected server.
     private(set) var followed = Revisions()
-    /// The last event for those who follow all servers.
+    /// The last event for readers of all servers.
     private(set) var followedOfAll = Revisions()
-    /// When somebody was told to look for stale statuses.
+    /// When the next look for stale statuses is scheduled.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
@@ -67,7 +69,7 @@ struct Ledger {
 
     // MARK: Reading
 
-    /// The servers behind `name`, at most `limit`, by name.
+    /// At most `limit` servers after `name`, sorted by name.
     func states(after name: ServerName?, limit: Int) -> [ServerState] {
         records.records(after: name, limit: limit).map(\.state)
     }
@@ -88,9 +90,9 @@ struct Ledger {
 
     // MARK: Servers
 
-    /// Adds a server; nil where there is one of that name.
+    /// Adds a server; returns nil if the name is taken.
     ///
-    /// How long it has to say something is counted from now on.
+    /// Its time to live counts from now.
     mutating func add(_ definition: ServerDefinition, at now: Moment) -> Consequences? {
         guard records[definition.name] == nil else { return nil }
         let state = ServerState(
@@ -107,7 +109,7 @@ struct Ledger {
         return consequences
     }
 
-    /// Removes a server; where it is the selected one, the selection becomes none first, so that its followers are told.
+    /// Removes a server; if it is selected, the selection is cleared first, so that its readers learn of it.
     mutating func remove(_ name: ServerName) throws(LedgerError) -> Consequences {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let deselection = selected == name ? try select(nil) : nil
@@ -118,10 +120,9 @@ struct Ledger {
         return deselection?.followed(by: removal) ?? removal
     }
 
-    /// Takes over a server's new definition; nil where nothing is another by it.
+    /// Changes a server's definition; returns nil if that changes nothing else.
     ///
-    /// Its status is kept, but for one of another source, which says nothing of this one; what is loaded again does not count as current before that has
-    /// ended.
+    /// Its status stays, unless its source is a new one. A status that is being loaded again does not count as current until the load has ended.
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
     ) throws(LedgerError) -> Consequences? {
@@ -138,7 +139,7 @@ struct Ledger {
 
     // MARK: Selecting
 
-    /// Moves the selection; nil where it is there already.
+    /// Moves the selection; returns nil if the server is selected already.
     mutating func select(_ name: ServerName?) throws(LedgerError) -> Consequences? {
         if let name, records.place(of: name) == nil { throw .noSuchServer(name) }
         guard name != selected else { return nil }
@@ -159,7 +160,7 @@ struct Ledger {
 
     // MARK: Probing
 
-    /// Sends an entry through the log that only the daemon's own probe reads.
+    /// Appends an entry that only the daemon's own probe reads.
     mutating func appendProbe() -> Consequences {
         append(LogEntry(revision: log.latest + 1, kind: .probe))
     }
@@ -169,7 +170,7 @@ struct Ledger {
     mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
         let revision = log.latest + 1
         records[place].state.revision = revision
-        // Of what there was under this name before it was added nothing is known: it may have been the event before.
+        // An earlier server of this name may have had the event before.
         let previous =
             kind == .added ? Revisions(updates: revision - 1, changes: revision - 1) : records[place].followed
         if kind != .selected { records[place].followed.note(revision, kind) }
@@ -194,7 +195,7 @@ struct Ledger {
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &consequences.wakes)
         }
-        // Eight times in each round of the log, so that a reader with room loses nothing however much is posted in one turn.
+        // Eight times in each round, so that a reader with room misses nothing, however much is posted in one turn.
         if log.endsEighth {
             log.keep(from: watches.oldestUnread(from: log.oldest))
             consequences.wakes += watches.overdue()
@@ -205,10 +206,10 @@ struct Ledger {
 
 extension Ledger.Record {
     fileprivate mutating func redefine(_ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment) {
-        // What a program asked for goes with the source that took it.
+        // What a program asked for ends with the source that took it.
         if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, definition.failure == nil { state.status = nil }
-        // A new source has its time to say something.
+        // The time to live of a new source counts from now.
         if isOfNewSource, state.status == nil { refresh(at: now) }
         let old = self.definition
         self.definition = definition
@@ -224,17 +225,17 @@ extension Ledger.Record {
         }
     }
 
-    /// Takes the phase in which a server begins, or begins again after a wrong configuration.
+    /// Sets the first phase of a server, also after an invalid configuration.
     private mutating func begin() {
         let hasStatus = state.status != nil
-        // What is loaded is loaded again.
+        // A server that is loaded is loaded again.
         state.phase = hasStatus && definition.firstPhase == .empty ? .loaded : definition.firstPhase
         state.message = definition.failure ?? (hasStatus ? nil : definition.placeholder)
     }
 }
 
 extension ServerState {
-    /// Whether the server is as it was, whatever is said of it.
+    /// Whether the server is in the same state, apart from its description.
     fileprivate func isHow(_ old: ServerState) -> Bool {
         var state = self
         (state.description, state.source, state.isRefreshable) = (old.description, old.source, old.isRefreshable)
@@ -243,6 +244,6 @@ extension ServerState {
 }
 
 extension ServerDefinition {
-    /// Where a server stands that has no status yet.
+    /// The phase of a server without a status.
     fileprivate var firstPhase: Phase { failure != nil ? .failed : isRefreshable ? .loading : .empty }
 }

@@ -2,11 +2,11 @@
 
 public import StatusModel
 
-/// Why the monitor could not do what it was asked.
+/// Why the monitor refused a call.
 public enum LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It knows no server of this name.
+    /// There is no server of this name.
     case noSuchServer(ServerName)
-    /// Its status does not come from clients.
+    /// The status of this server does not come from clients.
     case takesNoPosts(ServerName)
     /// No server is selected.
     case nothingSelected

@@ -3,20 +3,20 @@
 import Glibc
 public import StatusModel
 
-/// A moment by both clocks: the one that people read, and the one that decides.
+/// A moment by two clocks: the wall clock for people, and the boot clock for decisions.
 public struct Moment: Sendable, Equatable {
     /// The wall clock, which may jump.
     public var wall: Timestamp
-    /// The time since the machine was booted, time spent suspended included (`CLOCK_BOOTTIME`).
+    /// The time since boot, including suspended time (`CLOCK_BOOTTIME`).
     public var boot: Duration
 
-    /// A moment by both clocks.
+    /// Creates a moment.
     public init(wall: Timestamp, boot: Duration) {
         self.wall = wall
         self.boot = boot
     }
 
-    /// This moment.
+    /// The current moment.
     public static func now() -> Moment {
         let wall = time(of: CLOCK_REALTIME)
         let boot = time(of: CLOCK_BOOTTIME)

@@ -3,15 +3,15 @@
 import NotificationStreams
 import StatusModel
 
-/// A probe that takes the way of a status through the monitor: posted, notified, through the log, read.
+/// A probe that passes through the monitor as a status does: posted, notified, logged and read.
 ///
 /// No client ever sees it.
 public struct ProgressProbe: Sendable {
     private let monitor: StatusMonitor
-    /// In no directory, so that nobody can name it.
+    /// Not in the ledger, so no client can name it.
     private let server: Server
 
-    /// A probe through `monitor`.
+    /// Creates a probe of `monitor`.
     public init(monitor: StatusMonitor) {
         guard let name = ServerName("statusd.probe") else { preconditionFailure("the probe's name is a name") }
         self.monitor = monitor
@@ -20,7 +20,7 @@ public struct ProgressProbe: Sendable {
 
     /// Posts a probe and waits until it has been notified; returns its revision.
     ///
-    /// If that does not happen it does not return, or returns nil when its task is cancelled.
+    /// If it is never notified, the call does not return until its task is cancelled; then it returns nil.
     public func post() async -> Int? {
         var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
@@ -30,7 +30,7 @@ public struct ProgressProbe: Sendable {
         return revision
     }
 
-    /// Adds a reader of the log that gets probes only (``EventKind/alive``).
+    /// Adds a reader that gets only probes (``EventKind/alive``).
     public func watch(onEvents: @escaping @Sendable (WatchUrgency) -> Void) throws(LedgerError) -> Watch {
         try monitor.watch(.probe, onEvents: onEvents)
     }

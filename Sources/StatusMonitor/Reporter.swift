@@ -2,22 +2,22 @@
 
 public import StatusModel
 
-/// Somebody who is told how the selected server is doing.
+/// Receives the state of the selected server.
 public protocol Reporter: Sendable {
-    /// Takes what is to be shown now.
+    /// Takes the state to show now.
     ///
-    /// Called in order, on the watcher's actor, and only while `report` is current; it must not wait.
+    /// It is called in order, on the watcher's actor, and only while `report` is current. It must not block.
     func report(_ report: Report)
 }
 
-/// How the selected server is doing.
+/// The state of the selected server.
 public struct Report: Sendable, Equatable {
-    /// The selected server as it is now; nil where none is selected.
+    /// The selected server's state; nil if none is selected.
     public let server: ServerState?
     /// Whether the selection just moved here, which must be shown at once.
     public let isSwitch: Bool
 
-    /// A report of a server's state.
+    /// Creates a report.
     public init(server: ServerState?, isSwitch: Bool) {
         self.server = server
         self.isSwitch = isSwitch

@@ -8,31 +8,31 @@ extension NotificationName where UserInfo == Selection {
     public static var didSelectServer: Self { Self() }
 }
 
-/// Which server is selected, and since which event: what the watcher's task is bound to.
+/// The selected server, and the revision of its selection: the watcher's task is bound to this value.
 public struct Selection: Sendable, Equatable {
-    /// The revision at which the selection moved here; 0 before it ever moved.
+    /// The revision of the selection; 0 before the first one.
     public let revision: Int
-    /// The selected server; nil where none is.
+    /// The selected server, if any.
     public let server: Server?
 
     public static func == (left: Selection, right: Selection) -> Bool { left.revision == right.revision }
 }
 
-/// What ``StatusMonitor/select(_:)`` did.
+/// The result of ``StatusMonitor/select(_:)``.
 public struct SelectionChange: Sendable {
-    /// What is selected now.
+    /// The new selection.
     public let selection: Selection
-    /// The server that is selected now, with all of its state.
+    /// The state of the selected server.
     public let state: ServerState?
-    /// The name of the one that was selected before.
+    /// The server that was selected before.
     public let previous: ServerName?
     /// Whether the selection moved.
     public let isChange: Bool
-    /// The place behind the change.
+    /// The place after the change.
     public let cursor: Cursor
 }
 
-/// The selections of a monitor: the current one first, then each newer one that is still current when it is asked for.
+/// The selections of a monitor: first the current one, then each later one, if it is still current when it is read.
 public struct Selections: AsyncSequence, Sendable {
     public typealias Element = Selection
     public typealias Failure = Never
@@ -43,7 +43,7 @@ public struct Selections: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(monitor: monitor) }
 
-    /// Listens first, then looks: nothing is missed between the two.
+    /// Registers before it looks, so it misses nothing.
     public struct Iterator: AsyncIteratorProtocol {
         private let monitor: StatusMonitor
         private var moves: NotificationBus.Notifications<Selection>.Iterator
@@ -73,8 +73,6 @@ public struct Selections: AsyncSequence, Sendable {
 }
 
 extension StatusMonitor {
-    /// The selections, the current one first.
-    ///
-    /// Ends when its task is cancelled.
+    /// The selections, the current one first; ends when its task is cancelled.
     public var selections: Selections { Selections(monitor: self) }
 }

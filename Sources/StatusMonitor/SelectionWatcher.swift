@@ -4,22 +4,22 @@ import NotificationStreams
 import StatusModel
 import Synchronization
 
-/// The daemon's own watcher: follows the selected server and tells the reporters.
+/// The daemon's own watcher, which follows the selected server and tells the reporters.
 ///
-/// A `task(id:)` over the selection: the watcher of a server is cancelled, and has ended, before that of the next begins.
-/// Cancelling is not trusted, though: whether a state is still current is asked when it is reported.
+/// A `task(id:)` over the selection: the watcher of one server is cancelled, and ends, before that of the next begins. Cancellation takes effect
+/// late, so each state is compared with the selection when it is reported.
 public final class SelectionWatcher: Sendable {
     private let monitor: StatusMonitor
     private let reporters: [any Reporter]
     private let actor: (any Actor)?
     private let progress = Mutex(WatcherProgress())
 
-    /// A watcher of the monitor's selection.
+    /// Creates a watcher.
     ///
     /// - Parameters:
-    ///   - monitor: whose selection.
-    ///   - reporters: whom to tell, in this order.
-    ///   - actor: where the watcher runs; the reporters are called there.
+    ///   - monitor: the monitor whose selection it follows.
+    ///   - reporters: the reporters, in the order in which they are called.
+    ///   - actor: the actor on which the watcher runs and calls the reporters.
     public init(monitor: StatusMonitor, reporters: [any Reporter], isolatedTo actor: (any Actor)? = nil) {
         self.monitor = monitor
         self.reporters = reporters
@@ -34,9 +34,9 @@ public final class SelectionWatcher: Sendable {
         progress.withLock { $0.end() }.forEach { $0.resume() }
     }
 
-    /// Returns once the reporters have been told of the selection of this revision, or of a later one, with the newest state of its server.
+    /// Returns when the reporters have the newest state of this selection's server, or of a later selection.
     ///
-    /// Returns at once where the watcher has ended, since nobody is told any more then.
+    /// Returns at once if the watcher has ended.
     public func reported(_ selection: Selection) async {
         await withCheckedContinuation { continuation in
             if progress.withLock({ $0.wait(for: selection.revision, continuation) }) { continuation.resume() }
@@ -44,7 +44,7 @@ public final class SelectionWatcher: Sendable {
         await reportAgain(selection, isolation: actor)
     }
 
-    /// Has what reporters may hold back shown at once, as after a switch.
+    /// Makes reporters show at once what they may hold back.
     private func reportAgain(_ selection: Selection, isolation actor: isolated (any Actor)?) {
         guard let server = selection.server, let state = try? monitor.state(of: server.name) else { return }
         report(Report(server: state, isSwitch: true), of: selection)
@@ -54,7 +54,7 @@ public final class SelectionWatcher: Sendable {
         guard let server = selection.server else {
             return report(Report(server: nil, isSwitch: true), of: selection)
         }
-        // Listen first, then look, then go on listening: nothing is missed in between.
+        // Register before looking: nothing is missed in between.
         var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
         ).makeAsyncIterator()
@@ -62,8 +62,7 @@ public final class SelectionWatcher: Sendable {
         var seen = state.revision
         report(Report(server: state, isSwitch: true), of: selection)
         while await updates.next(isolation: actor) != nil {
-            // Notifications may overtake one another, so that the newest one that is kept need not be of the newest state: each is
-            // taken as a call to look at that.
+            // Notifications may overtake one another, so the one that is kept need not be of the newest state. Each only causes a look.
             guard let state = try? monitor.state(of: server.name), state.revision > seen else { continue }
             seen = state.revision
             report(Report(server: state, isSwitch: false), of: selection)
@@ -77,7 +76,7 @@ public final class SelectionWatcher: Sendable {
     }
 }
 
-/// How far the reporters have been told, and who waits for it.
+/// The last selection that was reported, and the callers that wait for one.
 private struct WatcherProgress {
     private enum State {
         case reported(Int)
@@ -88,14 +87,14 @@ private struct WatcherProgress {
     private var state = State.reported(-1)
     private var waiters: [Waiter] = []
 
-    /// Takes a waiter; returns true where there is nothing to wait for.
+    /// Adds a waiter; returns true if there is nothing to wait for.
     mutating func wait(for revision: Int, _ continuation: CheckedContinuation<Void, Never>) -> Bool {
         guard case .reported(let reported) = state, reported < revision else { return true }
         waiters.append((revision, continuation))
         return false
     }
 
-    /// The reporters have been told; returns who waited for it.
+    /// Notes that a selection was reported; returns the callers that waited for it.
     mutating func advance(to revision: Int) -> [CheckedContinuation<Void, Never>] {
         guard case .reported(let reported) = state, reported < revision else { return [] }
         state = .reported(revision)

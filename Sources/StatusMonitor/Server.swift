@@ -8,10 +8,10 @@ extension NotificationName where UserInfo == StatusUpdate {
     public static var didUpdateStatus: Self { Self() }
 }
 
-/// A server whose status is followed: the object of its `didUpdateStatus` notifications.
+/// A followed server: the object of its `didUpdateStatus` notifications.
 ///
-/// It is an identity and nothing else. Its state is in the monitor's ledger, so that one order holds for all servers. A server
-/// that is removed and added again is another object; nobody who follows the old one hears the new one.
+/// It is only an identity. Its state is in the monitor's ledger, so that all servers share one order. A server that is removed and added again is
+/// another object, so listeners of the old one do not hear the new one.
 public final class Server: Sendable, CustomStringConvertible {
     /// The server's name.
     public let name: ServerName
@@ -20,13 +20,13 @@ public final class Server: Sendable, CustomStringConvertible {
 
     public var description: String { name.rawValue }
 
-    /// Tells whoever listens that the server's status became another.
+    /// Notifies listeners that the server's status changed.
     func post(_ update: StatusUpdate, to bus: NotificationBus) {
         bus.post(name: .didUpdateStatus, object: self, userInfo: update)
     }
 }
 
-/// Who posts a status.
+/// The sender of a status.
 public enum Poster: Sendable {
     /// The server's own source.
     case source
@@ -34,14 +34,13 @@ public enum Poster: Sendable {
     case client
 }
 
-/// What a `didUpdateStatus` notification carries.
+/// The contents of a `didUpdateStatus` notification.
 ///
-/// Notifications are posted outside the monitor's lock and may overtake one another; a listener drops what is not newer
-/// than what it has seen.
+/// Notifications are posted outside the monitor's lock and may overtake one another, so a listener drops what is not newer than what it has seen.
 public struct StatusUpdate: Sendable {
     let snapshot: ServerSnapshot
 
-    /// The line to show for the server, such as “Signed In”.
+    /// The line to show, such as “Signed In”.
     public var status: String { snapshot.state.headline }
 
     /// The server's state after the change; its revision is the event's.

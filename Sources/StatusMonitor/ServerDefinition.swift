@@ -2,29 +2,28 @@
 
 public import StatusModel
 
-/// What is known of a server before it says anything: what its configuration says, or that somebody posted to it.
+/// What is known of a server before its first status: from its configuration, or from a post.
 public struct ServerDefinition: Hashable, Sendable {
     /// Whether clients may post its status.
     public var takesPosts: Bool
-    /// Whether its status is loaded: now, and whenever somebody asks for it.
+    /// Whether its status is loaded, now and on request.
     public var isRefreshable: Bool
-    /// How long a status holds; nil: for ever.
+    /// The time to live of a status; nil if it never becomes stale.
     public var timeToLive: Duration?
-    /// Its name.
     public var name: ServerName
-    /// What its configuration says about it, for people.
+    /// The configuration's description of it, for people.
     public var description: String?
-    /// Where its statuses come from: `push`, `notify` and so on.
+    /// The kind of its source: `push`, `notify` and so on.
     public var source: String
-    /// What is shown until it has a status.
+    /// The text to show until it has a status.
     public var placeholder: String
-    /// Why it cannot be followed; nil where it can.
+    /// Why it cannot be followed; nil if it can.
     public var failure: String?
 
-    /// The placeholder of servers that have none of their own.
+    /// The placeholder of servers without one of their own.
     public static let defaultPlaceholder = "no status yet"
 
-    /// A definition with what belongs to it.
+    /// Creates a definition.
     public init(
         name: ServerName, description: String? = nil, source: String, placeholder: String = defaultPlaceholder,
         isRefreshable: Bool = false, takesPosts: Bool = true, timeToLive: Duration? = nil, failure: String? = nil

@@ -4,14 +4,14 @@ import StatusModel
 
 /// The servers' records, each at a place that one lookup by name finds.
 ///
-/// A change uses the place several times and hashes the name once. A place is valid until a server is removed. Records live in
-/// chunks, so that a growing table neither moves them nor reserves memory for as many again.
+/// A change uses the place several times and hashes the name once. A place is valid until a server is removed. Records are in chunks, so a growing
+/// table neither moves them nor reserves memory for as many again.
 struct ServerTable {
     private static let chunkSize = 256
 
     private var places: [ServerName: Int] = [:]
     private var chunks: [[Ledger.Record]] = []
-    /// All names, in order.
+    /// All names, sorted.
     private var names: [ServerName] = []
 
     /// All places, in no particular order.
@@ -22,7 +22,7 @@ struct ServerTable {
 
     /// The record at a place, changed without a copy.
     subscript(place: Int) -> Ledger.Record {
-        // Not `_read`: of a large member the compiler (6.3) reads after the frame that `_read` yields from is gone.
+        // Not `_read`: the compiler (6.3) reads a large member after the frame from which `_read` yields is gone.
         get { chunks[place / Self.chunkSize][place % Self.chunkSize] }
         _modify { yield &chunks[place / Self.chunkSize][place % Self.chunkSize] }
     }
@@ -30,13 +30,13 @@ struct ServerTable {
     /// The record of a server; nil if the table does not have it.
     subscript(name: ServerName) -> Ledger.Record? { places[name].map { self[$0] } }
 
-    /// The records of the servers behind `name`, at most `limit`, by name.
+    /// The records of at most `limit` servers after `name`, sorted by name.
     func records(after name: ServerName?, limit: Int) -> some Sequence<Ledger.Record> {
         let start = name.map { name in firstIndex { $0 > name } } ?? 0
         return names[start..<start + min(names.count - start, limit)].lazy.compactMap { self[$0] }
     }
 
-    /// The index of the first name for which that holds; it must hold for all behind it, too.
+    /// The index of the first name that satisfies a condition; all later names must satisfy it, too.
     private func firstIndex(where isBehind: (ServerName) -> Bool) -> Int {
         var range = 0..<names.count
         while !range.isEmpty {
@@ -56,7 +56,7 @@ struct ServerTable {
         names.insert(name, at: firstIndex { $0 > name })
         if place % Self.chunkSize == 0 {
             chunks.append([])
-            // The first chunk grows as it is needed: most tables are small.
+            // The first chunk grows when needed: most tables are small.
             if place > 0 { chunks[chunks.count - 1].reserveCapacity(Self.chunkSize) }
         }
         chunks[chunks.count - 1].append(record)

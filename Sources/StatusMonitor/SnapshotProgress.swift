@@ -2,13 +2,13 @@
 
 import StatusModel
 
-/// How far a reader has read a snapshot of all servers, which it does piece by piece while they change.
+/// The progress of a reader through a snapshot of all servers, which it reads in pieces while they change.
 ///
-/// It tells which events the snapshot has in it, so that none is lost and none is told twice: for each piece it knows up to which server
-/// it reaches, and at which revision it was read.
+/// It decides which events the snapshot contains, so that none is lost and none is repeated. For each piece, it knows the last server and the
+/// revision at which the piece was read.
 struct SnapshotProgress {
     private struct Piece {
-        /// Nil in the last one, which is of all servers that there may still have been.
+        /// Nil in the last piece, which covers all remaining servers.
         var last: ServerName?
         let revision: Int
     }
@@ -16,32 +16,32 @@ struct SnapshotProgress {
     /// The revision of the snapshot itself.
     let beginning: Int
     private var pieces: [Piece] = []
-    /// The newest entries in the snapshot of the servers that were selected while it was written; made when they are first asked for.
+    /// The newest entries of the servers that were selected while the snapshot was written; computed when first needed.
     private var newest: [ServerName: Int]?
 
-    /// A snapshot of which nothing has been read.
+    /// Creates the progress of a snapshot of which nothing was read.
     init(from beginning: Int) { self.beginning = beginning }
 
-    /// More servers than these are not noted, since each costs memory for each reader.
+    /// The maximum number of these servers, each of which costs memory for each reader.
     private static let maximumSelected = 64
 
-    /// What a snapshot knows of a server beside an entry.
+    /// What a snapshot contains of a server, compared with an entry.
     enum Newest {
         /// Nothing newer.
         case none
         /// This entry is newer.
         case entry(Int)
-        /// Too many servers were selected for that to be known.
+        /// Unknown, because too many servers were selected.
         case tooMany
     }
 
     /// Whether the last server has been read.
     var isComplete: Bool { pieces.last.map { $0.last == nil } ?? false }
 
-    /// The server that was read last.
+    /// The last server that was read.
     var last: ServerName? { pieces.last?.last }
 
-    /// Notes that the servers up to `last`, or all, have been read at a revision.
+    /// Notes that the servers up to `last`, or all if nil, were read at a revision.
     mutating func note(upTo last: ServerName?, at revision: Int) {
         newest = nil
         if pieces.last?.revision == revision {
@@ -51,15 +51,15 @@ struct SnapshotProgress {
         }
     }
 
-    /// Whether what an entry says is in the snapshot, or will be.
+    /// Whether the snapshot contains an entry, or will contain it.
     func includes(_ entry: LogEntry, _ kind: EventKind) -> Bool {
-        // A selection is about two servers, of which one may have been read and the other one not.
+        // A selection concerns two servers, and only one of them may have been read.
         guard kind != .selected, let name = entry.snapshot?.state.name else { return false }
         guard let revision = revision(of: name) else { return true }
         return entry.revision <= revision
     }
 
-    /// The newest entry of a server that is in the snapshot, if it is newer than one about its selection.
+    /// The newest entry of a server in the snapshot, if it is newer than the entry of its selection.
     mutating func newestEntry(of name: ServerName, after revision: Int, in log: borrowing EventLog) -> Newest {
         guard let read = self.revision(of: name), read > revision else { return .none }
         if newest == nil { newest = newestOfSelected(in: log) }
@@ -87,9 +87,9 @@ struct SnapshotProgress {
         return newest
     }
 
-    /// The revision at which a server was read; nil if it has not been read yet.
+    /// The revision at which a server was read; nil if it has not been read.
     func revision(of name: ServerName) -> Int? {
-        // The pieces are in the order of their last names, so the first that reaches to this one is found by halves.
+        // The pieces are sorted by their last names, so a binary search finds the first that reaches this one.
         var range = 0..<pieces.count
         while !range.isEmpty {
             let middle = range.lowerBound + range.count / 2

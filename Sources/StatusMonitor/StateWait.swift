@@ -3,10 +3,9 @@
 public import StatusModel
 import Synchronization
 
-/// Waits for a state of one server, which need not exist yet: the current one, or the first that is wanted, however short it lasts.
+/// Waits for a state of one server, which need not exist yet: the current state, or the first one that matches.
 ///
-/// Each state is looked at as it comes, on the thread that posts it: so none is missed, however many come before the waiting task
-/// runs.
+/// Each state is compared when it is posted, on the thread that posts it, so none is missed, however short it lasts.
 public final class StateWait: Sendable {
     private enum Progress {
         case looking(CheckedContinuation<ServerState?, Never>?)
@@ -15,7 +14,7 @@ public final class StateWait: Sendable {
 
     private let isWanted: @Sendable (ServerState) -> Bool
     private let progress = Mutex(Progress.looking(nil))
-    /// The reader of the server's events, until the wait has ended.
+    /// The reader of the server's events, while the wait lasts.
     private let watch = Mutex<Watch?>(nil)
 
     init(for name: ServerName, _ monitor: StatusMonitor, where isWanted: @escaping @Sendable (ServerState) -> Bool) {
@@ -25,14 +24,14 @@ public final class StateWait: Sendable {
         look()
     }
 
-    /// The state that was wanted; nil where it has not come yet.
+    /// The state that matched; nil if there is none yet.
     public var found: ServerState? {
         progress.withLock { if case .ended(let state) = $0 { state } else { nil } }
     }
 
-    /// Waits for the state; nil where the task is cancelled before it comes.
+    /// Waits for the state; returns nil if the task is cancelled first.
     ///
-    /// To be called once.
+    /// It may be called once.
     public func state() async -> ServerState? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -56,7 +55,7 @@ public final class StateWait: Sendable {
     }
 
     private func end(_ state: ServerState?) {
-        // Released outside of the locks.
+        // Released outside the locks.
         let watch = watch.withLock { $0.take() }
         let waiter: CheckedContinuation<ServerState?, Never>? = progress.withLock { progress in
             guard case .looking(let waiter) = progress else { return nil }
@@ -69,7 +68,7 @@ public final class StateWait: Sendable {
 }
 
 extension StatusMonitor {
-    /// Begins to wait for a state of a server; whatever is posted from this call on is looked at.
+    /// Begins to wait for a state of a server, from this call on.
     public func wait(
         for name: ServerName, where isWanted: @escaping @Sendable (ServerState) -> Bool
     ) -> StateWait {

@@ -4,11 +4,10 @@ public import NotificationStreams
 public import StatusModel
 import Synchronization
 
-/// The servers, what they said, and which of them is selected.
+/// The servers, their states, and the selection.
 ///
-/// Every change, of whatever server, gets the next revision of one log. It is noted under a lock; then, outside it, the server
-/// posts its notification and the log's readers are woken, on the caller's thread. So a caller on the event loop reaches every
-/// stream without a hop to another thread.
+/// Every change of any server gets the next revision of one log. It is made under a lock. Then, outside the lock and on the caller's thread, the
+/// server posts its notification and the log's readers are woken. So a caller on the event loop reaches every stream without a hop to another thread.
 public final class StatusMonitor: Sendable {
     /// Where servers post their notifications.
     public let bus: NotificationBus
@@ -17,15 +16,14 @@ public final class StatusMonitor: Sendable {
     private let ledger: Mutex<Ledger>
     private let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
 
-    /// A monitor without servers.
+    /// Creates a monitor without servers.
     ///
     /// - Parameters:
-    ///   - epoch: names this life of the daemon, for cursors.
-    ///   - capacities: how many events a reader may be behind before it gets a gap: that many at least, and that many while the log
-    ///     keeps more for it. Powers of two. The default is what the daemon takes in seven and in thirty milliseconds at full load; a
-    ///     reader may get no processor for ten.
+    ///   - epoch: names this run of the daemon, for cursors.
+    ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps more for it; powers of two.
+    ///     The default is what the daemon accepts in seven and in thirty milliseconds at full load; a reader may get no processor for ten.
     ///   - bus: where servers post their notifications.
-    ///   - clock: tells the time.
+    ///   - clock: returns the current time.
     public init(
         epoch: Epoch = .random(), capacities: ClosedRange<Int> = 4096...16384,
         bus: NotificationBus = NotificationBus(),
@@ -38,48 +36,46 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Reading
 
-    /// The place behind the newest event.
+    /// The place after the newest event.
     public var cursor: Cursor { ledger.withLock { $0.cursor } }
 
-    /// All servers, by name.
+    /// All servers, sorted by name.
     public var states: [ServerState] { states(after: nil, limit: .max) }
 
-    /// The servers behind `name`, at most `limit`, by name; nil: from the first on.
+    /// At most `limit` servers after `name`, sorted by name; from the first one if nil.
     public func states(after name: ServerName?, limit: Int) -> [ServerState] {
         ledger.withLock { $0.states(after: name, limit: limit) }
     }
 
-    /// How many servers there are.
+    /// The number of servers.
     public var serverCount: Int { ledger.withLock { $0.records.indices.count } }
 
-    /// One server.
+    /// The state of one server.
     public func state(of name: ServerName) throws(LedgerError) -> ServerState {
         try withLedger { ledger throws(LedgerError) in try ledger.state(of: name) }
     }
 
-    /// The selected server.
+    /// The state of the selected server.
     public func selectedState() throws(LedgerError) -> ServerState {
         try withLedger { ledger throws(LedgerError) in try ledger.selectedState() }
     }
 
-    /// What is selected now.
+    /// The current selection.
     public var selection: Selection { ledger.withLock { $0.selection } }
 
-    /// How many readers the log has.
+    /// The number of readers.
     public var watchCount: Int { ledger.withLock { $0.watches.count } }
 
     // MARK: Servers
 
-    /// Adds a server; returns whether there was none of that name.
+    /// Adds a server; returns false if the name is taken.
     @discardableResult
     public func add(_ definition: ServerDefinition) -> Bool {
         let now = clock()
         return follow(ifAny: ledger.withLock { $0.add(definition, at: now) }) != nil
     }
 
-    /// Removes a server.
-    ///
-    /// Where it is the selected one, none is selected then.
+    /// Removes a server, and clears the selection if it was selected.
     public func remove(_ name: ServerName) throws(LedgerError) {
         let (consequences, wasSelected) = try withLedger { ledger throws(LedgerError) in
             let wasSelected = ledger.selected == name
@@ -89,12 +85,10 @@ public final class StatusMonitor: Sendable {
         if wasSelected { postSelection() }
     }
 
-    /// Takes over a server's new definition.
+    /// Changes a server's definition; its last status stays.
     ///
-    /// What it said last stays.
-    ///
-    /// - Parameter isOfNewSource: whether its statuses come from elsewhere from now on. Then what it said before does not count as
-    ///   current until it has been loaded anew; where nothing is loaded it goes.
+    /// - Parameter isOfNewSource: whether its statuses come from another source from now on. Then its last status goes, and a server that is loaded
+    ///   is not current until that has been done.
     public func redefine(_ definition: ServerDefinition, isOfNewSource: Bool = false) throws(LedgerError) {
         try change { ledger, now throws(LedgerError) in
             try ledger.redefine(definition, isOfNewSource: isOfNewSource, at: now)
@@ -105,7 +99,7 @@ public final class StatusMonitor: Sendable {
 
     /// Posts a status of a server; returns the revision of the event.
     ///
-    /// - Parameter poster: Who posts. Clients may post to servers only whose definition says so.
+    /// - Parameter poster: The sender. Clients may post only to servers whose definition allows it.
     @discardableResult
     public func post(
         _ text: StatusText, level: Level = .ok, to name: ServerName, by poster: Poster = .source
@@ -117,21 +111,17 @@ public final class StatusMonitor: Sendable {
             })
     }
 
-    /// Notes a sign of life of a server that says nothing new.
-    ///
-    /// One that has no status yet stays without.
+    /// Notes a sign of life of a server; one without a status stays without.
     public func touch(_ name: ServerName) throws(LedgerError) {
         try change { ledger, now throws(LedgerError) in try ledger.touch(name, at: now) }
     }
 
     // MARK: Selecting
 
-    /// Selects a server, or none.
+    /// Selects a server, or none; does nothing if it is selected already.
     ///
-    /// Selecting the selected one changes nothing.
-    ///
-    /// Every reader sees the new server from the return on. What follows the selection by itself, as ``SelectionWatcher`` does,
-    /// is still on its way.
+    /// When it returns, every reader sees the new server. What follows the selection in a task of its own, as ``SelectionWatcher`` does, may still be
+    /// on its way.
     @discardableResult
     public func select(_ name: ServerName?) throws(LedgerError) -> SelectionChange {
         let (change, consequences) = try withLedger { ledger throws(LedgerError) in
@@ -149,15 +139,15 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Watching
 
-    /// Adds a reader of the log, which begins with the state as it is now, or behind a cursor.
+    /// Adds a reader of the log, which begins with the current state, or after a cursor.
     ///
     /// - Parameters:
-    ///   - target: which events.
-    ///   - updates: whether also statuses posted again unchanged.
-    ///   - since: go on behind this cursor. One of another life of the daemon, or too old, begins with a gap and a snapshot.
-    ///   - mayComeLater: whether to wait for a server that there is not yet, instead of throwing.
-    ///   - onEvents: called on the thread that makes the change, when there is something to read after ``Watch/next()`` returned nil;
-    ///     again, as overdue, each time an eighth of the log has been written since.
+    ///   - target: the events to read.
+    ///   - updates: whether to read statuses that were posted again unchanged, too.
+    ///   - since: the cursor to continue after. If it is too old or of another run, the reader begins with a gap and a snapshot.
+    ///   - mayComeLater: whether to wait for a server that does not exist yet, instead of throwing.
+    ///   - onEvents: called, on the thread that makes the change, when there is something to read after ``Watch/next()`` returned nil; and again, as
+    ///     overdue, each time an eighth of the log has been written since.
     public func watch(
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void
@@ -176,9 +166,7 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Probing
 
-    /// Sends a probe the way of a status: into the log, and as a notification of `server`.
-    ///
-    /// Returns its revision.
+    /// Sends a probe into the log, and as a notification of `server`; returns its revision.
     func postProbe(as server: Server) -> Int {
         var consequences = ledger.withLock { $0.appendProbe() }
         var state = ServerState(name: server.name, source: "probe", phase: .loaded)
@@ -189,9 +177,9 @@ public final class StatusMonitor: Sendable {
 
     // MARK: Staleness
 
-    /// Has `schedule` called, on whatever thread it comes up, with the time since boot at which ``expire()`` is to be called next.
+    /// Calls `schedule`, on any thread, with times since boot at which to call ``expire()``.
     ///
-    /// What is to be done at the earliest of the times it is told; they may come in any order.
+    /// The earliest of these times counts; they come in any order.
     public func scheduleExpiry(with schedule: @escaping @Sendable (Duration) -> Void) {
         onExpiry.withLock { $0 = schedule }
         expire()
@@ -201,14 +189,14 @@ public final class StatusMonitor: Sendable {
     public func expire() {
         let now = clock()
         let due = ledger.withLock { $0.due(at: now) }
-        // Before what follows from the first of them may ask for an earlier time.
+        // This comes first, because the effects of the first one may ask for an earlier time.
         if let next = due.next { onExpiry.withLock { $0 }?(next) }
         for name in due.names { follow(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
     }
 
     // MARK: -
 
-    /// Changes the ledger and does what follows from it; returns the revision of the change, nil where there was none.
+    /// Changes the ledger and performs the effects; returns the revision of the change, or nil if nothing changed.
     @discardableResult
     func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Consequences?) throws(LedgerError) -> Int? {
         let now = clock()

@@ -2,11 +2,10 @@
 
 public import StatusModel
 
-/// A reader of the event log: a cursor, and nothing else.
+/// A reader of the event log, which is only a cursor.
 ///
-/// It is asked for the next event when there is room to write it. What is due is decided then, not when it happened: so what
-/// is written is never of a server that is selected no more, and a reader who is slow costs nobody anything. The reader is
-/// removed with the last reference to it.
+/// Its owner asks for the next event when there is room to write it, and what to write is decided then. So no event is written of a server that is no
+/// longer selected, and a slow reader costs nobody anything. The reader is removed with its last reference.
 public final class Watch: Sendable {
     private let id: Int
     private let monitor: StatusMonitor
@@ -18,16 +17,16 @@ public final class Watch: Sendable {
 
     deinit { monitor.unwatch(id) }
 
-    /// The next event; nil where there is nothing to say now.
+    /// The next event; nil if there is none now.
     ///
-    /// Then `onEvents` is called when there is again.
+    /// After nil, `onEvents` is called when there is something to read.
     ///
-    /// Behind a snapshot of all servers, these are read with ``nextServers(limit:)``, to the last, before the next event.
+    /// After a snapshot of all servers, all of them must be read with ``nextServers(limit:)`` before the next event.
     public func next() -> Event? { monitor.next(id) }
 
-    /// The next servers of a snapshot of all, by name, as they are now; nil behind the last one.
+    /// The next servers of a snapshot of all servers, with their current states; nil after the last one.
     ///
-    /// So a snapshot is never in memory as a whole. What happens to a server before it is read here is no event any more; what happens
-    /// to it afterwards is one behind the snapshot.
+    /// So a snapshot is never in memory as a whole. A change of a server before it is read here is not an event any more. A change after that is an
+    /// event after the snapshot.
     public func nextServers(limit: Int) -> [ServerState]? { monitor.nextServers(id, limit: limit) }
 }

@@ -2,9 +2,9 @@
 
 public import StatusModel
 
-/// Which events a reader wants.
+/// The events that a reader wants.
 public enum WatchTarget: Hashable, Sendable {
-    /// Those of the selected server, whichever that is from moment to moment, and the selections themselves.
+    /// Those of the server that is selected at the time, and the selections themselves.
     case selected
     /// Those of one server.
     case server(ServerName)
@@ -22,7 +22,7 @@ public enum WatchUrgency: Sendable {
     case overdue
 }
 
-/// Where a reader stands in the log, and what it still has to be told: all that a reader costs.
+/// A reader's place in the log, and what it must still be told: all that a reader costs.
 struct WatchPosition {
     /// Why a snapshot comes next.
     enum SnapshotReason: Equatable {
@@ -30,25 +30,25 @@ struct WatchPosition {
     }
 
     let target: WatchTarget
-    /// Whether statuses posted again unchanged are wanted, too.
+    /// Whether the reader wants statuses that were posted again unchanged.
     let wantsUpdates: Bool
-    /// Called when there is something to read after there was nothing.
+    /// Called when there is something to read again.
     let wake: @Sendable (WatchUrgency) -> Void
 
-    /// Everything of interest up to this revision has been read.
+    /// All wanted events up to this revision have been read.
     var revision: Int
-    /// How many events of interest came since.
+    /// The number of wanted events since then.
     ///
-    /// Those that are still in the log will be read; where some are not, there is a gap.
+    /// Those that the log still has will be read; if it does not have all, there is a gap.
     var pending = 0
-    /// Whether something else than a move of the selection may be pending.
+    /// Whether something other than a move of the selection may be pending.
     var hasMoreThanMoves = false
-    /// Whether what is pending must not be written any more, because the selection has moved on.
+    /// Whether the pending events must not be written, because the selection has moved on.
     var isSuperseded = false
-    /// Whether the stream begins with a gap of unknown length, its cursor being too old or of another life.
+    /// Whether the stream begins with a gap of unknown length, because its cursor is too old or of another run.
     var isLost = false
     var snapshot: SnapshotReason?
-    /// How far a snapshot of all servers has been read; nil if all that it says is behind the reader.
+    /// The progress of a snapshot of all servers; nil when the reader is past it.
     var snapshotProgress: SnapshotProgress?
     /// Whether the servers of a snapshot may be read now.
     var isBehindSnapshot = false
@@ -56,12 +56,12 @@ struct WatchPosition {
     /// Whether there is nothing to read now.
     var isCaughtUp: Bool { pending == 0 && snapshot == nil && !isLost }
 
-    /// The revision from which on the reader needs the log; nil where it needs nothing of it, or gets a snapshot instead.
+    /// The first revision that the reader needs; nil if it needs none, or gets a snapshot instead.
     var nextUnread: Int? {
         pending > 0 && snapshot == nil && !isSuperseded && !isLost ? revision + 1 : nil
     }
 
-    /// Whether the reader wants to know of an entry.
+    /// Whether the reader wants an entry.
     func wants(_ entry: LogEntry) -> Bool {
         guard case .event(let kind) = entry.kind else { return target == .probe }
         if kind == .updated && !wantsUpdates { return false }
@@ -73,11 +73,11 @@ struct WatchPosition {
         }
     }
 
-    /// Takes note of a new entry; returns whether the reader has to be woken.
+    /// Notes a new entry; returns whether the reader must be woken.
     mutating func note(_ entry: LogEntry) -> Bool {
         guard wants(entry) else { return false }
         let wasCaughtUp = isCaughtUp
-        // Nothing of interest lies between, or it would have been noted: a quiet server never causes a false gap.
+        // No wanted event lies between: a quiet server never causes a false gap.
         if wasCaughtUp {
             revision = entry.revision - 1
             hasMoreThanMoves = false
@@ -87,22 +87,22 @@ struct WatchPosition {
         return wasCaughtUp
     }
 
-    /// Takes note that the selection moves on: what is pending of the old server is never written.
+    /// Notes that the selection moves on: pending events of the old server are never written.
     ///
-    /// A move that another one follows is nothing that anybody missed, such as that to no server between two others.
+    /// If another move follows, as after a move to no server, the reader has missed nothing.
     mutating func supersede() {
         guard pending > 0 else { return }
         if hasMoreThanMoves || snapshot != nil || isLost { isSuperseded = true } else { pending = 0 }
     }
 
-    /// Forgets what is pending: the reader is told how much it missed, or is given all there is to know.
+    /// Forgets the pending events, because the reader gets a gap or a snapshot.
     mutating func skipPending() {
         pending = 0
         isSuperseded = false
         isLost = false
     }
 
-    /// What a reader should read next.
+    /// The next step of a reader.
     enum Step {
         case nothing
         /// It missed this many events; nil if the number is unknown.
@@ -112,17 +112,17 @@ struct WatchPosition {
         case entry(Int)
     }
 
-    /// Moves on to what the reader should read next.
+    /// Moves on to the reader's next step.
     mutating func advance(in log: borrowing EventLog) -> Step {
         isBehindSnapshot = false
         if isCaughtUp {
-            // Whatever comes now is newer than all of the snapshot.
+            // Everything from now on is newer than the snapshot.
             if snapshotProgress?.isComplete == true { snapshotProgress = nil }
             return .nothing
         }
-        // What came before the first line is in it.
+        // A snapshot contains everything before it.
         if snapshot == .beginning { return takeSnapshot(in: log) }
-        // A move of the selection that is not there any more is told by a snapshot.
+        // A snapshot replaces a move of the selection that the log has dropped.
         if target == .selected, !isLost, !isSuperseded, snapshot == nil, !hasMoreThanMoves, isOverrun(log) {
             return takeSnapshot(in: log)
         }
@@ -134,7 +134,7 @@ struct WatchPosition {
             return .gap(missed: missed)
         }
         if snapshot != nil { return takeSnapshot(in: log) }
-        // Where all that came since is of interest, the next entry is.
+        // If all events since are wanted, the next entry is the next event.
         let mayBeOfOthers = pending < log.latest - revision
         revision = max(revision + 1, log.oldest)
         while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
@@ -151,31 +151,31 @@ struct WatchPosition {
         return .snapshot
     }
 
-    /// Behind which server a snapshot goes on (nil: from the first); nil if none is being read.
+    /// The server after which a snapshot continues (nil: from the first); nil if none is being read.
     mutating func readServers(in log: borrowing EventLog) -> ServerName?? {
         if let snapshotProgress { return snapshotProgress.isComplete ? nil : .some(snapshotProgress.last) }
         guard isBehindSnapshot else { return nil }
         isBehindSnapshot = false
         snapshotProgress = SnapshotProgress(from: revision)
-        // What has happened since the snapshot began will be in it.
+        // Everything since the snapshot began will be in it.
         pending = countOfInterest(in: log, after: revision)
         return .some(nil)
     }
 
-    /// Goes on behind ``revision``.
+    /// Continues after ``revision``.
     mutating func resume(in log: borrowing EventLog) {
         pending = countOfInterest(in: log, after: revision)
         let unread = max(revision + 1, log.oldest)..<log.latest + 1
         hasMoreThanMoves = unread.contains { log[$0].kind != .event(.selected) && wants(log[$0]) }
     }
 
-    /// Whether the log no longer has all that is pending.
+    /// Whether the log no longer has all pending events.
     private func isOverrun(_ log: borrowing EventLog) -> Bool {
         guard revision + 1 < log.oldest else { return false }
         return countOfInterest(in: log, after: log.oldest - 1) < pending
     }
 
-    /// The number of entries behind `revision` that are still there and that the reader wants.
+    /// The number of entries after `revision` that the log has and the reader wants.
     func countOfInterest(in log: borrowing EventLog, after revision: Int) -> Int {
         let first = max(revision + 1, log.oldest)
         guard first <= log.latest else { return 0 }

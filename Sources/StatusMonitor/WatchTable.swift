@@ -2,11 +2,11 @@
 
 import StatusModel
 
-/// The readers of the log, listed by what they want, so that an event costs nothing to other readers.
+/// The readers of the log, by what they want, so that an event costs other readers nothing.
 ///
-/// Those of one server's events are listed by ``Ledger``, with the server.
+/// The ledger lists the readers of one server with that server.
 struct WatchTable {
-    /// The readers by place; `vacant` where a reader was removed.
+    /// The readers by place; `vacant` after a reader was removed.
     private var positions: [WatchPosition] = []
     private var vacantPlaces: [Int] = []
     private var ofSelected: [Int] = []
@@ -39,9 +39,9 @@ struct WatchTable {
         _modify { yield &positions[place] }
     }
 
-    /// The newest entry of a server that a reader's snapshot has in it, if it is newer than one that is told behind the snapshot.
+    /// The newest entry of a server in a reader's snapshot, if it is newer than an entry that follows the snapshot.
     ///
-    /// Where too many servers were selected while the snapshot was written, the reader gets a gap and another snapshot.
+    /// If too many servers were selected while the snapshot was written, the reader gets a gap and another snapshot.
     mutating func newestEntry(
         _ place: Int, of name: ServerName, after revision: Int, in log: borrowing EventLog
     ) -> SnapshotProgress.Newest {
@@ -55,7 +55,7 @@ struct WatchTable {
         return newest
     }
 
-    /// Notes a new entry for the readers that want it, but those of one server, and appends those that must be woken.
+    /// Notes a new entry for all readers except those of one server, and appends those that must be woken.
     mutating func note(_ entry: LogEntry, into wakes: inout [WatchWake]) {
         if entry.kind == .probe { return note(entry, for: ofProbe, into: &wakes) }
         note(entry, for: ofSelected, into: &wakes)
@@ -67,12 +67,12 @@ struct WatchTable {
         positions.lazy.filter { !$0.isCaughtUp }.map { WatchWake(reader: $0.wake, urgency: .overdue) }
     }
 
-    /// The oldest entry from `oldest` on that a reader still needs; nil where none needs any.
+    /// The oldest entry that a reader still needs, from `oldest` on; nil if none does.
     func oldestUnread(from oldest: Int) -> Int? {
         positions.lazy.compactMap(\.nextUnread).filter { $0 >= oldest }.min()
     }
 
-    /// Marks what the followers of the selection have not read yet as no longer of the selected server.
+    /// Marks what readers of the selected server have not read yet as superseded.
     mutating func supersedeSelected() {
         for place in ofSelected { positions[place].supersede() }
     }
