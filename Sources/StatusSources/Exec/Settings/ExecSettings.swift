@@ -2,18 +2,18 @@
 
 public import YAML
 
-/// `exec: [/path, argument]`: a plugin of Nagios'.
+/// `exec: [/path, argument]`: a plugin of the Nagios plugin interface.
 public struct ExecSettings: SourceSettings {
     public static let key = "exec"
     public static let delivery = SourceDelivery.checked
 
-    /// The longest command; it must fit into the message that has it run.
+    /// The maximum length of the command in bytes: it must fit into the message to the worker.
     private static let maximumBytes = 16 * 1024
 
     /// The absolute path of the plugin, and its arguments.
     public var command: [String]
 
-    /// A plugin with its arguments.
+    /// Creates settings.
     public init(command: [String]) { self.command = command }
 
     public var requirements: [SourceRequirement] { [.program(command[0])] }

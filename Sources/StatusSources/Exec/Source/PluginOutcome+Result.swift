@@ -5,7 +5,7 @@ import StatusModel
 import StatusWorkers
 
 extension PluginOutcome {
-    /// What it means by the Nagios plugin interface; a ``CheckFailure`` if the plugin did not run.
+    /// The result by the Nagios plugin interface; throws if the plugin did not run.
     func result(of path: String) throws(CheckFailure) -> CheckResult {
         switch ending {
         case .exited(0): CheckResult(.ok, text)
@@ -20,10 +20,10 @@ extension PluginOutcome {
         }
     }
 
-    /// The first line with something before `|`, behind which performance data stands; of standard error where standard output has none.
+    /// The first line that has text before `|`, where performance data begins; of standard error if standard output has none.
     private var text: String {
         for stream in [output, errors] {
-            // Not characters, of which some are an end of line, or a bar, and more.
+            // Not characters: one of them may be an end of line, or a bar, and more.
             for line in stream.unicodeScalars.split(separator: "\n") {
                 let visible = Substring(line.prefix { $0 != "|" })
                 if let text = StatusText(fitting: String(visible)) { return text.rawValue }

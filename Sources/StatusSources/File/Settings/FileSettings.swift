@@ -2,30 +2,30 @@
 
 public import YAML
 
-/// `file: { path: /backup/db-*.dump, age: 26h, size: 1M }`: whether a file is there, new enough and large enough.
+/// `file: { path: /backup/db-*.dump, age: 26h, size: 1M }`: whether a file exists, is new enough and large enough.
 public struct FileSettings: SourceSettings {
     public static let key = "file"
     public static let delivery = SourceDelivery.checked
 
     private static let longestAge = Duration.seconds(100 * 366 * 86_400)
 
-    /// The absolute path, or a pattern of glob(7), for which the newest file counts.
+    /// The absolute path, or a glob(7) pattern; then the newest matching file counts.
     public var path: String
-    /// How long ago it may have been changed last; nil if it may be of any age.
+    /// The maximum age; nil if it may have any.
     public var age: Duration?
-    /// How many bytes it must have at least; nil if it may be of any size.
+    /// The minimum size in bytes; nil if it may have any.
     public var size: Int?
-    /// Whether it should be there.
+    /// Whether it must exist, or must not.
     public var exists = true
 
-    /// A file that should be there.
+    /// Creates settings of a file that must exist.
     public init(path: String) { self.path = path }
 
     public var requirements: [SourceRequirement] { hasPatternInDirectory ? [] : [.visiblePath(path)] }
 
     /// Whether the path is a pattern.
     public var hasPattern: Bool { Self.isPattern(path[...]) }
-    /// Whether the file may be in one of several directories.
+    /// Whether a directory of the path is a pattern.
     public var hasPatternInDirectory: Bool { Self.isPattern(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
     private static func isPattern(_ path: Substring) -> Bool { path.contains { "*?[".contains($0) } }
@@ -56,7 +56,7 @@ public struct FileSettings: SourceSettings {
     private static func path(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
         let what = "the absolute path of a file, such as /var/backups/db.dump or /var/backups/db-*.dump"
         let path = try nodes.string(node, of: key, what)
-        // PATH_MAX, with the zero behind it.
+        // PATH_MAX includes the terminating zero.
         guard path.hasPrefix("/"), !path.hasSuffix("/"), path.utf8.count < 4096 else {
             throw nodes.problem(at: node, "“\(key)” must be \(what)")
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers of bytes as people write them: `512 B`, `1.5 KiB`, `12 MiB`.
+/// Formats numbers of bytes: `512 B`, `1.5 KiB`, `12 MiB`.
 enum ByteCount {
     private static let units = ["KiB", "MiB", "GiB", "TiB"]
 
-    /// Two digits at least, which say another number seldom while a file grows.
+    /// At least two digits, so that the text changes seldom while a file grows.
     static func text(_ bytes: Int) -> String {
         guard bytes >= 1024 else { return "\(bytes) B" }
         var (tenths, unit) = (bytes / 1024 * 10 + bytes % 1024 * 10 / 1024, 0)

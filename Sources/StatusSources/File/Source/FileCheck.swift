@@ -3,10 +3,10 @@
 import EventLoopIO
 public import SourceKinds
 
-/// Looks at a file when the schedule says so, and when its directory changes.
+/// Looks at a file in each interval, and when its directory changes.
 struct FileCheck: Check {
     private let look: HostCheck
-    /// Nil if the directory may be one of many.
+    /// Nil if a directory of the path is a pattern.
     private let watch: FileWatch?
     private let watcher: FileWatcher
 

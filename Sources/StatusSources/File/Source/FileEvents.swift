@@ -3,29 +3,29 @@
 import EventLoopIO
 import Glibc
 
-/// What the kernel has told of some directories, with the names of the files, unless these are many.
+/// Events of directories (inotify(7)), with the names of the files, unless these are many.
 struct FileEvents {
-    /// More names than that in one directory stand for all: to look at each would take long.
+    /// If more files of a directory changed, all are looked at.
     private static let maximumNames = 64
     private static let bufferSize = 64 * 1024
 
-    /// Whether events were dropped, so that anything may have changed.
+    /// Whether events were dropped, so anything may have changed.
     private(set) var isOverflown = false
-    /// The watches whose directories are gone.
+    /// The watches whose directories were removed.
     private(set) var ended: Set<Int32> = []
     /// The names of the files that changed, by watch; nil for all.
     private var names: [Int32: Set<String>?] = [:]
 
-    /// The watches that there are events of.
+    /// The watches that have events.
     var watches: Set<Int32> { Set(names.keys) }
 
-    /// Whether a change in the directory of a watch concerns someone who waits.
+    /// Whether an event in its directory concerns a watch.
     func concern(_ watch: FileWatch, of number: Int32) -> Bool {
         guard !isOverflown, let names = names[number] ?? nil else { return true }
         return names.contains(where: watch.concerns)
     }
 
-    /// Takes what has come, and no more than one bufferful of it.
+    /// Reads at most one buffer of events.
     static func read(from queue: OwnedDescriptor) -> FileEvents {
         var events = FileEvents()
         withUnsafeTemporaryAllocation(byteCount: bufferSize, alignment: MemoryLayout<inotify_event>.alignment) {

@@ -4,14 +4,14 @@ import Glibc
 import SourceKinds
 import StatusModel
 
-/// What there is at a path.
+/// What was found at a path.
 enum FileFinding: Sendable, Equatable {
     case found(FoundFile)
     case missing
-    /// It cannot be known, for this reason.
+    /// The path could not be accessed, for this reason.
     case unknown(String)
 
-    /// Looks at a path, or at the files that match a pattern; may wait as long as a disk does.
+    /// Looks at a path, or at the files that match a pattern; a disk may make it wait.
     static func look(at settings: FileSettings) -> FileFinding {
         settings.hasPattern ? newest(of: settings) : look(at: settings.path)
     }
@@ -26,7 +26,7 @@ enum FileFinding: Sendable, Equatable {
         number == ENOENT || number == ENOTDIR ? .missing : .unknown(String(cString: strerror(number)))
     }
 
-    /// The newest file that matches; if there is none, why one of them cannot be looked at.
+    /// The newest matching file; if there is none, the reason why one of them cannot be accessed.
     private static func newest(of settings: FileSettings) -> FileFinding {
         var matches = glob_t()
         defer { globfree(&matches) }
@@ -40,7 +40,7 @@ enum FileFinding: Sendable, Equatable {
             guard let path = matches.gl_pathv[index] else { continue }
             switch (look(at: path), newest) {
             case (.found(let file), .found(let other)) where file.changedAt <= other.changedAt: break
-            // One that is removed meanwhile is not there.
+            // A file that was removed meanwhile does not count.
             case (.missing, _), (.unknown, .found), (.unknown, .unknown): break
             case (let finding, _): newest = finding
             }
@@ -48,7 +48,7 @@ enum FileFinding: Sendable, Equatable {
         return newest
     }
 
-    /// Whether nothing matches because the directory cannot be read.
+    /// Distinguishes a pattern without matches from a directory that cannot be read.
     private static func whyNothing(matches settings: FileSettings) -> FileFinding {
         if settings.hasPatternInDirectory { return .missing }
         let directory = settings.path.lastIndex(of: "/").map { String(settings.path[...$0]) } ?? "/"
@@ -56,12 +56,12 @@ enum FileFinding: Sendable, Equatable {
     }
 }
 
-/// A file as it was found.
+/// A file that was found.
 struct FoundFile: Sendable, Equatable {
     var path: String
-    /// When its content was changed last.
+    /// When its content was last changed.
     var changedAt: Timestamp
-    /// In bytes.
+    /// The size in bytes.
     var size: Int
 
     init(path: String, changedAt: Timestamp, size: Int) {
@@ -79,7 +79,7 @@ struct FoundFile: Sendable, Equatable {
 }
 
 extension Timestamp {
-    /// The seconds of the years 0 to 9999: a file may have any time that somebody gave it.
+    /// The seconds of the years 0 to 9999: a file may have any time.
     private static let seconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
     init(_ time: timespec) {

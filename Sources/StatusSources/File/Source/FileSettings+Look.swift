@@ -38,9 +38,9 @@ extension FileSettings: HostLooking {
 }
 
 extension FileSettings {
-    /// What was found at a path means.
+    /// The result for what was found.
     ///
-    /// The text stays the same as long as the file does: no age, which would be another one each time.
+    /// The text stays the same while the file does: it does not contain the age, which changes each time.
     func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
         switch finding {
         case .unknown(let reason): throw CheckFailure("cannot access \(path): \(reason)")
@@ -68,14 +68,14 @@ extension FileSettings {
     }
 }
 
-/// What is wrong with a file that was changed so long ago; a time that is to come may be that of another clock.
+/// What is wrong with a file of this age; a time in the future may be that of another clock.
 private func flaw(of age: Duration, limit: Duration) -> String? {
     if age > limit { return "older than \(TimeSpan.text(limit))" }
     return age < .seconds(-60) ? "from the future" : nil
 }
 
 extension Timestamp {
-    /// The time of the wall clock, by which file systems count.
+    /// The current time of the wall clock, which file systems use.
     fileprivate static var now: Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

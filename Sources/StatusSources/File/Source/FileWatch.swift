@@ -3,27 +3,27 @@
 import EventLoopIO
 import Glibc
 
-/// What one check waits for in a directory.
+/// The changes in a directory that one check waits for.
 @EventLoop
 final class FileWatch {
     nonisolated let directory: String
-    /// An element for each time that the file may have changed; several changes may be one element.
+    /// An element for each change of the file; several changes may be one element.
     nonisolated let changes: AsyncStream<Void>
     private nonisolated let name: String
     private nonisolated let isPattern: Bool
     private let change: AsyncStream<Void>.Continuation
-    /// The number of the kernel's watch of the directory, if there is one.
+    /// The number of the kernel's watch of the directory, if any.
     var number: Int32?
-    /// Whether the kernel is being asked to watch the directory.
+    /// Whether a thread is about to add the kernel's watch.
     var isBeginning = false
-    /// Whether nobody reads ``changes`` any more.
+    /// Whether the reader of ``changes`` has left.
     private(set) var hasEnded = false
-    /// Called when nobody does.
+    /// Called when it leaves.
     var onEnd: @EventLoop () -> Void = {}
 
     /// - Parameters:
     ///   - path: the file's path.
-    ///   - isPattern: whether its last part is a pattern of glob(7).
+    ///   - isPattern: whether its last component is a glob(7) pattern.
     init(path: String, isPattern: Bool) {
         let slash = path.lastIndex(of: "/") ?? path.startIndex
         directory = slash == path.startIndex ? "/" : String(path[..<slash])
@@ -38,11 +38,11 @@ final class FileWatch {
         onEnd()
     }
 
-    /// Whether changes of a file of this name concern it.
+    /// Whether it waits for changes of a file of this name.
     nonisolated func concerns(_ name: String) -> Bool {
         isPattern ? fnmatch(self.name, name, FNM_PERIOD) == 0 : self.name == name
     }
 
-    /// Says that the file may have changed.
+    /// Reports that the file may have changed.
     func notify() { change.yield() }
 }

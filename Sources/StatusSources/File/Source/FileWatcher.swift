@@ -3,32 +3,32 @@
 import EventLoopIO
 import Glibc
 
-/// Has the kernel tell of changes in the directories of files, by one inotify(7) instance.
+/// Watches the directories of files through one inotify(7) instance.
 ///
-/// Without a watch, because a directory cannot be read or there are too many watches, files are only looked at when the schedule says so.
+/// If a directory cannot be watched, because it cannot be read or there are too many watches, its files are only looked at in each interval.
 @EventLoop
 final class FileWatcher: SharedResource {
-    /// What may make a check find something else.
+    /// The events that may change the result of a check.
     private nonisolated static let events: UInt32 = [
         IN_CREATE, IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF,
     ].reduce(UInt32(IN_ONLYDIR)) { $0 | UInt32($1) }
-    /// How long nothing is read after something was: anybody who may write to a directory can cause as many events as he likes.
+    /// The pause after each read: users who may write to a directory can cause any number of events.
     private static let pause = Duration.milliseconds(100)
-    /// How many directories are being found at a time, each on a thread: their disk may stop answering just then.
+    /// The maximum number of directories for which a watch is being added at a time, each on a thread: their disk may stop answering just then.
     private static let limit = 8
 
     private let queue: OwnedDescriptor?
     private var source: IOSource?
     private var timer: TimerSource?
-    /// Those who wait for changes, by the number of the kernel's watch; nobody, if it is about to be removed.
+    /// The checks that wait for changes, by the kernel's watch; none if that is about to be removed.
     private var watches: [Int32: [FileWatch]] = [:]
-    /// How many directories are being found.
+    /// The number of watches that are being added.
     private var beginning = 0
 
-    /// How many directories the kernel watches.
+    /// The number of the kernel's watches.
     var watchCount: Int { watches.count }
 
-    /// Whether no directory is being found.
+    /// Whether no watch is being added.
     var isSettled: Bool { beginning == 0 }
 
     init(in environment: SourceEnvironment) {
@@ -46,9 +46,9 @@ final class FileWatcher: SharedResource {
 
     // MARK: Watches
 
-    /// Tells `watch` of changes from now on, and at once if nobody did before: the file may have changed since it was looked at.
+    /// Reports changes to `watch` from now on, and one at once if it was not watching: the file may have changed since the look.
     ///
-    /// To be called after each look: another directory may be in the place of the one that is watched. The same one stays watched.
+    /// To be called after each look, because the directory may have been replaced by another one. The same one stays watched.
     func begin(_ watch: FileWatch) {
         guard !watch.isBeginning, beginning < Self.limit, let queue else { return }
         watch.isBeginning = true
@@ -86,7 +86,7 @@ final class FileWatcher: SharedResource {
         watches[number]?.removeAll { $0 === watch }
     }
 
-    /// Removes the kernel's watches that nobody needs, unless one of them may be about to be handed out once more.
+    /// Removes unneeded watches of the kernel, but not while one is being added, which may get the number of one of them.
     private func removeUnneeded() {
         guard beginning == 0, let queue else { return }
         for number in watches.filter({ $0.value.isEmpty }).keys {
@@ -106,11 +106,11 @@ final class FileWatcher: SharedResource {
     }
 
     private func take(_ events: FileEvents, of number: Int32) {
-        // Of a watch that is new there may be events before it is known whom they concern; then the file is looked at anyway.
+        // A new watch may have events before its check is known; the file is looked at then anyway.
         guard let watches = watches[number] else { return }
         for watch in watches where events.concern(watch, of: number) { watch.notify() }
         guard events.ended.contains(number) else { return }
-        // The directory is gone; a look finds out whether there is another one.
+        // The directory was removed; the next look finds out whether there is another one.
         self.watches[number] = nil
         for watch in watches { watch.number = nil }
     }

@@ -56,7 +56,7 @@ extension HTTPSettings {
         let url = try nodes.string(node, of: key, what)
         let scheme = ["http://", "https://"].first { url.lowercased().hasPrefix($0) }
         let authority = scheme.map { url.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
-        // A name and password may stand before the host.
+        // A user name and a password may precede the host.
         let place = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
         guard HostAndPort(place) != nil, url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             throw nodes.problem(at: node, "“\(key)” must be \(what)")
@@ -118,7 +118,7 @@ extension HTTPSettings {
 
     private static func header(_ key: YAMLNode, _ value: YAMLNode, _ nodes: NodeReader) throws(Problem) -> String {
         guard let name = key.string, isToken(name) else {
-            // What follows may be a value, and so a secret.
+            // The rest may be a value, and so a secret.
             let start = VisibleText.escape(String((key.string ?? "").prefix { isToken(String($0)) }))
             throw nodes.problem(
                 at: key,

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `http: { url: … }`: what is asked of an HTTP server, and how the answer should be.
+/// `http: { url: … }`: the request to an HTTP server, and the expected response.
 public struct HTTPSettings: SourceSettings {
     public static let key = "http"
     public static let delivery = SourceDelivery.checked
 
-    /// The address, `http` or `https`.
+    /// The URL, `http` or `https`.
     public var url: String
-    /// The method; with `HEAD` the answer has no body.
+    /// The method; the response to `HEAD` has no body.
     public var method = "GET"
     /// Header fields, each as `Name: value`.
     ///
-    /// If a redirection leads to another host, libcurl keeps back `Authorization` and `Cookie`, but no other.
+    /// After a redirect to another host, libcurl does not send `Authorization` and `Cookie`, but all others.
     public var headers: [String] = []
-    /// The status codes that are right.
+    /// The expected status codes.
     public var statusCodes = [200...299]
-    /// What has to stand in the first MiB of the body; nil if anything may.
+    /// The text that the first MiB of the body must contain, if any.
     public var contains: String?
-    /// A PEM file with the authorities to trust instead of the system's.
+    /// A PEM file with the authorities to trust, instead of the system's.
     public var certificateAuthority: String?
-    /// How many redirections are followed; with 0 the redirection itself is the answer.
+    /// The maximum number of redirects to follow; with 0, the redirect itself is the response.
     public var redirects = 5
 
-    /// A GET of `url` that should be answered with success.
+    /// Creates settings of a GET of `url` that expects success.
     public init(url: String) { self.url = url }
 
-    /// Whether the address is `https`.
+    /// Whether the URL is `https`.
     public var isSecure: Bool { url.lowercased().hasPrefix("https:") }
 
     public var requirements: [SourceRequirement] { certificateAuthority.map { [.readableFile($0)] } ?? [] }

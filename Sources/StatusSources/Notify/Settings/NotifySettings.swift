@@ -7,10 +7,10 @@ public struct NotifySettings: SourceSettings {
     public static let key = "notify"
     public static let delivery = SourceDelivery.posted
 
-    /// The users who may send beside root, the daemon's own user and the group statusd: names or numbers.
+    /// The names or numbers of the users who may send, besides root, the daemon's own user and the group statusd.
     public var users: [String]
 
-    /// A socket to which these users may send, too.
+    /// Creates settings.
     public init(users: [String] = []) { self.users = users }
 
     public var subject: NotifySettings { NotifySettings() }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What programs have said of one thing: the last word of each user, so that the one before counts again when a user's is forgotten.
+/// The last report of each user's programs about one thing; when a user's reports are forgotten, the one before counts again.
 struct LastWords<Word> {
-    /// Of more users than these the oldest words are forgotten.
+    /// Reports of more users than this are dropped, the oldest first.
     private static var limit: Int { 8 }
 
     private var words: [(word: Word, sender: UInt32)] = []
 
-    /// What was said last by anybody whose words still count.
+    /// The newest report that still counts.
     var newest: Word? { words.last?.word }
 
-    /// Takes a user's word.
+    /// Notes a user's report.
     mutating func note(_ word: Word, from sender: UInt32) {
         words.removeAll { $0.sender == sender }
         words.append((word, sender))
         if words.count > Self.limit { words.removeFirst() }
     }
 
-    /// Forgets what these users have said; returns whether another word, or none, is the newest now.
+    /// Forgets the reports of these users; returns whether the newest report is another one now, or none.
     @discardableResult
     mutating func forget(_ users: Set<UInt32>) -> Bool {
         let isOther = words.last.map { users.contains($0.sender) } ?? false

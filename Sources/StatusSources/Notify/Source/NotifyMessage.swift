@@ -3,36 +3,36 @@
 import Glibc
 import StatusModel
 
-/// What one datagram of sd_notify(3) says, as far as it is about a status.
+/// The assignments of one sd_notify(3) datagram that concern a status.
 struct NotifyMessage: Equatable {
-    /// Where the program is in its life.
+    /// The condition of the program.
     enum Condition: Equatable {
         case ready, reloading, stopping
         /// It failed, with this error number.
         case failed(Int32)
-        /// It found itself unwell (`WATCHDOG=trigger`).
+        /// It reports that its own watchdog was triggered (`WATCHDOG=trigger`).
         case unwell
     }
 
-    /// The text of `STATUS=`; empty where the program takes its text back.
+    /// The text of `STATUS=`; an empty one removes the text before it.
     var status: String?
     var condition: Condition?
-    /// Whether it says that it is alive (`WATCHDOG=1`).
+    /// Whether it is a keep-alive (`WATCHDOG=1`).
     var isAlive = false
-    /// How often it is going to say so at least (`WATCHDOG_USEC=`); zero where it will no more.
+    /// The longest time between keep-alives (`WATCHDOG_USEC=`); zero if there will be none.
     var watchdogTime: Duration?
 
-    /// What is longer is no promise, as systemd's own infinity is none; what is shorter would be stale before it is read.
+    /// Longer times mean none, as systemd's infinity does; a shorter one would be over before it is read.
     private static let watchdogTimes = Duration.milliseconds(100)...Duration.seconds(366 * 86_400)
 
-    /// More lines than anything sends.
+    /// The maximum number of lines, which is more than any program sends.
     private static let maximumLines = 128
-    /// More of a value than becomes a status, in bytes: with white space around it, and before it is escaped.
+    /// The number of bytes to read of a value: more than a status has, because white space around it is removed.
     private static let maximumValue = StatusText.maximumLength + 512
 
-    /// Reads a datagram; nil if it has more lines than makes sense, since somebody may send many such, and a part of it could say something else.
+    /// Reads a datagram; nil if it has too many lines: any sender can send many such, and a part of it could have another meaning.
     ///
-    /// What is unknown in it is passed over, as the service manager does; of what stands twice the last holds.
+    /// Unknown assignments are ignored, as the service manager does, and of two of one name the last one counts.
     init?(_ bytes: UnsafeRawBufferPointer) {
         var (start, lines) = (0, 0)
         while let end = Self.endOfLine(in: bytes, from: start) {
@@ -42,7 +42,7 @@ struct NotifyMessage: Equatable {
         }
     }
 
-    /// Where a line ends: at a newline, at a NUL, or with the datagram; nil behind the last line.
+    /// The end of a line: at a newline, a NUL, or the end of the datagram; nil after the last line.
     private static func endOfLine(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress else { return nil }
         let newline = memchr(base + start, 0x0A, bytes.count - start).map { UnsafeRawPointer($0) - base } ?? bytes.count
@@ -70,13 +70,13 @@ struct NotifyMessage: Equatable {
         }
     }
 
-    /// One line of a datagram, in its memory.
+    /// One line of a datagram, in place.
     private struct Line {
         let bytes: UnsafeRawBufferPointer
 
-        /// The text behind a name and its equals sign; nil if the line begins with another name.
+        /// The value after a name and its equals sign; nil if the line has another name.
         ///
-        /// Invalid UTF-8 is repaired, because the sender cannot be told.
+        /// Invalid UTF-8 is repaired, because the sender cannot be informed.
         func value(of name: StaticString) -> String? {
             guard begins(with: name) else { return nil }
             let value = bytes[name.utf8CodeUnitCount...].prefix(NotifyMessage.maximumValue)

@@ -7,20 +7,20 @@ public import StatusModel
 /// The notify sockets of all servers.
 @EventLoop
 public final class NotifySockets: SharedResource {
-    /// How many there may be: the other descriptors are for clients, checks and what the daemon itself needs.
+    /// The maximum number: the other descriptors are for clients, checks and the daemon itself.
     private static let limit = OwnedDescriptor.limit / 4
 
     private unowned let environment: SourceEnvironment
 
     public init(in environment: SourceEnvironment) { self.environment = environment }
 
-    /// The notify socket of a server: the one that it has, or else a new one.
+    /// Returns the notify socket of a server: the open one, with its senders updated, or a new one.
     ///
     /// - Parameters:
     ///   - server: the server.
-    ///   - users: those who may send beside the usual ones: names or numbers.
-    ///   - source: the server's source before, open or closed.
-    /// - Throws: ``SourceProblem`` if there is none any more.
+    ///   - users: the names or numbers of users who may send, besides the usual ones.
+    ///   - source: the server's previous source, open or closed.
+    /// - Throws: ``SourceProblem`` if it cannot be opened; the previous source is closed then.
     public func open(
         for server: ServerName, users: [String] = [], existing source: NotifySource? = nil
     ) throws(SourceProblem) -> NotifySource {
@@ -35,7 +35,7 @@ public final class NotifySockets: SharedResource {
         }
     }
 
-    /// Whether a socket is there and lets those send who should: the usual ones, and these users.
+    /// Whether a socket can be reached by the right users: the usual ones and these.
     public func isCurrent(_ source: NotifySource, users: [String]) -> Bool {
         guard let access = try? senders(users) else { return false }
         return source.isReachable(for: access)
@@ -57,7 +57,7 @@ public final class NotifySockets: SharedResource {
         }
     }
 
-    /// Who may send: those who may change things, and these users.
+    /// The users who may send: those who may change things, and these.
     private func senders(_ users: [String]) throws(SourceProblem) -> AccessPolicy {
         let numbers = try users.map { user throws(SourceProblem) in
             guard let number = environment.accounts.user(user) else {

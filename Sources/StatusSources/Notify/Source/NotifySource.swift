@@ -7,14 +7,14 @@ import Logging
 import StatusModel
 import StatusMonitor
 
-/// `notify: true`: a datagram socket that any program that speaks sd_notify(3) can be pointed at with `NOTIFY_SOCKET`.
+/// `notify: true`: a datagram socket for any program that speaks sd_notify(3).
 ///
-/// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` the level, and the text where there is
-/// none; `WATCHDOG=1` keeps a status fresh, for as long as `WATCHDOG_USEC` says. Descriptors that come along are released when the message has been handled: for
-/// `BARRIER=1` that is the answer, since by then all that came before it has been posted.
+/// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` set the level, and the text if there is none.
+/// `WATCHDOG=1` keeps a status fresh, for as long as `WATCHDOG_USEC` says. Descriptors that come with a message are released when it has been
+/// handled. For `BARRIER=1` that is the answer: everything before it has been posted by then.
 @EventLoop
 public final class NotifySource {
-    /// How many are open.
+    /// The number of open sockets.
     private(set) static var count = 0
 
     private let server: ServerName
@@ -25,20 +25,20 @@ public final class NotifySource {
     private var state = NotifyState()
     private var access: AccessPolicy
     private var socket: UnixDatagramSocket?
-    /// Who is not heard any more by way of ``socket``.
+    /// The users whose messages to ``socket`` are ignored.
     private var unheard = Unheard()
-    /// The socket that was replaced last, as long as somebody may be about to send to it.
+    /// The socket that was replaced last, while senders may still use it.
     private var formerSocket: UnixDatagramSocket?
     private var timer: TimerSource?
-    /// Who may not send any more, and is heard until all has been handled that was sent before.
+    /// The users who may not send any more, until all messages from before that have been handled.
     private var revoked: Set<UInt32> = []
-    /// How long programs have said that the status holds; zero: as long as the configuration says.
+    /// The times to live that programs asked for; zero restores the configured one.
     private var times = LastWords<Duration>()
 
-    /// How long a socket is read after another one has taken its place.
+    /// How long a replaced socket is still read.
     private static let grace = Duration.seconds(1)
 
-    /// The users who can still use a socket and are not heard.
+    /// The users who can still reach a socket, and whose messages are ignored.
     @EventLoop
     private final class Unheard {
         var users: Set<UInt32> = []
@@ -63,9 +63,9 @@ public final class NotifySource {
         }
     }
 
-    /// Has the kernel let these processes send and no others, even if they have connected before; opens the socket again if its path is gone.
+    /// Makes the kernel let only these processes send, even if others have connected before; opens the socket again if its path was removed.
     ///
-    /// Senders always find a socket, and what was sent before is handled first.
+    /// Senders always find a socket, and earlier messages are handled first.
     func open(for access: AccessPolicy) throws(IOError) {
         if isReachable(for: access) { return }
         let (before, unheard) = (self.unheard, Unheard())
@@ -80,7 +80,7 @@ public final class NotifySource {
         revoked.formUnion(gone)
         formerSocket = socket
         (socket, self.unheard) = (next, unheard)
-        // In the order in which it was sent: nothing has been read from the new one yet.
+        // Messages are handled in order: nothing has been read from the new socket yet.
         formerSocket?.receiveAll {
             before.users = gone
             self.forget(gone)
@@ -99,13 +99,13 @@ public final class NotifySource {
         }
     }
 
-    /// Goes on with the new socket alone, after all that was sent to the former one.
+    /// Closes the former socket, after all messages to it.
     private func endFormerSocket() {
         timer = nil
         formerSocket.take()?.finish()
     }
 
-    /// Forgets what these users' programs have said beside their statuses.
+    /// Forgets what these users' programs reported, except their statuses.
     private func forget(_ users: Set<UInt32>) {
         state.forget(users)
         guard times.forget(users) else { return }
@@ -118,11 +118,11 @@ public final class NotifySource {
     }
 
     private func forgetTimeToLive() {
-        // A server that is not there yet, or no more, has no status that could go stale.
+        // It fails if the server does not exist yet, or was removed: then it has no status that could become stale.
         try? monitor.forgetTimeToLive(of: server)
     }
 
-    /// Removes the socket's path, handles what was sent to it before as far as there is time in this turn, and closes it.
+    /// Removes the socket's path, handles earlier messages if there is time in this turn, and closes it.
     public func close() {
         guard let socket else { return }
         Self.count -= 1
@@ -135,10 +135,10 @@ public final class NotifySource {
         self.socket = nil
     }
 
-    /// Whether it has not been closed.
+    /// Whether it is open.
     var isOpen: Bool { socket != nil }
 
-    /// Whether these processes, and no others, can send to its socket.
+    /// Whether exactly these processes can reach its socket.
     func isReachable(for access: AccessPolicy) -> Bool { hasPath && self.access == access }
 
     private var hasPath: Bool { Glibc.access(path, F_OK) == 0 }

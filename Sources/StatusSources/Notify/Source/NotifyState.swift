@@ -3,22 +3,22 @@
 import Glibc
 import StatusModel
 
-/// What is known of a program that speaks sd_notify(3): turns its messages into statuses.
+/// The condition and text that programs reported with sd_notify(3); turns messages into statuses.
 struct NotifyState {
-    /// What a message leads to.
+    /// The effect of a message.
     enum Reaction: Equatable {
         /// A status.
         case post(StatusText, Level)
-        /// The last status is still true.
+        /// The last status is still valid.
         case touch
         case nothing
     }
 
     private var conditions = LastWords<NotifyMessage.Condition>()
-    /// The texts that programs gave themselves; nil for one that is none.
+    /// The texts that programs reported; nil for an empty one.
     private var statuses = LastWords<StatusText?>()
 
-    /// Takes a message of a user's program.
+    /// Takes a message from a user's program.
     mutating func take(_ message: NotifyMessage, from sender: UInt32) -> Reaction {
         if let text = message.status { statuses.note(StatusText(fitting: text), from: sender) }
         if let condition = message.condition { conditions.note(condition, from: sender) }
@@ -27,7 +27,7 @@ struct NotifyState {
         return .post(text, level)
     }
 
-    /// Forgets what these users' programs have said.
+    /// Forgets what these users' programs reported.
     mutating func forget(_ users: Set<UInt32>) {
         conditions.forget(users)
         statuses.forget(users)
@@ -35,7 +35,7 @@ struct NotifyState {
 
     private var condition: NotifyMessage.Condition? { conditions.newest }
 
-    /// The program's own text where it gave one with the message, or where it is ready again; else what its condition says.
+    /// The program's own text if it came with the message, or if the program is ready again; otherwise the word for its condition.
     private func text(for message: NotifyMessage) -> StatusText? {
         if let status = statuses.newest.flatMap({ $0 }), message.status != nil || condition == .ready { return status }
         return StatusText(fitting: word)

@@ -2,12 +2,12 @@
 
 public import YAML
 
-/// `push: true`: whoever may post, posts.
+/// `push: true`: clients that have permission post statuses, and nothing runs.
 public struct PushSettings: SourceSettings {
     public static let key = "push"
     public static let delivery = SourceDelivery.posted
 
-    /// The only settings that there are.
+    /// Creates settings, which are all alike.
     public init() {}
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> PushSettings? {

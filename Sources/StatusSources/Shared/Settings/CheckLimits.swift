@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many checks may run side by side, those of all servers together.
+/// The maximum numbers of checks of all servers that run at the same time.
 public struct CheckLimits: Sendable, Equatable {
-    /// Checks of all kinds.
+    /// All checks.
     public var checks: Int
-    /// Those among them that are plugins.
+    /// Plugins among these.
     public var processes: Int
-    /// Those among them that are HTTP requests, each a process, too.
+    /// HTTP requests among these, each in a process.
     public var requests: Int
-    /// Those among them that look at this host's disks, each a process, too.
+    /// Looks at this host's disks among these, each in a process.
     public var looks: Int
 
-    /// Limits of at least one; without arguments those that hold where no file says otherwise.
+    /// Creates limits of at least one, by default those of a configuration that says nothing.
     public init(checks: Int = 128, processes: Int = 16, requests: Int = 64, looks: Int = 8) {
         self.checks = max(1, checks)
         self.processes = max(1, processes)

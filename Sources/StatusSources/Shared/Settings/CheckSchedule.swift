@@ -2,16 +2,16 @@
 
 /// When a check runs, how long it may take, and when its result counts.
 public struct CheckSchedule: Sendable, Equatable {
-    /// The time from the end of one load to the beginning of the next, give or take a tenth; for a unit, how long a state counts once.
+    /// The time from the end of one load to the start of the next, plus or minus a tenth; for a unit, the time in which a state counts once.
     public var interval: Duration
-    /// How long a load may take.
+    /// The timeout of a load.
     public var timeout: Duration
-    /// How many loads in a row have to find it worse than it is shown before that is shown.
+    /// How many loads in a row must find a worse level before it is shown.
     public var failures: Int
-    /// How many loads in a row have to find it better than it is shown before that is shown.
+    /// How many loads in a row must find a better level before it is shown.
     public var successes: Int
 
-    /// A schedule; without arguments the one that holds unless a file says otherwise.
+    /// Creates a schedule, by default that of a configuration that says nothing.
     public init(
         interval: Duration = .seconds(30), timeout: Duration = .seconds(10), failures: Int = 1, successes: Int = 1
     ) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A whole number with systemd's suffixes for sizes, which are powers of 1024: `64K`, `1M`.
+/// Reads whole numbers with systemd's suffixes for sizes, which are powers of 1024: `64K`, `1M`.
 enum Count {
-    /// Reads a number that is not negative; nil where `text` is none or too large.
+    /// Reads a number that is not negative; nil if `text` is not one, or it is too large.
     static func parse(_ text: String) -> Int? {
         var digits = text[...]
         var factor = 1

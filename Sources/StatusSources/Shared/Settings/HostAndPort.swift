@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A host, a name or a number, and a port: `example.org:80`, `[::1]:80`, or without a port.
+/// A host name or address, with or without a port: `example.org:80`, `[::1]:80`.
 struct HostAndPort: Equatable {
-    /// The host; an address of IPv6 without its brackets.
+    /// The host; an IPv6 address has no brackets.
     var host: String
-    /// The port; nil where there is none.
+    /// The port, if any.
     var port: UInt16?
 
-    /// Takes them apart; nil where it is none of these.
+    /// Parses them; nil if the text is invalid.
     init?(_ text: some StringProtocol) {
         var rest = text[...]
         if rest.first == "[" {

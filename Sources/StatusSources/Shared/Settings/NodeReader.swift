@@ -4,7 +4,7 @@ public import StatusModel
 import Suggestions
 public import YAML
 
-/// Reads values out of one file's YAML, where every mistake has its line.
+/// Reads values of one file's YAML, and gives each error its line.
 public struct NodeReader: Sendable {
     /// The file's path.
     public let file: String
@@ -12,7 +12,7 @@ public struct NodeReader: Sendable {
     /// A reader for values of `file`.
     public init(file: String) { self.file = file }
 
-    /// Where a value stands.
+    /// The place of a value.
     public func origin(of node: YAMLNode) -> Origin { Origin(file: file, line: node.mark.line) }
 
     /// An error at a value.
@@ -20,7 +20,7 @@ public struct NodeReader: Sendable {
         Problem(.error, at: origin(of: node), reason: reason)
     }
 
-    /// A warning that a key says nothing to anybody.
+    /// A warning about an unknown key.
     public func unknown(
         _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil
     ) -> Problem {
@@ -33,13 +33,13 @@ public struct NodeReader: Sendable {
             reason: "unknown key “\(self.key(key))”\(place) is ignored\(advice)")
     }
 
-    /// What helps if a colon has become a part of a key.
+    /// The advice if a key contains a colon.
     public static let spaceAdvice = "; write a space after the colon"
 
-    /// A key, or the name of a unit, as it may be shown.
+    /// A key, or the name of a unit, safe to show.
     public func key(_ node: YAMLNode) -> String { VisibleText.escape(node.keyToShow) }
 
-    /// A plain text: not null, not empty.
+    /// Reads a text that is neither null nor empty.
     public func string(_ node: YAMLNode, of key: String, _ what: String = "text") throws(Problem) -> String {
         guard let text = node.string, !node.isNull, !text.isEmpty, !text.utf8.contains(0) else {
             throw problem(at: node, "“\(key)” must be \(what)")
@@ -47,7 +47,7 @@ public struct NodeReader: Sendable {
         return text
     }
 
-    /// A text for people, made to fit a line.
+    /// Reads a text for people, cut to one line.
     public func text(_ node: YAMLNode, of key: String) throws(Problem) -> String {
         guard let text = StatusText(fitting: try string(node, of: key)) else {
             throw problem(at: node, "“\(key)” must be text")
@@ -55,13 +55,13 @@ public struct NodeReader: Sendable {
         return text.rawValue
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     public func flag(_ node: YAMLNode, of key: String) throws(Problem) -> Bool {
         guard let isOn = node.bool else { throw problem(at: node, "“\(key)” must be true or false") }
         return isOn
     }
 
-    /// A whole number.
+    /// Reads a whole number.
     public func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
         guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
             let units = range.upperBound > 1024 ? "; K, M and G are allowed" : ""
@@ -71,7 +71,7 @@ public struct NodeReader: Sendable {
         return count
     }
 
-    /// A time span.
+    /// Reads a time span.
     public func duration(_ node: YAMLNode, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration
     {
         guard let text = node.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
@@ -83,7 +83,7 @@ public struct NodeReader: Sendable {
         return duration
     }
 
-    /// The strings of a list; `what` says what it must be.
+    /// Reads a list of strings; `what` describes it in errors.
     public func strings(_ node: YAMLNode, of key: String, _ what: String) throws(Problem) -> [String] {
         guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }
         var strings: [String] = []

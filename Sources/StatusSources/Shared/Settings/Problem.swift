@@ -6,7 +6,7 @@ public import StatusModel
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// The file's path.
     public var file: String
-    /// The line, counted from 1; nil where it is about the whole file.
+    /// The line, counted from 1; nil for the whole file.
     public var line: Int?
 
     /// A place in a file.
@@ -18,28 +18,28 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     public var description: String { line.map { "\(file):\($0)" } ?? file }
 }
 
-/// Something in a configuration that is not as it should be.
+/// An error or a warning in a configuration.
 public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
-    /// How bad it is.
+    /// How serious it is.
     public enum Severity: String, Sendable {
-        /// What is said there is ignored.
+        /// The entry is ignored.
         case warning
-        /// The server, or the whole file, is disabled by it.
+        /// The server, or the whole file, is disabled.
         case error
     }
 
-    /// How bad it is.
+    /// How serious it is.
     public var severity: Severity
-    /// Where it is.
+    /// Its place.
     public var origin: Origin
-    /// The server it is about; nil where it is about the file.
+    /// The server that it concerns; nil if it concerns the file.
     public var server: ServerName?
-    /// What is wrong and what to do about it.
+    /// What is wrong, and what to do about it.
     public var reason: String
-    /// Whether the caller may not read what it is about.
+    /// Whether the caller may not read the file.
     public var isPermissionDenied = false
 
-    /// A problem with what belongs to it.
+    /// Creates a problem.
     public init(_ severity: Severity, at origin: Origin, server: ServerName? = nil, reason: String) {
         self.severity = severity
         self.origin = origin

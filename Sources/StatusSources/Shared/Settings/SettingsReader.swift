@@ -9,16 +9,16 @@ public struct SettingsReader {
     public let nodes: NodeReader
     /// The server whose source it is.
     public let server: ServerName
-    /// Warnings, and errors behind the first one.
+    /// Warnings, and errors after the first one.
     public private(set) var problems: [Problem] = []
 
-    /// A reader for the source of `server`.
+    /// Creates a reader for the source of `server`.
     public init(_ nodes: NodeReader, server: ServerName) {
         self.nodes = nodes
         self.server = server
     }
 
-    /// Reads each of some parts; throws the first error and keeps the others as problems.
+    /// Reads several parts; throws the first error and keeps the others as problems.
     mutating func readEach<Parts: Sequence, Part>(
         of parts: Parts, _ read: (Parts.Element) throws(Problem) -> Part
     ) throws(Problem) -> [Part] {

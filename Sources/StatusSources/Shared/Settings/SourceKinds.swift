@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kinds of sources that there are.
+/// The source kinds.
 public enum SourceKinds {
     /// All kinds, in the order in which messages name them.
     public static let all: [any SourceSettings.Type] = [

@@ -2,23 +2,23 @@
 
 public import YAML
 
-/// What a server's entry says of its source: one type for each kind.
+/// The settings of a server's source: one type for each kind.
 ///
 /// ``SourceKinds/all`` lists the kinds.
 public protocol SourceSettings: Equatable, Sendable {
-    /// The key in a server's entry, which is also the kind's name in messages.
+    /// The key in a server's entry, and the kind's name in messages.
     static var key: String { get }
-    /// How statuses come in, which decides which other keys mean something.
+    /// How statuses come in, which decides which options apply.
     static var delivery: SourceDelivery { get }
 
-    /// Reads the value of ``key``; nil if it switches the source off.
+    /// Reads the value of ``key``; returns nil if it turns the source off.
     static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> Self?
 
-    /// The same settings without what only says who may report.
+    /// The same settings, without the users that may report.
     ///
-    /// A status of another subject says nothing about this one.
+    /// A status of another subject says nothing about this server.
     var subject: Self { get }
-    /// What the source needs from this host.
+    /// What the source needs on this host.
     var requirements: [SourceRequirement] { get }
 }
 
@@ -27,23 +27,23 @@ extension SourceSettings {
     public var requirements: [SourceRequirement] { [] }
 }
 
-/// How a source's statuses come in.
+/// How the statuses of a source come in.
 public enum SourceDelivery: Sendable {
     /// Programs post them.
     case posted
-    /// The source follows events, and can look when somebody asks.
+    /// The source follows events, and can look on request.
     case followed
-    /// The source loads them again and again, as the schedule says.
+    /// The source loads them in each interval.
     case checked
 }
 
-/// What a source needs from this host.
+/// Something that a source needs on this host.
 public enum SourceRequirement: Equatable, Sendable {
     /// A program that the executor can run.
     case program(String)
     /// A file that the daemon can read.
     case readableFile(String)
-    /// A path at which the daemon sees what others see, whether or not something is there.
+    /// A path that the sandbox does not hide from the daemon, whether it exists or not.
     case visiblePath(String)
     /// A user's name or number.
     case user(String)
@@ -54,14 +54,14 @@ public struct AnySourceSettings: Sendable {
     /// The settings themselves.
     public let base: any SourceSettings
 
-    /// Settings of a kind.
+    /// Wraps settings of a kind.
     public init(_ base: any SourceSettings) { self.base = base }
 
-    /// The kind's name, which is its key in the configuration.
+    /// The kind's key in the configuration.
     public var key: String { type(of: base).key }
-    /// How the statuses come in.
+    /// How statuses come in.
     public var delivery: SourceDelivery { type(of: base).delivery }
-    /// The same settings without what only says who may report.
+    /// The same settings, without the users that may report.
     public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
 
 }

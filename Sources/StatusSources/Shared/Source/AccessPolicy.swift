@@ -4,46 +4,47 @@ import CLinux
 public import EventLoopIO
 import Glibc
 
-/// Who may use something: some users, and the members of some groups.
+/// The users, and the members of groups, that may use something.
 ///
-/// What counts are the credentials of the process itself, as the kernel knows them: its effective user, its group and its supplementary groups. So a
-/// control socket, which asks for them (``allows(_:)``), and a file, which the kernel checks (``apply(toFile:)``), follow the same rule.
+/// The credentials of the process count, as the kernel knows them: its effective user, its group and its supplementary groups. So a control socket,
+/// which reads them (``allows(_:)``), and a file, which the kernel checks (``apply(toFile:)``), follow the same rule.
 public struct AccessPolicy: Sendable, Equatable {
     // A handful of each, so a search is faster than a hash.
     private var users: [UInt32]
     private var groups: [UInt32]
 
-    /// A policy that allows root, the user of this process, and these.
+    /// Creates a policy that allows root, the user of this process, and these users and groups.
     public init(users: [UInt32] = [], groups: [UInt32] = []) {
         self.users = [0, geteuid()] + users
         self.groups = groups
     }
 
-    /// This policy, and these users in addition.
+    /// Returns this policy with additional users.
     public func allowing(users: [UInt32]) -> AccessPolicy {
         var policy = self
         policy.users += users
         return policy
     }
 
-    /// The users of whom this policy speaks, and the other one does not any more.
+    /// The users of this policy that the other one does not have.
     public func users(missingIn other: AccessPolicy) -> Set<UInt32> { Set(users).subtracting(other.users) }
 
-    /// Whether these are the credentials of a process that may.
+    /// Whether a process with these credentials is allowed.
     public func allows(_ credentials: PeerCredentials) -> Bool {
         users.contains(credentials.userID) || groups.contains { credentials.isMember(of: $0) }
     }
 
-    /// Has the kernel let these processes, and no others, read and write a file of this process's user (acl(5)).
+    /// Makes the kernel let only these processes read and write a file of this process's user (acl(5)).
     ///
-    /// - Throws: if the file system does not keep such lists.
+    /// - Throws: if the file system does not support such lists.
     public func apply(toFile path: String) throws(IOError) { try grant(6, on: path) }
 
-    /// Has the kernel let these processes, and no others, reach what is in a directory of this process's user, but not list it.
+    /// Makes the kernel let only these processes reach what is in a directory of this process's user, but not list it.
     ///
-    /// Whoever can read a directory can hold its lock, and whoever can search it can compete for it; all that makes a socket there would wait.
+    /// A process that can read a directory can hold its lock, and one that can search it can compete for the lock. Everything that creates a socket
+    /// there would wait.
     ///
-    /// - Throws: if the file system does not keep such lists.
+    /// - Throws: if the file system does not support such lists.
     public func apply(toDirectory path: String) throws(IOError) { try grant(1, on: path) }
 
     private func grant(_ permissions: UInt16, on path: String) throws(IOError) {
@@ -53,7 +54,7 @@ public struct AccessPolicy: Sendable, Equatable {
         }
     }
 
-    /// The entries in the order and the format that the kernel wants (linux/posix_acl_xattr.h).
+    /// The entries in the kernel's order and format (linux/posix_acl_xattr.h).
     private func accessControlList(_ permissions: UInt16) -> [UInt8] {
         typealias Entry = (tag: UInt16, permissions: UInt16, id: UInt32)
         let nobody = UInt32.max

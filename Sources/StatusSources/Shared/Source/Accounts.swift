@@ -3,25 +3,25 @@
 public import EventLoopIO
 public import SourceKinds
 
-/// The users and groups that a configuration is about, as the system's databases know them.
+/// The users and groups that a configuration names, as the system's databases know them.
 public struct Accounts: Sendable {
-    /// Asks a database for the number of a name; nil if it has no such name.
+    /// Looks up the number of a name in a database; nil if there is no such name.
     public typealias LookUp = (String) throws(IOError) -> UInt32?
 
-    /// Those who may change things, beside root and the daemon's own user.
+    /// Its members may change things, besides root and the daemon's own user.
     private static let groupName = "statusd"
 
-    /// Which names could not be looked up.
+    /// The names that could not be looked up, with the reasons.
     public private(set) var failures: [String] = []
     private var group: UInt32?
     private var users: [String: UInt32] = [:]
 
-    /// Nobody but root and the daemon's own user.
+    /// Creates accounts of root and the daemon's own user alone.
     public init() {}
 
-    /// Looks up the group `statusd` and whoever the sources need; may wait.
+    /// Looks up the group `statusd` and the users that sources need; may block.
     ///
-    /// What cannot be known now is as it was `before`: nobody loses a right because a database does not answer.
+    /// If a database does not answer, the value from `before` is used, so that nobody loses a right.
     public init(
         of sources: some Sequence<AnySourceSettings>, before: Accounts, user: LookUp = UserDatabase.user,
         group: LookUp = UserDatabase.group(named:)
@@ -41,12 +41,12 @@ public struct Accounts: Sendable {
         }
     }
 
-    /// Root, the daemon's own user and the group `statusd`: those who may change things.
+    /// Those who may change things: root, the daemon's own user and the group `statusd`.
     public var access: AccessPolicy { AccessPolicy(groups: group.map { [$0] } ?? []) }
 
-    /// Those who may send to any notify socket.
+    /// Those who may send to a notify socket, whichever it is.
     public var senders: AccessPolicy { access.allowing(users: users.values.sorted()) }
 
-    /// The number of a user whom the configuration names; nil if there is no such user.
+    /// The number of a user that the configuration names; nil if there is no such user.
     public func user(_ name: String) -> UInt32? { users[name] }
 }

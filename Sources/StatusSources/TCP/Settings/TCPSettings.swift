@@ -2,17 +2,17 @@
 
 public import YAML
 
-/// `tcp: host:port`: whether somebody accepts connections there.
+/// `tcp: host:port`: whether a server accepts connections at a port.
 public struct TCPSettings: SourceSettings {
     public static let key = "tcp"
     public static let delivery = SourceDelivery.checked
 
-    /// The host, a name or an address.
+    /// The host, as a name or an address.
     public var host: String
     /// The port.
     public var port: UInt16
 
-    /// A port of a host.
+    /// Creates settings.
     public init(host: String, port: UInt16) {
         self.host = host
         self.port = port

@@ -2,23 +2,23 @@
 
 import EventLoopIO
 
-/// Decides which address of a host is tried next; does nothing itself.
+/// A state machine that decides which address of a host is tried next.
 ///
-/// Whoever answers for the host's name chooses the addresses, so that neither all of them nor those at a time may be too many.
+/// The name server of the host chooses the addresses, so both their number and that of simultaneous attempts are limited.
 struct ConnectionAttempts {
-    /// How many are tried; a host with more has some that can be reached among these, or a problem.
+    /// The maximum number of addresses to try.
     static let maximumAddresses = 32
-    /// How many are tried at a time, each with a descriptor.
+    /// The maximum number of simultaneous attempts, each of which takes a descriptor.
     static let maximumUnderway = 8
 
     private var rest: ArraySlice<InternetAddress>
     private var isTimerRunning = false
-    /// How many have not ended yet.
+    /// The number of attempts that have not ended.
     private(set) var underway = 0
 
     init(_ addresses: [InternetAddress]) { rest = addresses.prefix(Self.maximumAddresses) }
 
-    /// The address to be tried now, and whether a timer has to be set for the one after it; nil if none is to be tried.
+    /// The address to try now, and whether to start a timer for the next one; nil if there is none to try.
     mutating func next() -> (address: InternetAddress, needsTimer: Bool)? {
         guard underway < Self.maximumUnderway, let address = rest.popFirst() else { return nil }
         underway += 1

@@ -6,12 +6,12 @@ import NotificationStreams
 public import SourceKinds
 import StatusModel
 
-/// `tcp: host:port`: whether somebody accepts connections there, and how quickly.
+/// `tcp: host:port`: whether a server accepts connections at a port, and how quickly.
 struct TCPCheck: Check {
     private let host: String
     private let port: UInt16
     private let timeout: Duration
-    /// One for all loads: a resolver that hangs is not asked again before it has answered.
+    /// All loads share a lookup: a resolver that hangs is not asked again before it has answered.
     private let addresses: SharedLoad<[InternetAddress], any Error>
 
     var resource: CheckBudget.Resource { .connection }
@@ -31,7 +31,7 @@ struct TCPCheck: Check {
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
         } catch let error as IOError {
-            // Without descriptors, or a port of its own, nothing is known of the server.
+            // If this host has no descriptor or port left, nothing is known of the server.
             if error.code == .exhausted { throw CheckFailure(error.message) }
             return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)
         }
@@ -41,7 +41,7 @@ struct TCPCheck: Check {
         do {
             return try await withTimeLimit(timeout) { try await addresses.load() }
         } catch is TimeLimitExceeded {
-            // It may not have been asked at all, so that nothing is known of the host.
+            // The lookup may not have begun, so nothing is known of the host.
             if await Resolver.isFull {
                 throw CheckFailure(
                     "cannot look up \(host): too many lookups are unanswered; see “resolvectl status”")

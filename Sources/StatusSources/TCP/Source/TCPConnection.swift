@@ -3,10 +3,10 @@
 import EventLoopIO
 import Glibc
 
-/// Connects to one of several addresses, and closes again.
+/// Connects to one of several addresses, and closes the connection.
 ///
-/// The next address is tried when one has failed, or has not answered for 250 ms: so one family of addresses that leads nowhere
-/// does not hide the other (RFC 8305, "Happy Eyeballs").
+/// The next address is tried when one has failed, or has not answered for 250 ms. So an address family that does not work does not hide the other
+/// (RFC 8305, "Happy Eyeballs").
 enum TCPConnection {
     private enum Step {
         case connected(Duration)
@@ -16,9 +16,9 @@ enum TCPConnection {
 
     private static let patience = Duration.milliseconds(250)
 
-    /// Connects, and returns how long that took at the address that answered.
+    /// Connects, and returns how long the address that answered took.
     ///
-    /// - Throws: the ``IOError`` of the address that was tried first, or of one that could not be tried because something has run out here;
+    /// - Throws: the ``IOError`` of the first address, or of one that could not be tried because this host has run out of something;
     ///   `CancellationError`.
     static func probe(_ addresses: [InternetAddress]) async throws -> Duration {
         try await withThrowingTaskGroup(of: Step.self) { group in
@@ -39,7 +39,7 @@ enum TCPConnection {
                 switch step {
                 case .connected(let duration): return duration
                 case .failed(let error):
-                    // It may be the only address that answers, and it was not asked.
+                    // This address was not tried, and may be the only one that answers.
                     if failure == nil || error.code == .exhausted { failure = error }
                     attempts.oneFailed()
                 case .nextIsDue: attempts.timeIsUp()

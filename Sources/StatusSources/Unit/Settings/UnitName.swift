@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names of systemd's units, by the rules of systemd.unit(5).
+/// The rules for unit names (systemd.unit(5)).
 enum UnitName {
     private static let types: Set = [
         "service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope",
     ]
 
-    /// The name with its type, `.service` where it has none; nil where it is no name, or that of a template.
+    /// The name with its suffix, `.service` by default; nil if it is invalid, or that of a template.
     static func normalize(_ text: String) -> String? {
         let type = text.lastIndex(of: ".").map { String(text[text.index(after: $0)...]) }
         let isTyped = type.map(types.contains) ?? false

@@ -10,7 +10,7 @@ public struct UnitSettings: SourceSettings {
     /// The unit's full name.
     public var unit: String
 
-    /// The unit of this full name.
+    /// Creates settings.
     public init(unit: String) { self.unit = unit }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> UnitSettings? {

@@ -4,57 +4,57 @@ import SourceKinds
 import StatusModel
 import SystemdClient
 
-/// Decides which of a unit's states are shown, and when.
+/// Decides which states of a unit are shown, and when.
 ///
-/// A unit that systemd restarts passes through five states each time (failed, auto-restart, inactive, activating, active), which are one
-/// event: that it is restarted is shown at once, and what comes of it when it has held for a while.
+/// When systemd restarts a unit, it passes through five states (failed, auto-restart, inactive, activating, active), which are one event. The restart
+/// is shown at once, and its result when that has held for a while.
 struct UnitJudge {
-    /// What becomes of a state.
+    /// What to do with a state.
     enum Verdict: Equatable {
-        /// It is shown.
+        /// Show it.
         case show(UnitStatus)
-        /// It is one of so many that are needed.
+        /// Do not show it yet: it is one of several that are needed.
         case hold(UnitStatus, Int, of: Int)
-        /// Nothing is to be said of it yet.
+        /// Its meaning is not known yet.
         case wait
     }
 
-    /// How long a unit has to run after a restart.
+    /// How long a unit must run after a restart.
     private static let settlingTime = Duration.seconds(5)
-    /// How long it has to be down: in passing, before it is restarted and while it is started again, it is for some milliseconds.
+    /// How long a unit must be down; before and during a restart it is for some milliseconds.
     static let passingTime = Duration.milliseconds(200)
 
     private let name: String
     private var runtime: Duration?
     private var interval: Duration
     private var hysteresis: Hysteresis
-    /// The state that the unit is in, and since when.
+    /// The unit's state, and since when it has been in it.
     private var state: [String] = []
     private var since = Duration.zero
-    /// What the unit was like last, as long as the service manager knew of a run of it.
+    /// The unit's last properties, while the service manager knew of a run of it.
     private var lastKnown: UnitProperties?
-    /// The number of restarts that there can be without one of which nobody has told.
+    /// The highest number of restarts of which all have been seen.
     private var expectedRestarts = 0
-    /// The number of restarts before the one that is going on or has just been.
+    /// The number of restarts before the current or last one.
     private var restartsBefore: Int?
     private var counted: Counted?
-    /// Whether something was being counted when other settings came.
+    /// Whether a level was being counted when the settings changed.
     private var wasCounting = false
-    /// A failure of which nothing has been said yet, since it may be passing.
+    /// A failure that has not been shown yet, since it may be passing.
     private var unsaid: UnitStatus?
-    /// How it had failed when it ended last; nil if it had not.
+    /// How the last run failed; nil if it did not.
     private var lastFailure: UnitStatus?
-    /// Whether it is down after a failure without a run in between that could have come to a good end: one that was skipped, or a restart that was called off.
+    /// Whether it is down after a failure, and no later run could have succeeded: that was skipped, or its restart was called off.
     private var keepsFailure = false
-    /// When the run began that was heard of last.
+    /// When the last known run began.
     private var startedAt: Duration?
-    /// When it began to run again after a restart that systemd waited with, as from systemd 257 on its own time does not tell.
+    /// When it ran again after a restart that systemd delayed; from systemd 257 on, the properties do not tell.
     private var runningSince: Duration?
     var hasFailed: Bool { lastFailure != nil }
-    /// Whether what was judged last was that its file cannot be used.
+    /// Whether its file could not be used at the last judgement.
     private var wasUnusable = false
 
-    /// What was counted last, and when it is counted again if it is no other by then.
+    /// What was counted last, and when it counts again if it stays the same.
     private struct Counted {
         let direction: Hysteresis.Direction
         let times: Int
@@ -64,9 +64,9 @@ struct UnitJudge {
 
     /// - Parameters:
     ///   - name: the unit's name.
-    ///   - runtime: how long it may run if it runs to its end; nil: as long as it likes.
-    ///   - schedule: how many times in a row a level has to be found, an interval apart, to count.
-    ///   - shown: the level that is shown already.
+    ///   - runtime: how long a oneshot may run; nil if that is not limited.
+    ///   - schedule: how many times in a row a level must be found, an interval apart, to count.
+    ///   - shown: the level that is shown.
     init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.name = name
         self.runtime = runtime
@@ -74,7 +74,7 @@ struct UnitJudge {
         hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
     }
 
-    /// Judges by other settings from now on, which are those of ``init(of:runtime:schedule:shown:)``: what is known of the unit still holds.
+    /// Changes the settings; what is known of the unit still holds.
     mutating func change(runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.runtime = runtime
         interval = schedule.interval
@@ -86,9 +86,9 @@ struct UnitJudge {
     /// Judges the unit's properties.
     ///
     /// - Parameters:
-    ///   - unit: what they are now.
-    ///   - now: the time, by the clock that the unit's own times are by.
-    /// - Returns: what becomes of it, and when to ask again, if nothing changes before; nil: not at all.
+    ///   - unit: the current properties.
+    ///   - now: the time of the clock that the properties use.
+    /// - Returns: what to do, and when to judge again if nothing changes before; nil: not at all.
     mutating func judge(_ unit: UnitProperties, at now: Duration) -> (verdict: Verdict, again: Duration?) {
         guard var unit = recall(unit) else {
             return hysteresis.shown == .critical ? (.wait, nil) : count(Self.unknownEnd, at: now)
@@ -100,7 +100,7 @@ struct UnitJudge {
             return (verdict, min(since + timeToSettle(unit), counts ?? .seconds(Int64.max)))
         }
         if unit.isRestarted {
-            // The number becomes greater before the state is another.
+            // The number increases before the state changes.
             unit.restarts = restartsBefore ?? unit.restarts
         } else {
             let settled = since + timeToSettle(unit)
@@ -108,14 +108,14 @@ struct UnitJudge {
                 if unit.activeState == "failed", unit.result != "success" { unsaid = UnitStatus(unit, of: name) }
                 return (.wait, settled)
             }
-            // What is on its way, however long, has not come to anything yet.
+            // A unit that is starting or stopping has no result yet.
             if unit.isActive || unit.isDown { restartsBefore = nil }
             unsaid = nil
         }
         let limit = runtime.flatMap { unit.runsToItsEnd(within: $0, since: runningSince) }
         let next = limit.flatMap { $0 > now ? $0 : nil }
         let isOverdue = limit != nil && next == nil
-        // What has failed is not well again because it runs once more, but when it has come to a good end.
+        // After a failure, a unit is ok again only when a run has succeeded, not when one begins.
         if let lastFailure, unit.isRunningToItsEnd, !isOverdue {
             guard wasUnusable || wasCounting || counted != nil else { return (.wait, next) }
             let (verdict, counts) = count(lastFailure, at: now)
@@ -129,14 +129,14 @@ struct UnitJudge {
                 unit.activeState == "failed" || unit.startFailure != nil && unit.runsToItsEnd
                 || unit.subState.hasPrefix("auto-restart") && unit.result != "success"
             if isFailure { lastFailure = status } else if !keepsFailure { lastFailure = nil }
-            // The service manager keeps it nowhere, so it may not be known any more when the unit is read again.
+            // The service manager does not keep it, so it may not be known when the unit is read again.
             if unit.startFailure != nil, isFailure, unit.activeState == "inactive" { keepsFailure = true }
         }
         let (verdict, counts) = count(status, at: now)
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
-    /// What there is to say of the unit while what is shown of it holds.
+    /// The unit's status, as a message while another one is shown.
     mutating func remark(on unit: UnitProperties) -> UnitStatus {
         recall(unit).map(status) ?? Self.unknownEnd
     }
@@ -149,12 +149,12 @@ struct UnitJudge {
 
     private static let unknownEnd = UnitStatus(.unknown, "ended with an unknown result")
 
-    /// What the unit is like, or was when the service manager forgot it; nil where nobody knows how it has ended.
+    /// The unit's properties, or those from before the service manager forgot it; nil if it is unknown how it ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {
-        // Where its file cannot be used, that says nothing of the last run.
+        // If its file cannot be used, nothing is known of the last run.
         if unit.isUnusable { return unit }
         guard unit.isForgotten else {
-            // What cannot be started fails without having begun to.
+            // A unit that cannot be started fails without a start time.
             lastKnown = unit.startedAt == nil && unit.activeState != "failed" ? nil : unit
             return unit
         }
@@ -167,12 +167,12 @@ struct UnitJudge {
         return recalled
     }
 
-    /// Takes note of the state; returns what was before it, if nothing has been said of that: a restart that nobody told of, or a failure
-    /// after which somebody else than systemd's `Restart=` has started the unit again at once.
+    /// Notes the state; returns what came before it, if that was not shown: a restart that was not reported, or a failure after which something other
+    /// than systemd's `Restart=` started the unit at once.
     private mutating func enter(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let failure = enterState(unit, at: now)
         defer {
-            // The number becomes greater before the state is another.
+            // The number increases before the state changes.
             let counted = unit.isRestarted ? restartsBefore.map { $0 + 1 } : nil
             expectedRestarts = max(unit.restarts, counted ?? 0)
         }
@@ -180,8 +180,7 @@ struct UnitJudge {
     }
 
     private mutating func enterState(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
-        // A unit that has failed and is started is a failed one with a good result, in passing.
-        // One that reloads goes on running.
+        // A failed unit that is started is, in passing, failed with a good result. A unit that reloads is still running.
         let state =
             switch unit.activeState {
             case _ where unit.isActive: ["active"]
@@ -190,12 +189,12 @@ struct UnitJudge {
             }
         let isOtherRun = unit.startedAt.map { $0 != startedAt } ?? false
         startedAt = unit.startedAt ?? startedAt
-        // A run may be so short that nothing is seen of it but that it has been.
+        // A run may be so short that only its end is seen.
         guard state != self.state || unit.activeState == "inactive" && isOtherRun else { return nil }
         noteEnd(unit, isOfOtherRun: isOtherRun, at: now)
-        // A failed unit that is started is one with a good result, in passing.
+        // A failed unit that is started is, in passing, failed with a good result.
         defer { if unit.activeState != "failed" { unsaid = nil } }
-        // What it is when it is looked at first, it may have been for long.
+        // It may have been in its first state for long.
         since = self.state.isEmpty ? now - Self.settlingTime : now
         self.state = state
         if unit.isRestarted {
@@ -207,36 +206,36 @@ struct UnitJudge {
         return nil
     }
 
-    /// Takes note of what the state before this one says of how it has ended, and since when it runs.
+    /// Notes how the state before this one ended, and since when the unit has been running.
     private mutating func noteEnd(_ unit: UnitProperties, isOfOtherRun: Bool, at now: Duration) {
         let wasRestarted = state.last?.hasPrefix("auto-restart") ?? false
         let isRestarted = unit.subState.hasPrefix("auto-restart")
         if wasRestarted, !isRestarted { runningSince = unit.isDown ? nil : now }
         if unit.isDown || isRestarted { runningSince = nil }
-        // One that was called off does not count as a restart.
+        // A restart that was called off does not count.
         let isCalledOff = wasRestarted && !isOfOtherRun && unit.restarts <= restartsBefore ?? unit.restarts
         keepsFailure =
             unit.activeState == "inactive" && unit.runsToItsEnd
             && (isCalledOff || unit.result ?? "success" != "success")
-        // Its restart was called off while nobody looked.
+        // Its restart was called off unseen.
         if keepsFailure, unit.result != "exec-condition", lastFailure == nil {
             lastFailure = UnitStatus(.warning, "failed")
         }
     }
 
-    /// Whether it was restarted without its states in between having come to be known, as where it is quick, or the bus drops signals.
+    /// Whether it was restarted and the states in between were not seen, because it was quick or the bus dropped signals.
     private func hasMissedRestart(_ unit: UnitProperties) -> Bool {
         !unit.isRestarted && !unit.isDown && unit.restarts > expectedRestarts
     }
 
-    /// Takes note of that; returns nothing where it was so long ago that it has settled, as what runs to its end does with that.
+    /// Notes a missed restart; returns nil if it is so long ago that the unit has settled.
     private mutating func enterMissedRestart(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let before = unit.restarts - 1
         since = min(now, unit.enteredAt ?? now)
         guard now < since + Self.settlingTime || unit.isRunningToItsEnd else { return nil }
         restartsBefore = before
         var missed = unit
-        // Why it was restarted is not known any more.
+        // The reason for the restart is not known any more.
         (missed.activeState, missed.subState, missed.result) = ("activating", "auto-restart", nil)
         missed.restarts = before
         return UnitStatus(missed, of: name)
@@ -252,7 +251,7 @@ struct UnitJudge {
         return UnitStatus(.critical, "\(unit.activeState) for more than \(limit)")
     }
 
-    /// Counts a status, once an interval as long as it is worse than what is shown, or as long as it is better.
+    /// Counts a status, once in each interval while it stays worse, or better, than what is shown.
     private mutating func count(_ status: UnitStatus, at now: Duration) -> (verdict: Verdict, again: Duration?) {
         let direction = hysteresis.direction(of: status.level)
         if let counted, counted.direction == direction, now < counted.next {
@@ -271,20 +270,20 @@ struct UnitJudge {
 }
 
 extension UnitProperties {
-    /// Whether the service manager may have forgotten that it has failed: it knows nothing of an earlier run.
+    /// Whether the service manager may have forgotten a failure: it knows of no earlier run.
     fileprivate var isForgotten: Bool {
         isForgottenWhenFailed && loadState == "loaded" && activeState == "inactive" && startedAt == nil
     }
 
-    /// Whether it cannot be loaded, is masked or does not exist, and has not been kept in memory since it ran.
+    /// Whether it cannot be loaded, is masked or does not exist, and is not kept in memory from an earlier run.
     fileprivate var isUnusable: Bool { loadState != "loaded" && activeState == "inactive" && startedAt == nil }
 
     fileprivate var isDown: Bool { activeState == "inactive" || activeState == "failed" }
 
-    /// Since when it is what it is, active or in a state on the way; nil where the service manager has not said.
+    /// Since when it has been in its state; nil if the service manager has not said.
     fileprivate var enteredAt: Duration? { isActive ? activeAt : changedAt }
 
-    /// When it has run for longer than `limit`, if it runs to its end, and does now.
+    /// When a running oneshot exceeds `limit`.
     fileprivate func runsToItsEnd(within limit: Duration, since begin: Duration?) -> Duration? {
         isRunningToItsEnd ? startedAt.map { max($0, begin ?? $0) + limit } : nil
     }

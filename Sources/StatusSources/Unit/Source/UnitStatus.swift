@@ -3,7 +3,7 @@
 import StatusModel
 import SystemdClient
 
-/// What a unit's properties mean for a server.
+/// The status that a unit's properties mean for its server.
 struct UnitStatus: Equatable {
     let level: Level
     let text: String
@@ -13,7 +13,7 @@ struct UnitStatus: Equatable {
         self.text = text
     }
 
-    /// The status that follows from the properties of the unit of this name.
+    /// The status of the unit of this name.
     init(_ unit: UnitProperties, of name: String) {
         switch (unit.activeState, unit.loadState) {
         case ("inactive", "not-found"): self.init(.unknown, "unit \(name) not found")
@@ -31,7 +31,7 @@ struct UnitStatus: Equatable {
         }
     }
 
-    /// What runs to its end again and again, as a backup does, is well while it does not run; all else is expected to run.
+    /// A oneshot, such as a backup, is ok while it does not run; every other unit is expected to run.
     private static func inactive(_ unit: UnitProperties) -> UnitStatus {
         if let failure = unit.startFailure, unit.runsToItsEnd {
             return UnitStatus(.critical, text(unit, unit.subState) + ", not started: \(failure.phrase)")
@@ -39,17 +39,17 @@ struct UnitStatus: Equatable {
         return UnitStatus(unit.runsToItsEnd ? .ok : .warning, text(unit, unit.subState))
     }
 
-    /// Why it is restarted, and which time this is since somebody started it.
+    /// Why it is restarted, and how often since its start.
     private static func restarting(_ unit: UnitProperties) -> String {
         let reason = unit.result.map { " after \($0)" } ?? ""
         let times = unit.restarts > 0 ? ", \(unit.restarts + 1) times" : ""
         return text(unit, unit.subState) + reason + times
     }
 
-    /// What the service says of itself, as long as it runs.
+    /// The status text of a running service.
     private static func running(_ unit: UnitProperties) -> String { unit.statusText ?? text(unit, unit.subState) }
 
-    /// As `systemctl status` has it: `active (running)`.
+    /// As in `systemctl status`: `active (running)`.
     private static func text(_ unit: UnitProperties, _ detail: String) -> String {
         detail.isEmpty || detail == unit.activeState ? unit.activeState : "\(unit.activeState) (\(detail))"
     }
@@ -67,13 +67,15 @@ extension UnitProperties.StartFailure {
 }
 
 extension UnitProperties {
-    /// Whether it runs; it does while it reloads, or is refreshed as from systemd 257 on.
+    /// Whether it runs, which it does while it reloads, and from systemd 257 on, while it is refreshed.
     var isActive: Bool { ["active", "reloading", "refreshing"].contains(activeState) }
 
-    /// Whether it runs to its end again and again, as a backup does.
+    /// Whether it is a oneshot that runs again and again, such as a backup.
     var runsToItsEnd: Bool { serviceType == "oneshot" && !remainsAfterExit }
 
-    /// Whether it is on its way to its end: to systemd a oneshot is starting as long as it runs, and stopping as long as what comes after that runs.
+    /// Whether a oneshot is running.
+    ///
+    /// To systemd, it is starting during its run, and stopping during what comes after that.
     var isRunningToItsEnd: Bool {
         guard serviceType == "oneshot" else { return false }
         return switch activeState {
@@ -85,6 +87,6 @@ extension UnitProperties {
 
     /// Whether it has ended, and systemd will start it again.
     ///
-    /// Then it passes through `auto-restart-queued`, too, from systemd 254 on.
+    /// From systemd 254 on, it then passes through `auto-restart-queued`, too.
     var isRestarted: Bool { subState == "auto-restart" }
 }

@@ -2,21 +2,21 @@
 
 public import StatusModel
 
-/// A way to find out how a server is.
+/// Finds out the status of a server.
 public protocol Check: Sendable {
-    /// What it needs a place in the ``CheckBudget`` for.
+    /// The resource for which it needs a slot (``CheckBudget``).
     var resource: CheckBudget.Resource { get }
 
-    /// Says each time that the result may be another than before, so that the check should run before its time; nil if only the schedule counts.
+    /// Reports changes after which the check should run before its time; nil if only the schedule counts.
     ///
-    /// It is asked for once, before the first run.
+    /// It is read once, before the first run.
     var changes: AsyncStream<Void>? { get }
 
-    /// Finds out how the server is, within its own time limit; ends soon when its task is cancelled.
+    /// Runs the check within its own timeout; ends soon after its task is cancelled.
     ///
-    /// That the server is not well is a result.
+    /// A server in a bad state is a result, too.
     ///
-    /// - Throws: ``CheckFailure`` where nothing can be said of the server, `CancellationError`.
+    /// - Throws: ``CheckFailure`` if nothing can be said about the server; `CancellationError`.
     func run() async throws -> CheckResult
 }
 
@@ -24,16 +24,16 @@ extension Check {
     public var changes: AsyncStream<Void>? { nil }
 }
 
-/// How a check found a server.
+/// The result of a check.
 public struct CheckResult: Sendable, Equatable {
-    /// How serious it is.
+    /// The level.
     public var level: Level
-    /// The text that people read; behind it stands how long it took, where that was measured.
+    /// The text, to which the latency is appended, if there is one.
     public var text: String
-    /// How long it took.
+    /// The latency, if it was measured.
     public var latency: Duration?
 
-    /// A result.
+    /// Creates a result.
     public init(_ level: Level, _ text: String, latency: Duration? = nil) {
         self.level = level
         self.text = text
@@ -41,11 +41,10 @@ public struct CheckResult: Sendable, Equatable {
     }
 }
 
-/// Why a check could not find out how a server is.
+/// Why a check could not find out the status of a server, as one short phrase.
 public struct CheckFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// One short phrase.
     public var description: String
 
-    /// A failure with its reason.
+    /// Creates a failure.
     public init(_ reason: String) { description = reason }
 }

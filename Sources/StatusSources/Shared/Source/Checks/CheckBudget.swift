@@ -4,36 +4,37 @@ public import EventLoopIO
 public import SourceKinds
 public import StatusModel
 
-/// How many checks may run side by side, those of all servers together.
+/// The slots for checks of all servers.
 ///
-/// Whoever finds no place waits, in order. A load that somebody asked for goes before those that only the clock asked for, and a quarter
-/// of the places, but at least one of several, is for such loads alone: so it need not wait for the end of checks that hang. As many are kept from them
-/// as long as others wait, or every second turn if there is one place only: so whoever asks again and again does not keep the others waiting for ever.
+/// Checks without a slot wait, in order. A check that a client requested goes before those that only the schedule wants. A quarter of the slots, but
+/// at least one of several, is reserved for such urgent checks, so that they need not wait for checks that hang. In turn, as many are kept from
+/// urgent checks while ordinary ones wait, or every second turn if there is only one slot, so that repeated requests do not keep the others waiting
+/// for ever.
 @EventLoop
 public final class CheckBudget {
-    /// What a check takes of the machine.
+    /// The resource that a check uses.
     public enum Resource: Sendable, CaseIterable {
-        /// A process, for a plugin.
+        /// A process that runs a plugin.
         case process
-        /// A process, for an HTTP request.
+        /// A process that makes an HTTP request.
         case request
-        /// A process, for a look at this host.
+        /// A process that looks at this host.
         case look
         case connection
     }
 
-    /// What a check needs to run, and who waits for it.
+    /// A check's claim to a slot.
     @EventLoop
     public final class Claim {
         let resource: Resource
         let isUrgent: @EventLoop () -> Bool
-        /// Its number while it waits for a slot.
+        /// Its number while it waits.
         fileprivate var number: Int?
 
-        /// A claim to a slot.
+        /// Creates a claim.
         ///
         /// - Parameters:
-        ///   - resource: what the check takes.
+        ///   - resource: the resource that the check uses.
         ///   - isUrgent: whether a caller waits for it. When that becomes true, ``CheckBudget/expedite(_:)`` must be called.
         public init(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false }) {
             self.resource = resource
@@ -57,28 +58,28 @@ public final class CheckBudget {
         var isUrgentOfAll: Bool { self != .ordinary }
     }
 
-    /// The limits; those who run already go on where they become less.
+    /// The limits; lower ones do not end checks that are running.
     public var limits: CheckLimits { didSet { admit() } }
     var running: Int { places(of: nil).taken }
-    /// How many wait for a slot.
+    /// The number of checks that wait for a slot.
     var waiting: Int { queue.count }
-    /// Is told of a server whose check has waited for a slot longer than its interval, and how long.
+    /// Called for a server whose check has waited for a slot longer than its interval, with that time.
     let onDelay: @EventLoop (ServerName, Duration) -> Void
-    /// Those that run, of all kinds together (nil) and of each.
+    /// The used slots, of all resources together (nil) and of each.
     private var places: [Resource?: Places] = [:]
     private var queue = CheckQueue<Waiter>()
 
-    /// A budget that nobody uses yet.
+    /// Creates a budget of which nothing is used.
     ///
     /// - Parameters:
-    ///   - limits: how many may run.
-    ///   - onDelay: is told of a server whose check has waited for a slot longer than its interval, and how long.
+    ///   - limits: the numbers of slots.
+    ///   - onDelay: called for a server whose check has waited for a slot longer than its interval, with that time.
     public init(_ limits: CheckLimits, onDelay: @escaping @EventLoop (ServerName, Duration) -> Void = { _, _ in }) {
         self.limits = limits
         self.onDelay = onDelay
     }
 
-    /// Runs `body` when there is a slot for it.
+    /// Runs `body` in a slot, when there is one.
     ///
     /// A claim is for one run at a time.
     ///
@@ -91,18 +92,18 @@ public final class CheckBudget {
         return try await body()
     }
 
-    /// Notes that a caller waits for a check, which may be waiting for a slot already.
+    /// Notes that a check, which may be waiting for a slot already, has become urgent.
     public func expedite(_ claim: Claim) {
         guard let number = claim.number else { return }
         queue.expedite(number)
         admit()
     }
 
-    /// Waits for a slot and takes it; nil if the task is cancelled before.
+    /// Waits for a slot and takes it; returns nil if the task is cancelled first.
     private func enter(_ claim: Claim) async -> Place? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // Asked here: the handler of a task that was cancelled before has run already, and found nobody.
+                // Checked here: if the task was cancelled before, the handler has already run, without finding the claim.
                 guard !Task.isCancelled else { return continuation.resume(returning: nil) }
                 let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
                 claim.number = number
@@ -118,7 +119,7 @@ public final class CheckBudget {
         guard let number = claim.number else { return }
         claim.number = nil
         queue.remove(number)?.continuation.resume(returning: nil)
-        // It may have kept a place from those that are urgent.
+        // It may have kept a slot from urgent checks.
         admit()
     }
 
@@ -128,7 +129,7 @@ public final class CheckBudget {
         admit()
     }
 
-    /// Hands free slots over to those who wait; nobody can come in between.
+    /// Hands free slots over to waiting checks; nothing can come in between.
     private func admit() {
         while let (waiter, resource, place) = nextWaiter() {
             places[nil, default: Places()].enter(isUrgent: place.isUrgentOfAll)
@@ -184,7 +185,7 @@ public final class CheckBudget {
 }
 
 extension CheckLimits {
-    /// How many checks may have a resource; nil if only the number of all counts.
+    /// The number of slots of a resource; nil if only the total is limited.
     fileprivate func limit(of resource: CheckBudget.Resource) -> Int? {
         switch resource {
         case .process: processes
@@ -195,11 +196,11 @@ extension CheckLimits {
     }
 }
 
-/// Places of which some are taken.
+/// Slots of which some are used.
 private struct Places {
     private(set) var taken = 0
     private var urgent = 0
-    /// Whether the one that was taken last was for a load that somebody had asked for.
+    /// Whether the last slot was taken by an urgent check.
     private var wasUrgent = false
 
     mutating func enter(isUrgent: Bool) {

@@ -2,25 +2,24 @@
 
 import DequeModule
 
-/// The checks that wait for a slot: those that a caller waits for before those that only the clock asked for, else in the order in which they
-/// came.
+/// The checks that wait for a slot: first the urgent ones, then the others, each in order of arrival.
 ///
-/// Each operation takes the same time however many wait.
+/// The time of each operation does not depend on the number of checks.
 struct CheckQueue<Waiter> {
     private struct Entry {
         let resource: CheckBudget.Resource
         let waiter: Waiter
-        /// Whether it is among the urgent ones, where it stands once however often it becomes urgent.
+        /// Whether it is among the urgent ones, once, however often it becomes urgent.
         var isExpedited = false
     }
 
-    /// The numbers of checks in order; also of some that do not wait any more, until they come to the front.
+    /// The numbers of checks in order, including some that no longer wait, until these reach the front.
     private typealias Lines = [CheckBudget.Resource: Deque<Int>]
 
     private var entries: [Int: Entry] = [:]
-    /// How many of them are not urgent.
+    /// The number of ordinary checks.
     private var ordinaryCounts: [CheckBudget.Resource: Int] = [:]
-    /// Those that are urgent, each with how many became so before it.
+    /// The urgent checks, each with its place among all of them.
     private var urgent: [CheckBudget.Resource: Deque<(number: Int, place: Int)>] = [:]
     private var lastPlace = 0
     private var ordinary = Self.emptyLines
@@ -30,7 +29,7 @@ struct CheckQueue<Waiter> {
         Dictionary(uniqueKeysWithValues: CheckBudget.Resource.allCases.map { ($0, []) })
     }
 
-    /// How many wait.
+    /// The number of waiting checks.
     var count: Int { entries.count }
 
     /// Adds a check; returns its number.
@@ -42,7 +41,7 @@ struct CheckQueue<Waiter> {
         return lastNumber
     }
 
-    /// Puts a check behind the urgent ones that wait, and before all others.
+    /// Puts a check after the urgent ones and before all others.
     mutating func expedite(_ number: Int) {
         guard let entry = entries[number], !entry.isExpedited else { return }
         entries[number]?.isExpedited = true
@@ -51,20 +50,20 @@ struct CheckQueue<Waiter> {
         urgent[entry.resource, default: []].append((number: number, place: lastPlace))
     }
 
-    /// Takes a check out; nil if it does not wait any more.
+    /// Removes a check; returns nil if it no longer waits.
     mutating func remove(_ number: Int) -> Waiter? {
         guard let entry = entries.removeValue(forKey: number) else { return nil }
         if !entry.isExpedited { ordinaryCounts[entry.resource, default: 0] -= 1 }
         return entry.waiter
     }
 
-    /// Whether a check that only the clock asked for waits for such a resource.
+    /// Whether an ordinary check waits for a resource.
     func hasOrdinary(_ resource: CheckBudget.Resource) -> Bool { ordinaryCounts[resource, default: 0] > 0 }
 
-    /// Whether an expedited check waits for such a resource, even if its callers have left.
+    /// Whether an expedited check waits for a resource, even if its callers have left.
     func hasUrgent(_ resource: CheckBudget.Resource) -> Bool { urgent[resource]?.isEmpty == false }
 
-    /// Takes the next urgent check that `mayRun` and that is still urgent; nil if there is none.
+    /// Removes the next urgent check that `mayRun` and that is still urgent; nil if there is none.
     mutating func popUrgent(
         where mayRun: (CheckBudget.Resource) -> Bool, isUrgent: (Waiter) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {
@@ -79,7 +78,7 @@ struct CheckQueue<Waiter> {
         return (waiter, next.resource)
     }
 
-    /// The urgent check of a resource that comes first; those that nobody waits for any more go back to their places among the others.
+    /// The first urgent check of a resource; those whose callers have left return to their places among the others.
     private mutating func urgentFront(
         of resource: CheckBudget.Resource, isUrgent: (Waiter) -> Bool
     ) -> (number: Int, place: Int)? {
@@ -96,7 +95,7 @@ struct CheckQueue<Waiter> {
         return nil
     }
 
-    /// Takes the next check that `mayRun`; nil if there is none.
+    /// Removes the next ordinary check that `mayRun`; nil if there is none.
     mutating func popOrdinary(
         where mayRun: (CheckBudget.Resource) -> Bool
     ) -> (waiter: Waiter, resource: CheckBudget.Resource)? {

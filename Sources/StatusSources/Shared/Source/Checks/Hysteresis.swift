@@ -2,13 +2,13 @@
 
 import StatusModel
 
-/// Decides when a level that checks found is shown: after so many in a row that are worse than what is shown, or better.
+/// Decides when a level is shown: after several results in a row that are worse, or better, than what is shown.
 struct Hysteresis {
-    /// What becomes of a result.
+    /// What to do with a result.
     enum Verdict: Equatable {
-        /// It is shown.
+        /// Show it.
         case show
-        /// It is one of so many that are needed.
+        /// Do not show it yet: it is one of several that are needed.
         case hold(Int, of: Int)
     }
 
@@ -16,7 +16,7 @@ struct Hysteresis {
         case worse, better
     }
 
-    /// What is said of a result that is held back.
+    /// The message for a result that does not count yet.
     static func remark(_ text: StatusText, _ level: Level, _ count: Int, of needed: Int) -> String {
         "\(text) [\(level.rawValue)]; \(count) of \(needed) before it counts"
     }
@@ -28,16 +28,16 @@ struct Hysteresis {
     private var streak = 0
 
     /// - Parameters:
-    ///   - failures: how many worse ones in a row count.
-    ///   - successes: how many better ones in a row count.
-    ///   - shown: what is shown already; nil where nothing is, so that the first result counts at once.
+    ///   - failures: how many worse results in a row are needed.
+    ///   - successes: how many better results in a row are needed.
+    ///   - shown: the level that is shown; nil if there is none, so that the first result counts at once.
     init(failures: Int, successes: Int, shown: Level?) {
         self.failures = failures
         self.successes = successes
         self.shown = shown
     }
 
-    /// Whether a level is worse or better than what is shown; nil if it is neither, or nothing is shown.
+    /// Whether a level is worse or better than the one that is shown; nil if neither, or if none is shown.
     func direction(of level: Level) -> Direction? {
         guard let shown, level != shown else { return nil }
         return level.rank > shown.rank ? .worse : .better
@@ -45,7 +45,7 @@ struct Hysteresis {
 
     /// Takes a result.
     ///
-    /// - Parameter isExtra: whether the load was not one of those that are to be counted: it may begin a row, and end it, but makes it no longer.
+    /// - Parameter isExtra: whether the load is not counted: it may begin a row, and end it, but does not make it longer.
     mutating func take(_ level: Level, isExtra: Bool = false) -> Verdict {
         guard let direction = direction(of: level) else { return show(level) }
         if direction != self.direction { streak = 0 }
@@ -63,7 +63,7 @@ struct Hysteresis {
 }
 
 extension Level {
-    /// How bad it is: what is not known is worse than a warning, since it may be anything.
+    /// How serious it is; unknown is worse than a warning, because it may be anything.
     fileprivate var rank: Int {
         switch self {
         case .ok: 0

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Says how long something took, so that it becomes another text only where it became another matter.
+/// Formats latencies so that the text changes only when the latency changes much.
 ///
-/// No two measurements are the same. A text that followed each of them would make a change of each load; so what was said stays
-/// until it is off by a factor of two, and below a millisecond nothing is told apart.
+/// No two measurements are the same, so every load would be a change. The shown value stays until it is off by a factor of two, and all below a
+/// millisecond are alike.
 struct Latency {
     private var shown: Duration?
 
     private static let floor = Duration.milliseconds(1)
 
-    /// The words for a measurement: `under 1 ms`, `42 ms`, `1.5 s`.
+    /// The text for a measurement: `under 1 ms`, `42 ms`, `1.5 s`.
     mutating func text(for measured: Duration) -> String {
         let measured = max(measured, Self.floor)
         if let shown, measured < shown * 2, shown < measured * 2 { return Self.text(shown) }

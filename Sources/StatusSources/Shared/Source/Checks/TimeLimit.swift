@@ -2,10 +2,10 @@
 
 import EventLoopIO
 
-/// It took longer than it may.
+/// The time limit was exceeded.
 package struct TimeLimitExceeded: Error {}
 
-/// Runs `body` for at most `limit`, and returns when it has ended: past the limit it is cancelled and its end awaited.
+/// Runs `body` for at most `limit`; then it is cancelled, and its end awaited.
 ///
 /// - Throws: what `body` throws; ``TimeLimitExceeded`` past the limit.
 package func withTimeLimit<Result: Sendable>(

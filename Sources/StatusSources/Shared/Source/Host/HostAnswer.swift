@@ -4,9 +4,9 @@ import StatusModel
 import StatusWorkers
 import Varlink
 
-/// What a worker has found.
+/// The answer of a worker that looked at this host.
 struct HostAnswer: WorkerAnswer, JSONWritable, Equatable {
-    /// How it is, or why nothing can be said.
+    /// The result, or why there is none.
     let result: Result<CheckResult, CheckFailure>
 
     var isFinal: Bool { true }

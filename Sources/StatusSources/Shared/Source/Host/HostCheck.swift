@@ -5,7 +5,7 @@ import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// Looks at something of this host, in a process apart.
+/// Looks at something on this host, in a worker.
 struct HostCheck: Check {
     private let settings: any HostLooking
     private let server: ServerName
@@ -23,7 +23,7 @@ struct HostCheck: Check {
 
     func run() async throws -> CheckResult { try await look().result }
 
-    /// Looks; returns what was found, and whether the disk, or what else was asked, has answered.
+    /// Returns the result, and whether the disk, or whatever was asked, has answered.
     func look() async throws -> (result: CheckResult, hasAnswered: Bool) {
         do {
             guard let answer = try await pool.run(HostCall(settings), of: server, within: timeout) else {

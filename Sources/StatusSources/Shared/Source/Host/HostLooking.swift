@@ -3,19 +3,19 @@
 public import SourceKinds
 public import Varlink
 
-/// Settings of a source that looks at something of this host, such as a file.
+/// Settings of a source that looks at something on this host, such as a file.
 ///
-/// A disk may keep a process waiting that nothing can end. So a worker looks, a process apart, which can be left behind (``HostCheck``).
+/// A disk that does not answer blocks a process that nothing can end. So a worker looks, which the daemon can leave behind (``HostCheck``).
 public protocol HostLooking: SourceSettings, JSONReadable, JSONWritable {
-    /// Finds out how it is; may wait for as long as this host makes it wait.
+    /// Looks; may block for as long as this host makes it wait.
     ///
-    /// - Throws: ``CheckFailure`` if nothing can be said.
+    /// - Throws: ``CheckFailure`` if there is no result.
     func look() throws(CheckFailure) -> CheckResult
-    /// What is looked at, for messages.
+    /// The name of what is looked at, for messages.
     var subject: String { get }
 }
 
-/// What the daemon asks a worker to look at.
+/// The call to a worker that looks at this host.
 struct HostCall: JSONReadable, JSONWritable, Sendable {
     let settings: any HostLooking
 

@@ -4,11 +4,11 @@ import Glibc
 import StatusWorkers
 import Varlink
 
-/// A process that looks at this host for the daemon at the other end of its standard input, one look after another.
+/// A process that looks at this host, one look after another, for the daemon at the other end of its standard input.
 ///
-/// It may wait for whatever the system makes it wait for: the daemon sees that it does not answer, and leaves it behind.
+/// It may block: the daemon notices that it does not answer, and leaves it behind.
 public enum HostWorker {
-    /// How many bytes of address space it may take beside what it begins with: a directory may have any number of files.
+    /// The bytes of address space that it may use in addition: a directory may have any number of files.
     private static let memoryLimit = 64 << 20
 
     /// Runs in this process until the connection ends.

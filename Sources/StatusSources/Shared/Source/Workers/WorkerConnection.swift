@@ -8,7 +8,7 @@ import Varlink
 /// The daemon's end of a connection to a worker.
 @EventLoop
 final class WorkerConnection {
-    /// What came of a worker's start.
+    /// The outcome of a worker's start.
     enum Start: Sendable {
         case ready
         case refused(reason: String)
@@ -16,12 +16,12 @@ final class WorkerConnection {
     }
 
     private enum State {
-        /// Not heard of yet; somebody may wait for that.
+        /// Not ready yet; a caller may wait for that.
         case starting((@Sendable (Start) -> Void)?)
         case ready
-        /// Asked to end; what it still says counts for nothing.
+        /// About to end; its messages are ignored.
         case stopping
-        /// Gone, and with it all that it had started.
+        /// Ended, and with it all that it had started.
         case ended
     }
 
@@ -29,7 +29,7 @@ final class WorkerConnection {
     private let transport: Transport
     private var state = State.starting(nil)
     private var onEnd: [@EventLoop () -> Void] = []
-    /// Takes a message from a worker that is ready; returns whether it was one.
+    /// Takes a message from a ready worker; returns whether it is valid.
     var onMessage: @EventLoop (UnsafeRawBufferPointer) -> Bool = { _ in false }
 
     /// Takes over the connection to a worker.
@@ -60,14 +60,14 @@ final class WorkerConnection {
     /// Sends a call.
     func send(_ call: some JSONWritable) { transport.write(WorkerMessage.encode(call)) }
 
-    /// Has the worker end, and with it all that it has started.
+    /// Makes the worker end, and with it all that it has started.
     func stop() {
         if hasEnded { return }
         state = .stopping
         shutdown(started.connection.rawValue, Int32(SHUT_WR))
     }
 
-    /// Ends the worker at once, whatever it does; it should have started nothing.
+    /// Kills the worker, which should have started nothing.
     func kill() {
         stop()
         started.process?.kill()

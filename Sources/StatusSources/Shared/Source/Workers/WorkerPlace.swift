@@ -58,7 +58,7 @@ struct WorkerStarter {
             case .refused(let reason): throw failure(reason)
             case .ended: continue
             case nil:
-                // It has been given nothing to do yet.
+                // It has not been given a call yet.
                 worker.kill()
                 try Task.checkCancellation()
                 throw silence("does not answer")

@@ -8,10 +8,10 @@ import Varlink
 @EventLoop
 final class WorkerRunner<Answer: WorkerAnswer> {
     private let worker: WorkerConnection
-    /// Who waits for the answer.
+    /// The caller that waits for the answer.
     private var waiter: (@Sendable (Answer?) -> Void)?
 
-    /// Takes over a worker that is ready.
+    /// Takes over a ready worker.
     init(_ worker: WorkerConnection) {
         self.worker = worker
         worker.onMessage = { [weak self] message in
@@ -21,16 +21,16 @@ final class WorkerRunner<Answer: WorkerAnswer> {
         worker.whenEnded { [weak self] in _ = self?.end(with: nil) }
     }
 
-    /// Whether it takes a call.
+    /// Whether it can take a call.
     var isIdle: Bool { worker.isReady && waiter == nil }
 
-    /// Carries out a call; `body` is called with the answer, or with nil if the worker does not answer as it should.
+    /// Carries out a call; `body` gets the answer, or nil if the worker does not give a valid one.
     func run(_ call: some JSONWritable, then body: @escaping @Sendable (Answer?) -> Void) {
         waiter = body
         if worker.isReady { worker.send(call) } else { _ = end(with: nil) }
     }
 
-    /// Has the worker end, and with it what it does: at once, or when it has cleaned up.
+    /// Makes the worker end, and with it what it does: at once, or after it has cleaned up.
     func stop(atOnce: Bool) {
         waiter = nil
         if atOnce { worker.kill() } else { worker.stop() }
@@ -39,7 +39,7 @@ final class WorkerRunner<Answer: WorkerAnswer> {
     /// Calls `body` when the worker has ended.
     func whenEnded(_ body: @escaping @EventLoop () -> Void) { worker.whenEnded(body) }
 
-    /// Returns whether somebody was waiting.
+    /// Passes the answer on; returns whether a caller was waiting.
     private func end(with answer: Answer?) -> Bool {
         let waiter = self.waiter
         self.waiter = nil
