@@ -6,12 +6,12 @@
 #include <dlfcn.h>
 #include <time.h>
 
-/* The headers show them to those only who define _XOPEN_SOURCE and _GNU_SOURCE; Swift's own modules of them do not. */
+/* The headers declare them only with _XOPEN_SOURCE and _GNU_SOURCE, without which Swift imports these headers. */
 extern char *strptime(const char *text, const char *format, struct tm *time);
 extern void *_Nullable memmem(
     const void *_Nullable text, size_t length, const void *_Nullable part, size_t part_length);
 
-/* Every function that is used, with the type that the header gives it. */
+/* Every function in use, with its type in the header. */
 #define STATUSD_CURL_FUNCTIONS(EACH) \
     EACH(global_init) \
     EACH(version_info) \
@@ -42,7 +42,7 @@ struct statusd_curl {
 #undef STATUSD_CURL_MEMBER
 };
 
-/* Finds the functions in a library; returns the name of one that it has not, or NULL. */
+/* Finds the functions in a library; returns the name of a missing one, or NULL. */
 static inline const char *_Nullable statusd_curl_find(void *_Nonnull library, struct statusd_curl *_Nonnull curl) {
     void *symbol;
 #define STATUSD_CURL_FIND(name) \
@@ -53,7 +53,7 @@ static inline const char *_Nullable statusd_curl_find(void *_Nonnull library, st
     return NULL;
 }
 
-/* The variadic functions, by what is given to them. */
+/* The variadic functions, one for each type of argument. */
 
 static inline CURLcode statusd_curl_set_long(
     const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, CURLoption option, long value
@@ -97,7 +97,7 @@ static inline CURLMcode statusd_curl_set_multi_long(
     return curl->multi_setopt(multi, option, value);
 }
 
-/* What libcurl does not know is 0, or NULL. */
+/* Each returns 0, or NULL, if libcurl has no value. */
 
 static inline long statusd_curl_get_long(
     const struct statusd_curl *_Nonnull curl, CURL *_Nonnull easy, CURLINFO info

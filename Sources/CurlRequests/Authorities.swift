@@ -6,9 +6,9 @@ import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// The files of authorities: whether one can be read, and whether libcurl may go on with what it has read.
+/// The files with certificate authorities: whether one can be read, and whether libcurl may use what it has read before.
 struct Authorities {
-    /// What tells one version of a file from another.
+    /// Distinguishes versions of a file.
     private struct Version: Equatable {
         var file: [UInt]
         var changedAt: [Int]
@@ -19,27 +19,27 @@ struct Authorities {
         }
     }
 
-    /// The largest file, in bytes.
+    /// The maximum size of a file, in bytes.
     private static let maximumBytes = 1 << 20
-    /// How many seconds old the system's authorities may be that libcurl has read, as long as their file is the same.
+    /// How many seconds libcurl may keep the system's authorities while their file stays the same.
     private static let longestLifetime = 86_400
 
-    /// The system's file; nil if they are not in one.
+    /// The system's file, if there is one.
     private let systemFile: String?
-    /// The version of that file before libcurl has read it.
+    /// The version of that file before libcurl read it.
     private let systemVersion: Version?
 
-    /// - Parameter systemFile: the file that libcurl reads if a request names none.
+    /// - Parameter systemFile: the file that libcurl reads for a request that names none.
     init(systemFile: String?) {
         self.systemFile = systemFile
         systemVersion = systemFile.flatMap { Self.status($0) }.map { Version($0) }
     }
 
-    /// For how many seconds libcurl may keep the authorities that it reads for a request, or use those it has kept; 0 for neither.
+    /// The number of seconds for which libcurl may keep or reuse the authorities of a request; 0 for neither.
     ///
-    /// It keeps those of one file. The system's are the ones that are worth it: to read them takes some 20 ms.
+    /// It keeps those of one file. Only the system's are worth that: reading them takes some 20 ms.
     ///
-    /// - Throws: ``HTTPFailure`` if the file that a request names cannot be read; whether there are certificates in it is left to libcurl to say.
+    /// - Throws: ``HTTPFailure`` if the file that a request names cannot be read; libcurl finds out whether it contains certificates.
     func lifetime(for request: HTTPRequest) throws(HTTPFailure) -> Int {
         if let file = request.certificateAuthority {
             if request.isSecure { try Self.check(file) }
@@ -50,7 +50,7 @@ struct Authorities {
     }
 
     private static func check(_ path: String) throws(HTTPFailure) {
-        // A pipe would be waited for.
+        // libcurl would wait for a pipe.
         if let status = status(path) {
             guard status.st_mode & S_IFMT == S_IFREG else { throw failure(path, "not a regular file") }
             guard status.st_size <= maximumBytes else {

@@ -3,11 +3,11 @@
 import CCurl
 import Glibc
 
-/// What explains a problem with a certificate, read from what libcurl says of it in text (`CURLINFO_CERTINFO`).
+/// The parts of a certificate that explain a problem, from libcurl's text (`CURLINFO_CERTINFO`).
 struct Certificate: Equatable {
-    /// Whom it is for: host names and addresses.
+    /// The host names and addresses for which it is valid.
     var names: [String] = []
-    /// Its last second, counted from 1970.
+    /// Its expiry, in seconds since 1970.
     var expiry: Int?
 
     /// Reads a list of `Name:value`.
@@ -27,7 +27,7 @@ struct Certificate: Equatable {
         for line in lines {
             guard let colon = line.firstIndex(of: ":") else { continue }
             let value = String(line[line.index(after: colon)...])
-            // GnuTLS's libcurl writes some of them with other capitals.
+            // With GnuTLS, libcurl writes some of them with other capitals.
             switch line[..<colon].lowercased() {
             case "x509v3 subject alternative name": names = Self.alternativeNames(value)
             case "subject": commonName = Self.commonName(value)
@@ -35,7 +35,7 @@ struct Certificate: Equatable {
             default: break
             }
         }
-        // Of old certificates, and all that GnuTLS's libcurl tells.
+        // For old certificates; with GnuTLS, libcurl reports nothing else.
         if names.isEmpty, let commonName { names = [commonName] }
     }
 
@@ -59,7 +59,7 @@ struct Certificate: Equatable {
         return nil
     }
 
-    /// A time in Greenwich as OpenSSL's libcurl writes it, or as GnuTLS's does.
+    /// A time in UTC as libcurl writes it with OpenSSL, or with GnuTLS.
     private static func time(_ text: String) -> Int? {
         for format in ["%b %d %H:%M:%S %Y", "%Y-%m-%d %H:%M:%S"] {
             var fields = tm()
@@ -70,7 +70,7 @@ struct Certificate: Equatable {
 }
 
 extension String {
-    /// The text without spaces and ends of lines around it.
+    /// The text without white space around it.
     fileprivate var trimmed: String {
         func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace }
         guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)

@@ -9,15 +9,15 @@ enum CertificateProblem: Equatable {
     /// Anything else, in the TLS library's words.
     case untrusted(String)
 
-    /// Whether a look at the certificate tells more.
+    /// Whether the certificate itself tells more.
     var isInCertificate: Bool { self == .expired || self == .wrongName }
 
-    /// What OpenSSL's number (`X509_V_ERR_…`) means.
+    /// The meaning of OpenSSL's number (`X509_V_ERR_…`).
     ///
     /// - Parameters:
-    ///   - result: the number; 1, which libcurl begins with, or 0 where OpenSSL has found nothing: then it was the name, which
-    ///     libcurl compares itself, before it asks for the number.
-    ///   - text: what to say where the number is none of these.
+    ///   - result: the number; 1, the initial value in libcurl, or 0 if OpenSSL found nothing: then the name is wrong, which libcurl compares itself
+    ///     before it reads the number.
+    ///   - text: the text for other numbers.
     init(openSSL result: Int, text: String) {
         switch result {
         case 0, 1, 62, 64: self = .wrongName
@@ -28,7 +28,7 @@ enum CertificateProblem: Equatable {
         }
     }
 
-    /// What GnuTLS's set of flags (`GNUTLS_CERT_…`) means.
+    /// The meaning of GnuTLS's flags (`GNUTLS_CERT_…`).
     init(gnuTLS result: Int) {
         if result == 0 || result & 1 << 14 != 0 {
             self = .wrongName
@@ -41,11 +41,11 @@ enum CertificateProblem: Equatable {
         }
     }
 
-    /// A phrase for it.
+    /// A phrase for the problem.
     ///
     /// - Parameters:
-    ///   - host: who was asked.
-    ///   - certificates: what it showed, its own certificate first; may be empty.
+    ///   - host: the host of the request.
+    ///   - certificates: the server's certificates, its own first; may be empty.
     ///   - now: the time, in seconds since 1970.
     func reason(for host: String, _ certificates: [Certificate], now: Int = time(nil)) -> String {
         switch self {
@@ -58,7 +58,7 @@ enum CertificateProblem: Equatable {
     }
 
     private static func expiry(_ certificates: [Certificate], _ now: Int) -> String {
-        // It need not be the server's own: all certificates up to the authority's have to be valid.
+        // It may be another one than the server's own: all certificates up to the authority's must be valid.
         let expired = certificates.firstIndex { ($0.expiry ?? now) < now }
         guard let expired, let expiry = certificates[expired].expiry else { return "certificate expired" }
         return "\(expired == 0 ? "certificate" : "an issuer's certificate") expired \(age(now - expiry)) ago"

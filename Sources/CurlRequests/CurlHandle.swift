@@ -2,16 +2,16 @@
 
 import CCurl
 
-/// An easy handle of libcurl's: the options of one transfer, and what libcurl knows of it.
+/// An easy handle of libcurl: the options of one transfer, and its results.
 ///
-/// Whoever gives it to a multi handle has to take it back before this object goes.
+/// A multi handle must have removed it before this object is released.
 final class CurlHandle {
     let curl: CurlLibrary
     let easy: UnsafeMutableRawPointer
-    /// Whether libcurl has taken every option so far.
+    /// Whether libcurl has accepted every option so far.
     private(set) var isComplete = true
     private let errorText: UnsafeMutablePointer<CChar>
-    /// Lists that libcurl makes no copy of.
+    /// Lists that libcurl does not copy.
     private var lists: [UnsafeMutablePointer<curl_slist>] = []
 
     init(_ curl: CurlLibrary) throws(HTTPFailure) {
@@ -37,12 +37,12 @@ final class CurlHandle {
         check(statusd_curl_set_long(curl.functions, easy, option, value))
     }
 
-    /// Sets an option that not every TLS library has.
+    /// Sets an option that some TLS libraries lack.
     func setWherePossible(_ option: CURLoption, _ value: Int) {
         _ = statusd_curl_set_long(curl.functions, easy, option, value)
     }
 
-    /// Sets a text, or takes back the one that libcurl begins with.
+    /// Sets a text, or removes libcurl's default.
     func set(_ option: CURLoption, _ text: String?) {
         if let text {
             check(statusd_curl_set_pointer(curl.functions, easy, option, text))
@@ -65,7 +65,7 @@ final class CurlHandle {
         check(statusd_curl_set_pointer(curl.functions, easy, option, list))
     }
 
-    /// Sets who opens the sockets and who takes header and body; the transfer is not kept alive.
+    /// Sets the callbacks for sockets, header and body; the transfer is not retained.
     func setCallbacks(for transfer: HTTPTransfer) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         check(statusd_curl_set_opener(curl.functions, easy, openCallback, context))
@@ -77,27 +77,27 @@ final class CurlHandle {
 
     // MARK: What is known
 
-    /// What libcurl says about a failure.
+    /// libcurl's text about a failure.
     func text(of code: CURLcode) -> String {
         let text = String(cString: errorText)
         return text.isEmpty ? curl.text(of: code) : text
     }
 
-    /// A number; 0 where there is none.
+    /// A number; 0 if there is none.
     func number(_ info: CURLINFO) -> Int { statusd_curl_get_long(curl.functions, easy, info) }
 
-    /// A text; empty where there is none.
+    /// A text; empty if there is none.
     func string(_ info: CURLINFO) -> String {
         statusd_curl_get_string(curl.functions, easy, info).map { String(cString: $0) } ?? ""
     }
 
-    /// How long the transfer took.
+    /// The duration of the transfer.
     var duration: Duration { duration(CURLINFO_TOTAL_TIME_T) }
 
-    /// How long something took; 0 if it has not ended.
+    /// The duration of a step; 0 if it has not ended.
     func duration(_ info: CURLINFO) -> Duration { .microseconds(statusd_curl_get_offset(curl.functions, easy, info)) }
 
-    /// The certificates that the server showed, its own first; only where `CURLOPT_CERTINFO` is set.
+    /// The server's certificates, its own first; only with `CURLOPT_CERTINFO`.
     var certificates: [Certificate] {
         guard let list = statusd_curl_get_certificates(curl.functions, easy)?.pointee, let first = list.certinfo else {
             return []

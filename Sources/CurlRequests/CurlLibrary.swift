@@ -3,18 +3,18 @@
 import CCurl
 import Glibc
 
-/// libcurl, loaded when it is needed, for the life of the process.
+/// libcurl, loaded when needed, until the process ends.
 final class CurlLibrary {
-    /// Beside OpenSSL's libcurl there is Debian's with GnuTLS, which many hosts have for other programs.
+    /// Debian also has a libcurl with GnuTLS, which many hosts have for other programs.
     private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
-    /// The first to have `CURLOPT_QUICK_EXIT`, without which ending a transfer may wait for the resolver.
+    /// The first version with `CURLOPT_QUICK_EXIT`, without which the end of a transfer may wait for the resolver.
     private static let oldestVersion: UInt32 = 0x07_57_00
 
-    /// The functions, to be called through `pointee`; valid for ever, as the library stays loaded.
+    /// The functions, called through `pointee`; they stay valid, because the library stays loaded.
     let functions: UnsafePointer<statusd_curl>
-    /// Whether certificates are verified by OpenSSL, which decides what the number of a result means.
+    /// Whether OpenSSL verifies certificates, which decides what the number of a result means.
     let usesOpenSSL: Bool
-    /// The file of the authorities that the system trusts; nil if they are not in one.
+    /// The file with the system's authorities, if there is one.
     let authoritiesFile: String?
 
     /// Loads the library.
@@ -43,19 +43,19 @@ final class CurlLibrary {
         var reason = ""
         for name in names {
             if let handle = dlopen(name, RTLD_NOW | RTLD_LOCAL) { return handle }
-            // That of the first one: the other is for hosts that happen to have it.
+            // The reason of the first one: the other one is only used if it happens to be there.
             if reason.isEmpty { reason = dlerror().map { String(cString: $0) } ?? name }
         }
         throw HTTPFailure(
             reason: "cannot load libcurl: \(reason); install the package libcurl4")
     }
 
-    /// What libcurl itself says about a result.
+    /// libcurl's text for a result.
     func text(of code: CURLcode) -> String {
         functions.pointee.easy_strerror(code).map { String(cString: $0) } ?? "error \(code.rawValue)"
     }
 
-    /// A part of a URL, nil where it is none or has no such part.
+    /// A part of a URL; nil if the URL is invalid or has no such part.
     func part(_ part: CURLUPart, of url: String) -> String? {
         let handle = functions.pointee.url()
         defer { functions.pointee.url_cleanup(handle) }

@@ -4,14 +4,14 @@ import CCurl
 import Glibc
 import StatusWorkers
 
-/// Makes HTTP requests, one after another, and waits for each.
+/// Makes HTTP requests one after another, and waits for each.
 final class HTTPClient {
     private let curl: CurlLibrary
-    /// Keeps the system's authorities from one request to the next.
+    /// It keeps the system's authorities from one request to the next.
     private let multi: UnsafeMutableRawPointer
     private let authorities: Authorities
 
-    /// A client; loads libcurl.
+    /// Loads libcurl.
     init() throws(HTTPFailure) {
         curl = try CurlLibrary()
         guard let multi = curl.functions.pointee.multi_init() else {
@@ -37,9 +37,9 @@ final class HTTPClient {
         }
     }
 
-    /// Looks at the certificates that a transfer was refused for, in the time that it has left; none where there is too little.
+    /// Reads the certificates that made a transfer fail, in the time that it has left; returns none if that is too short.
     ///
-    /// libcurl does not give them after a handshake that failed, so there is a second one.
+    /// libcurl does not provide them after a failed handshake, so this is a second one.
     private func inspect(_ failed: HTTPTransfer) -> [Certificate] {
         let timeout = failed.request.timeout - failed.handle.duration
         guard timeout > .milliseconds(10), let transfer = try? HTTPTransfer(inspecting: failed, timeout: timeout),
@@ -48,7 +48,7 @@ final class HTTPClient {
         return transfer.handle.certificates
     }
 
-    /// Runs a transfer to its end, or to the end of its time: where it follows a redirection, libcurl may wait for longer.
+    /// Runs a transfer until its end or its timeout: after a redirect, libcurl may wait for longer.
     private func run(_ transfer: HTTPTransfer, within limit: Duration) throws(HTTPFailure) -> CURLcode {
         let end = SuspendingClock.now + limit
         let functions = curl.functions.pointee
@@ -65,7 +65,7 @@ final class HTTPClient {
             let milliseconds = Int32(min(time / .milliseconds(1) + 1, 1e9))
             var daemon = curl_waitfd(fd: STDIN_FILENO, events: Int16(CURL_WAIT_POLLIN), revents: 0)
             _ = functions.multi_poll(multi, &daemon, 1, milliseconds, nil)
-            // It says nothing meanwhile, so it has gone.
+            // The daemon sends nothing during a request, so it has gone.
             if daemon.revents != 0 { _exit(0) }
         }
     }

@@ -2,11 +2,11 @@
 
 import StatusWorkers
 
-/// Why there was no answer.
+/// Why there was no response.
 struct HTTPFailure: Error, Equatable {
-    /// One short phrase, in lower case and without a full stop.
+    /// One short phrase in lower case without a full stop.
     let reason: String
-    /// Whether it is this host that lacks something, so that nothing is known of the server.
+    /// Whether this host lacks something, so that nothing is known of the server.
     var isLocal = false
 
     var outcome: HTTPOutcome { isLocal ? .notMade(reason: reason) : .unexpected(reason: reason) }

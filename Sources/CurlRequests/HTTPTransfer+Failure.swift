@@ -8,7 +8,7 @@ import StatusModel
 import StatusWorkers
 
 extension HTTPTransfer {
-    /// What was wrong with the server's certificate, where it was that which ended the transfer.
+    /// The problem with the server's certificate, if that ended the transfer.
     func certificateProblem(_ code: CURLcode) -> CertificateProblem? {
         guard code == CURLE_PEER_FAILED_VERIFICATION else { return nil }
         let result = handle.number(CURLINFO_SSL_VERIFYRESULT)
@@ -17,12 +17,12 @@ extension HTTPTransfer {
             openSSL: result, text: handle.text(of: code).droppingPrefix("SSL certificate problem: "))
     }
 
-    /// A phrase for why there is no answer.
+    /// The reason why there is no response, as a phrase.
     func reason(_ code: CURLcode) -> String {
         switch code {
         case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader
         case CURLE_WRITE_ERROR where hasCoding: "the response has a transfer encoding that was not requested"
-        // What libcurl says of a line of the header that is longer than it takes.
+        // libcurl reports this for a line of the header that is too long.
         case CURLE_OUT_OF_MEMORY: Self.largeHeader
         case CURLE_OPERATION_TIMEDOUT: timeoutReason
         case CURLE_COULDNT_RESOLVE_HOST: "cannot look up host \(lastHost)"
@@ -41,10 +41,10 @@ extension HTTPTransfer {
         }
     }
 
-    /// A phrase for an answer that has not come in time.
+    /// A phrase for a response that did not come in time.
     static func noAnswer(within timeout: Duration) -> String { "no response within \(TimeSpan.text(timeout))" }
 
-    /// Whether the name of the first host was still being looked up, or a host was asked.
+    /// The reason of a timeout: the lookup of the first host's name, or the host itself.
     private var timeoutReason: String {
         let reason = Self.noAnswer(within: request.timeout)
         let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero
@@ -55,14 +55,14 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without a response"
     static let closedWithin = "connection closed before the end of the response"
 
-    /// What had run out at this host for one of the addresses, which may be the only one that answers, as a phrase.
+    /// What this host had run out of for one of the addresses, which may be the only one that answers, as a phrase.
     ///
-    /// That are descriptors, memory, or ports.
+    /// This may be descriptors, memory, or ports.
     func shortage(_ code: CURLcode) -> String? {
         if let socketShortage { return Self.phrase(socketShortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }
-        // Of several attempts libcurl keeps the reason of the last one. For the others a port is looked for, which bind(2) finds taken also if
-        // connect(2) could use it for another peer.
+        // libcurl keeps the reason of the last attempt. For the others, this looks for a port, which bind(2) may find taken although connect(2) could
+        // use it for another peer.
         let isOutOfPorts = addresses.enumerated().contains { index, address in
             let isLast = index == addresses.count - 1
             return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource
@@ -72,7 +72,7 @@ extension HTTPTransfer {
 
     private static func phrase(_ number: Int32) -> String { String(cString: strerror(number)).asPhrase }
 
-    /// What the system says about the last attempt to connect, where it says anything.
+    /// The system's text about the last attempt to connect, if there is one.
     private var connectionReason: String {
         let number = connectionError
         return number > 0 ? Self.phrase(number) : handle.text(of: CURLE_COULDNT_CONNECT).asPhrase
@@ -82,17 +82,17 @@ extension HTTPTransfer {
         socketError != 0 ? socketError : Int32(truncatingIfNeeded: handle.number(CURLINFO_OS_ERRNO))
     }
 
-    /// Why TLS did not come about, for which there are words only.
+    /// Why the TLS handshake failed, for which there is only text.
     private var handshakeReason: String {
         let reason = lastPart(of: CURLE_SSL_CONNECT_ERROR)
-        // OpenSSL's way to say that the other side has closed the connection.
+        // OpenSSL's text if the other side has closed the connection.
         return reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN")
             ? "connection closed" : reason.asPhrase
     }
 
-    /// libcurl has one number for an address that it refuses and for an answer that is not HTTP.
+    /// The reason for an error that may be an invalid URL or a response that is not HTTP.
     ///
-    /// It was the answer where the last address got a connection: there is one for each address, since none is used again.
+    /// If the last URL got a connection, it was the response: each URL gets its own connection.
     private func addressReason(_ code: CURLcode) -> String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
         if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the response is not HTTP" }
@@ -102,19 +102,19 @@ extension HTTPTransfer {
             ? "redirected from https to http" : "redirected to a URL that is neither http nor https"
     }
 
-    /// What went wrong while something was sent or received, for which there are words only.
+    /// Why sending or receiving failed, for which there is only text.
     private func transferReason(_ code: CURLcode) -> String {
         let text = handle.text(of: code)
-        // Its words have numbers that are others each time.
+        // Its text has numbers that differ each time.
         if text.hasPrefix("Too large response headers") { return Self.largeHeader }
-        // Some versions of libcurl report OpenSSL's words for this, with an errno of 0.
+        // Some versions of libcurl report OpenSSL's text for this, with an errno of 0.
         if text.contains("unexpected eof while reading") {
             return handle.number(CURLINFO_HEADER_SIZE) == 0 ? Self.closedUnanswered : Self.closedWithin
         }
         return lastPart(of: code).asPhrase
     }
 
-    /// libcurl's words without who says them: what follows after `Recv failure: ` or `error:0A00010B:SSL routines::`.
+    /// libcurl's text after `Recv failure: ` or `error:0A00010B:SSL routines::`.
     private func lastPart(of code: CURLcode) -> String {
         let text = handle.text(of: code)
         if let error = text.range(of: "error:") {
@@ -132,7 +132,7 @@ extension String {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self
     }
 
-    /// The text from the last `part` of it on.
+    /// The range from the last occurrence of `part` to the end.
     fileprivate func range(of part: String) -> PartialRangeFrom<String.Index>? {
         indices.last { self[$0...].hasPrefix(part) }.map { $0... }
     }

@@ -6,34 +6,34 @@ import Glibc
 import SourceKinds
 import StatusWorkers
 
-/// One request on its way: how libcurl is to make it, and what comes in for it.
+/// One request: its options for libcurl, and what has been received.
 final class HTTPTransfer {
     let request: HTTPRequest
     let handle: CurlHandle
-    /// Why the last socket could not be opened, which libcurl does not keep; 0 where it could.
+    /// The error of the last socket, which libcurl does not keep; 0 if there was none.
     private(set) var socketError: Int32 = 0
-    /// To where sockets were to be opened.
+    /// The addresses for which sockets were requested.
     private(set) var addresses: [InternetAddress] = []
-    /// Why there was none for one of them, if descriptors or memory had run out.
+    /// The error for one of them, if descriptors or memory had run out.
     private(set) var socketShortage: Int32?
     private var body: [UInt8] = []
     private var isBodyCut = false
     private var headerBytes = 0
-    /// Whether the answer has a transfer coding that nobody asked for.
+    /// Whether the response has a transfer encoding that was not requested.
     private(set) var hasCoding = false
-    /// Whether the header that came last has its end.
+    /// Whether the last header is complete.
     private var isHeaderComplete = false
-    /// Whether the answer's header, its trailer included, is larger than it may be.
+    /// Whether the header, including the trailer, is too large.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
-    /// How many bytes of the body are kept; once there are more the connection is closed.
+    /// The number of bytes of the body to keep; the connection is closed if there are more.
     private static let bodyLimit = 1 << 20
-    /// The largest header, in bytes, of all answers of a transfer and of trailers; libcurl itself has a limit only for those before a body.
+    /// The maximum size in bytes of all headers and trailers of a transfer; libcurl itself limits only headers before a body.
     private static let headerLimit = 512 * 1024
 
-    /// A transfer for a request.
+    /// Creates a transfer for a request.
     ///
-    /// - Parameter authoritiesLifetime: how many seconds old the authorities may be that libcurl has read; 0: it must read them.
+    /// - Parameter authoritiesLifetime: how many seconds libcurl may reuse the authorities that it has read; with 0 it must read them.
     init(_ request: HTTPRequest, authoritiesLifetime: Int, _ curl: CurlLibrary) throws(HTTPFailure) {
         self.request = request
         handle = try CurlHandle(curl)
@@ -43,9 +43,9 @@ final class HTTPTransfer {
         guard handle.isComplete else { throw HTTPFailure(reason: "cannot make the request", isLocal: true) }
     }
 
-    /// A transfer that does nothing but look at the certificates of the host that a failed one had reached.
+    /// Creates a transfer that only reads the certificates of the host that a failed one had reached.
     ///
-    /// Nothing is verified; in turn nothing is sent, not even the request's line.
+    /// Nothing is verified, and nothing is sent, not even the request line.
     init(inspecting failed: HTTPTransfer, timeout: Duration) throws(HTTPFailure) {
         request = HTTPRequest(HTTPSettings(url: failed.lastURL), timeout: timeout)
         handle = try CurlHandle(failed.handle.curl)
@@ -54,7 +54,7 @@ final class HTTPTransfer {
         handle.set(CURLOPT_SSL_VERIFYHOST, 0)
         handle.set(CURLOPT_CONNECT_ONLY, 1)
         handle.set(CURLOPT_CERTINFO, 1)
-        // The very machine that was reached: the name may stand for several.
+        // Use the same machine: the name may have several addresses.
         let address = failed.handle.string(CURLINFO_PRIMARY_IP)
         if !address.isEmpty {
             handle.set(CURLOPT_CONNECT_TO, [address.contains(":") ? "::[\(address)]:" : "::\(address):"])
@@ -64,30 +64,30 @@ final class HTTPTransfer {
 
     // MARK: Going out
 
-    /// A connection of its own, without a trace of those before: what an earlier check has learned would hide what this one is for.
+    /// Sets options for a new connection that reuses nothing: what an earlier check has learned would hide what this one is for.
     private func setConnection() {
         handle.setCallbacks(for: self)
         handle.set(CURLOPT_URL, request.url)
         handle.set(CURLOPT_NOSIGNAL, 1)
-        // Else a resolver that hangs holds up everything when its transfer ends.
+        // Otherwise a resolver that hangs delays the end of the transfer.
         handle.set(CURLOPT_QUICK_EXIT, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        // What was to be kept from others' eyes is not sent in the open because the server says so.
+        // A redirect must not cause a request to be sent unencrypted.
         handle.set(CURLOPT_REDIR_PROTOCOLS_STR, request.isSecure ? "https" : "http,https")
         handle.set(CURLOPT_PROXY, "")
-        // libcurl 7.88 reads HTTP/2 for as long as there is something to read, without a look at its time limit.
+        // libcurl 7.88 reads HTTP/2 without checking its timeout.
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         limitKeyExchange()
-        // 0 would be no limit at all.
+        // 0 would mean no limit.
         handle.set(CURLOPT_TIMEOUT_MS, max(1, Int(request.timeout / .milliseconds(1))))
         handle.set(CURLOPT_FRESH_CONNECT, 1)
         handle.set(CURLOPT_FORBID_REUSE, 1)
         handle.set(CURLOPT_DNS_CACHE_TIMEOUT, 0)
-        // A server that resumes a session does not show its certificate, which may have expired since.
+        // A server that resumes a session does not show its certificate, which may have expired meanwhile.
         handle.set(CURLOPT_SSL_SESSIONID_CACHE, 0)
     }
 
-    /// The server chooses the group of a key exchange by Diffie and Hellman: one of 10,000 bits takes a second.
+    /// In a Diffie-Hellman key exchange, the server chooses the group: one of 10,000 bits takes a second.
     private func limitKeyExchange() {
         guard handle.curl.usesOpenSSL else { return }
         handle.set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT:!kDHE")
@@ -98,8 +98,8 @@ final class HTTPTransfer {
         handle.set(CURLOPT_SSL_VERIFYPEER, 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, 2)
         if let file = request.certificateAuthority { handle.set(CURLOPT_CAINFO, file) }
-        // Beside a file that the request names, the system's directory would still count; beside the system's file it holds the
-        // same, but keeps libcurl from reading that only once for many transfers.
+        // With a file that the request names, the system's directory would still count. With the system's file, it contains the same, but libcurl
+        // could not keep that for several transfers.
         if request.certificateAuthority != nil || handle.curl.authoritiesFile != nil {
             handle.set(CURLOPT_CAPATH, nil as String?)
         }
@@ -113,13 +113,13 @@ final class HTTPTransfer {
         case "HEAD": handle.set(CURLOPT_NOBODY, 1)
         default: handle.set(CURLOPT_CUSTOMREQUEST, request.method)
         }
-        // A field without a value is one that libcurl leaves out, unless it is written in libcurl's own way.
+        // libcurl omits a field without a value, unless it ends in a semicolon.
         handle.set(CURLOPT_HTTPHEADER, request.headers.map { $0.hasSuffix(": ") ? $0.dropLast(2) + ";" : $0 })
         handle.set(CURLOPT_FOLLOWLOCATION, request.redirects > 0 ? 1 : 0)
         handle.set(CURLOPT_MAXREDIRS, max(0, request.redirects))
     }
 
-    /// Takes down to where a socket was to be opened, and why it could not be, if that is not 0.
+    /// Notes the address of a requested socket, and its error, if it is not 0.
     func noteSocket(to address: InternetAddress, error: Int32) {
         addresses.append(address)
         socketError = error
@@ -128,7 +128,7 @@ final class HTTPTransfer {
 
     // MARK: Coming in
 
-    /// Takes bytes of the body; returns how many, and fewer than there are where the limit is passed, which ends the transfer.
+    /// Takes bytes of the body; returns fewer than there are if the limit is exceeded, which ends the transfer.
     func receive(_ chunk: UnsafeRawBufferPointer) -> Int {
         let room = Self.bodyLimit - body.count
         body += chunk.prefix(room)
@@ -136,18 +136,17 @@ final class HTTPTransfer {
         return isBodyCut ? 0 : chunk.count
     }
 
-    /// Takes a line of the header; returns its length, or less if it is not to be taken, which ends the transfer.
+    /// Takes a line of the header; returns less than its length to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         headerBytes += line.count
-        // An answer may follow others, which are informational. Behind a body there are fields only.
+        // Informational responses may precede a response. After a body, there are only fields.
         if body.isEmpty, Self.text(line.prefix(5)) == "http/" { isHeaderComplete = false }
         if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { isHeaderComplete = true }
         if Self.isCoding(line) { hasCoding = true }
         return isHeaderTooLarge || hasCoding ? 0 : line.count
     }
 
-    /// Whether a line of the header says that the body is compressed for its way, which nobody asked for: libcurl decodes that, and a few bytes may
-    /// stand for any number of them.
+    /// Whether a line of the header announces an encoding that was not requested: libcurl would decode it, and a few bytes may stand for any number.
     private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
         let name = "transfer-encoding"
         guard text(line.prefix(name.utf8.count)) == name else { return false }
@@ -156,18 +155,18 @@ final class HTTPTransfer {
             && text(rest.prefix(64)) != ":chunked"
     }
 
-    /// Bytes of a header, in which capitals mean nothing.
+    /// Text of a header, in lower case.
     private static func text(_ bytes: some Collection<UInt8>) -> String {
         String(decoding: bytes, as: UTF8.self).lowercased()
     }
 
-    /// What became of the request, where it was not the certificate that ended the transfer.
+    /// The outcome, unless the certificate ended the transfer.
     func outcome(_ code: CURLcode) -> HTTPOutcome {
         guard code == CURLE_OK || code == CURLE_WRITE_ERROR && isBodyCut else {
             if let shortage = shortage(code) { return HTTPFailure(reason: shortage, isLocal: true).outcome }
             return HTTPFailure(reason: reason(code), isLocal: code == CURLE_SSL_CACERT_BADFILE).outcome
         }
-        // To libcurl, a connection that is closed there ends a header as well as an empty line.
+        // For libcurl, a closed connection ends a header like an empty line.
         guard isHeaderComplete else { return HTTPFailure(reason: Self.closedWithin).outcome }
         let statusCode = handle.number(CURLINFO_RESPONSE_CODE)
         guard request.statusCodes.contains(where: { $0.contains(statusCode) }) else {
@@ -180,7 +179,7 @@ final class HTTPTransfer {
         return .expected(statusCode: statusCode, duration: handle.duration)
     }
 
-    /// Whether a text is somewhere in the bytes; takes time in proportion to their number, whatever they are (memmem(3)).
+    /// Whether the bytes contain a text; the time is proportional to their number (memmem(3)).
     static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
         let part = Array(text.utf8)
         return memmem(bytes, bytes.count, part, part.count) != nil
@@ -191,12 +190,12 @@ final class HTTPTransfer {
             .joined(separator: ", ")
     }
 
-    /// The address that was asked last, after redirections.
+    /// The last URL, after redirects.
     var lastURL: String {
         let url = handle.string(CURLINFO_EFFECTIVE_URL)
         return url.isEmpty ? request.url : url
     }
 
-    /// The host of that address.
+    /// The host of the last URL.
     var lastHost: String { handle.curl.part(CURLUPART_HOST, of: lastURL) ?? lastURL }
 }

@@ -4,23 +4,23 @@ import Glibc
 import StatusWorkers
 import Varlink
 
-/// A process that makes HTTP requests for the daemon at the other end of its standard input, one after another.
+/// A process that makes HTTP requests, one after another, for the daemon at the other end of its standard input.
 ///
-/// What a server can do to libcurl, or to the TLS library, it does to this process and this request alone: for both memory and processor time there are
-/// bounds, and the daemon ends it if it takes too long. When the connection ends, it ends.
+/// A server can only disturb this process and this request through libcurl or the TLS library: memory and processor time are limited, and the daemon
+/// ends the process if it takes too long. It ends when the connection does.
 public enum HTTPWorker {
-    /// How many bytes of address space it may take beside what it begins with.
+    /// The bytes of address space that it may use in addition.
     private static let memoryLimit = 256 << 20
-    /// How much processor time a request may take.
+    /// The processor time that a request may use.
     private static let processorLimit = Duration.seconds(5)
-    /// How long after its time a request is ended if libcurl has not done so: it looks at the time only where it has to wait.
+    /// How long after its timeout a request is ended, if libcurl has not done so: libcurl checks the time only when it waits.
     private static let grace = Duration.milliseconds(500)
 
     /// Runs in this process until the end.
     public static func run() -> Never {
         signal(SIGPIPE, SIG_IGN)
         serve()
-        // A thread that looks up a name may be left.
+        // A thread that looks up a name may still run.
         _exit(0)
     }
 
@@ -34,7 +34,7 @@ public enum HTTPWorker {
                 limitTime(of: request)
                 let outcome = client.perform(request)
                 TimeLimit.end()
-                // A resolver that still has not answered keeps its thread, and this process would have ever more of them.
+                // A resolver that has not answered keeps its thread, so such threads would accumulate.
                 guard calls.answer(outcome), isSingleThreaded else { return }
             }
         } catch {
@@ -42,7 +42,7 @@ public enum HTTPWorker {
         }
     }
 
-    /// A directory has as many links as directories in it, and two (proc(5)).
+    /// A directory has two links, and one for each directory in it (proc(5)).
     private static var isSingleThreaded: Bool {
         var status = stat()
         return stat("/proc/self/task", &status) == 0 && status.st_nlink == 3

@@ -4,24 +4,24 @@ import Glibc
 import StatusWorkers
 import Synchronization
 
-/// Ends this process in the middle of whatever it does, with an answer to the daemon, when the time for that is over.
+/// Ends this process, whatever it does, with an answer to the daemon, when the time is over.
 enum TimeLimit {
-    /// Whether a handler may still answer: it, or whoever ends the time, is the first to clear it, on whatever threads they run.
+    /// Whether a handler may still answer: either the handler or `end()` clears it first, on any thread.
     private static let isRunning = Atomic(false)
-    /// What the signal handlers write, made before: they may only call what is safe in them (signal-safety(7)).
+    /// The bytes that the signal handlers write, encoded before: handlers may only call what is safe in them (signal-safety(7)).
     ///
-    /// Unsafe: changed only as long as no time runs, so that no handler reads it meanwhile.
+    /// Unsafe, but changed only while no time is running, so no handler reads it then.
     private nonisolated(unsafe) static var answer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
-    /// The same, for the processor time; unsafe for the same reason.
+    /// The same for the processor time, and unsafe for the same reason.
     private nonisolated(unsafe) static var processorAnswer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
 
-    /// Begins to count.
+    /// Starts the time.
     ///
     /// - Parameters:
-    ///   - time: how long it may take.
-    ///   - outcome: what is answered when that is over.
-    ///   - processorTime: how much processor time it may take.
-    ///   - processorOutcome: what is answered when that is used up.
+    ///   - time: the time limit.
+    ///   - outcome: the answer when it is exceeded.
+    ///   - processorTime: the limit of processor time.
+    ///   - processorOutcome: the answer when that is exceeded.
     static func begin(
         _ time: Duration, _ outcome: HTTPOutcome, processorTime: Duration, _ processorOutcome: HTTPOutcome
     ) {
@@ -34,9 +34,9 @@ enum TimeLimit {
         start(ITIMER_PROF, processorTime)
     }
 
-    /// Counts no more: nothing is answered from now on.
+    /// Stops the time: there will be no answer.
     ///
-    /// Does not return if a handler is about to answer, which ends the process.
+    /// It does not return if a handler is about to answer, which ends the process.
     static func end() {
         while !isRunning.exchange(false, ordering: .sequentiallyConsistent) { pause() }
         start(ITIMER_REAL, .zero)

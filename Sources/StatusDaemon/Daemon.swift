@@ -14,18 +14,18 @@ import StatusMonitor
 import SystemdClient
 import Varlink
 
-/// The daemon: puts the parts together and runs them.
+/// The daemon, which makes its parts and runs them.
 public struct Daemon: Sendable {
     private let location: ConfigurationLocation
     private let environment: [String: String]
     private let logger: Logger
 
-    /// A daemon that is not running yet.
+    /// Creates a daemon that is not running.
     ///
     /// - Parameters:
-    ///   - configuration: the file or directory a user named; nil for the standard places.
+    ///   - configuration: the file or directory that the command line names; nil for the standard places.
     ///   - environment: the process's environment.
-    ///   - logLevel: the least serious messages to log.
+    ///   - logLevel: the lowest level to log.
     public init(configuration: String?, environment: [String: String], logLevel: Logger.Level) {
         location =
             configuration.map { ConfigurationLocation(path: $0) }
@@ -36,29 +36,28 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// Does what has to come before any thread exists: from here on signals wait until the daemon takes them, and workers that it started
-    /// leave no zombies.
+    /// Prepares the process, before any thread exists: signals wait until the daemon takes them, and workers leave no zombies.
     public static func prepare() {
         // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows with the allocations,
         // and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
         signal(SIGCHLD, SIG_IGN)
-        // Whoever read its standard error may leave; under systemd it is ignored anyway.
+        // The reader of its standard error may end; under systemd it is ignored anyway.
         signal(SIGPIPE, SIG_IGN)
     }
 
     /// Runs on the main thread until SIGTERM or SIGINT, and ends the process with its exit status.
     public func runAndExit() -> Never { EventLoop.runProcess { await run() } }
 
-    /// Tells clients that the service manager has kept for this process, if there are any, why it does not become a daemon.
+    /// Tells clients that wait for this process why it does not become a daemon.
     public static func tellClients(ofFailedStart reason: String) async {
         _ = try? await endingAtSignals { await FailedStart.answerClients(reason) }
     }
 
     /// Runs until SIGTERM or SIGINT; returns the exit status.
     ///
-    /// What went wrong has been logged.
+    /// Errors have been logged.
     private func run() async -> Int32 {
         Journal.reportLosses { [logger] count in
             logger.log(
@@ -66,7 +65,7 @@ public struct Daemon: Sendable {
                 metadata: ["lost": "\(count)"])
         }
         let status = await statusOfRun()
-        // Whoever does not read has no claim to a later end.
+        // A reader that does not read does not delay the end further.
         async let logged: Void = Journal.drain(within: Self.drainTime)
         await ServiceManager.drain(within: Self.drainTime)
         await logged
@@ -89,7 +88,7 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// Reports a failed start to clients; returns whether the cause has been mended meanwhile.
+    /// Reports a failed start to clients; returns whether the cause has been corrected meanwhile.
     private func answerClients(_ failure: DaemonError, _ reading: ConfigurationReading) async -> Bool {
         let answered = try? await Self.endingAtSignals {
             guard failure.code == .configuration else { return await FailedStart.answerClients("\(failure)") }
@@ -132,7 +131,7 @@ public struct Daemon: Sendable {
         return users
     }
 
-    /// Runs what may take its time before anything has been begun; SIGTERM and SIGINT then end the process at once.
+    /// Runs something slow before anything else has begun; SIGTERM and SIGINT end the process at once.
     @EventLoop
     private static func endingAtSignals<Result: Sendable>(
         _ body: @EventLoop @Sendable () async -> Result
@@ -142,7 +141,7 @@ public struct Daemon: Sendable {
         return await body()
     }
 
-    /// Each client and each notify socket needs a descriptor; what is allowed at the most is asked for.
+    /// Raises the limit of descriptors to the maximum: each client and each notify socket needs one.
     private func raiseDescriptorLimit() throws(DaemonError) {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
@@ -159,6 +158,6 @@ public struct Daemon: Sendable {
     /// How long the start waits for the file of subordinate users.
     private static let userTime = Duration.seconds(1)
 
-    /// With fewer there is none left for a client or a check.
+    /// With fewer, none is left for a client or a check.
     private static let fewestDescriptors = 128
 }

@@ -6,12 +6,12 @@ import StatusInterface
 import StatusModel
 import StatusSources
 
-/// Where the daemon's sockets are: `org.statusd.monitor`, and `notify/NAME` beside it; and the one that it runs plugins by.
+/// The paths of the daemon's sockets: `org.statusd.monitor`, `notify/NAME` beside it, and that of the executor.
 struct DaemonDirectories: Sendable {
     let runtime: String
-    /// Where the servers' notify sockets are, each with its server's name.
+    /// The directory of the notify sockets, each with its server's name.
     let notify: String
-    /// Where the executor listens that runs plugins, `$STATUSD_EXECUTOR`; nil if the daemon's own children run them.
+    /// The address of the executor, which runs plugins (`$STATUSD_EXECUTOR`); nil if children of the daemon run them.
     let executor: UnixAddress?
 
     /// `$RUNTIME_DIRECTORY` as systemd sets it, else `/run/statusd` for root and `$XDG_RUNTIME_DIR/statusd` for a user.
@@ -26,7 +26,7 @@ struct DaemonDirectories: Sendable {
         } else {
             throw DaemonError(.system, "no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")
         }
-        // With a slash at its end, a link would count as what it leads to.
+        // With a slash at the end, a link would count as its target.
         while runtime.count > 1, runtime.hasSuffix("/") { runtime.removeLast() }
         self.runtime = runtime
         notify = runtime + "/notify"
@@ -41,7 +41,7 @@ struct DaemonDirectories: Sendable {
 
     var controlSocket: String { "\(runtime)/\(MonitorInterface.name)" }
 
-    /// Makes the directories that are missing, and takes possession of them: until the lock is released, no other daemon uses them.
+    /// Creates missing directories and locks them: until the lock is released, no other daemon uses them.
     func claim() throws(DaemonError) -> FileLock {
         try make()
         let lock = try lock()
@@ -62,10 +62,10 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    /// Removes the sockets that a killed daemon left behind: notify sockets, of which some may be of servers that nobody configured, and the one for
-    /// clients that lost the daemon.
+    /// Removes the sockets that a killed daemon left: notify sockets, also of servers that are not configured, and the one for clients that lost the
+    /// daemon.
     ///
-    /// They are not tried. If the process cannot end, they still take connections; and if nobody accepts those, anybody can fill the backlog.
+    /// It does not try to connect: if that daemon's process cannot end, its sockets still accept connections, and any user can fill their backlog.
     private func removeDeadSockets() {
         let live = MonitorAddress.live(controlSocket)
         for path in [live, MonitorAddress.privileged(live)] { unlink(path) }
@@ -75,21 +75,21 @@ struct DaemonDirectories: Sendable {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) {
                 String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
             }
-            // The tilde is of one that was about to take another's place (``UnixSocket/replaceDatagram(at:for:)``).
+            // A tilde marks a socket that was about to replace another one (``UnixSocket/replaceDatagram(at:for:)``).
             let server = name.hasSuffix("~") ? String(name.dropLast()) : name
             if entry.pointee.d_type == DT_SOCK, ServerName(server) != nil { unlink("\(notify)/\(name)") }
         }
     }
 
-    /// Makes the directory of the notify sockets anew if somebody has removed it; returns whether that was so.
+    /// Creates the directory of the notify sockets again if it was removed; returns whether that was so.
     func restoreNotify() -> Bool { mkdir(notify, 0o700) == 0 }
 
-    /// Lets these processes, and no others, reach the notify sockets, each of which has its own list.
+    /// Lets only these processes reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
     private func make() throws(DaemonError) {
         try TrustedDirectory.checkParents(of: runtime)
-        // Everyone may reach the control socket, whatever the umask is, but not list what is beside it (``AccessPolicy/apply(toDirectory:)``).
+        // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
             guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
                 let reason = String(cString: strerror(errno))
@@ -98,7 +98,7 @@ struct DaemonDirectories: Sendable {
                     "cannot create the directory \(directory): \(reason); set RUNTIME_DIRECTORY to a writable directory"
                 )
             }
-            // Before anything is made or changed in it.
+            // This comes before anything is created or changed in it.
             try TrustedDirectory.check(directory)
         }
         guard access(runtime, W_OK | X_OK) == 0 else {

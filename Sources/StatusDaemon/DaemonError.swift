@@ -2,11 +2,11 @@
 
 /// Why the daemon does not start.
 public struct DaemonError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// The configuration cannot be used: it has to be mended before a restart helps.
+        /// The configuration cannot be used; a restart does not help before it is corrected.
         case configuration
-        /// The system does not give what is needed.
+        /// The system does not provide what is needed.
         case system
 
         /// The exit status of statusd (sysexits.h: EX_CONFIG is 78).
@@ -18,7 +18,7 @@ public struct DaemonError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
     /// One sentence that says what failed and what to do.
     public let description: String

@@ -12,7 +12,7 @@ import StatusMonitor
 import SystemdClient
 import Varlink
 
-/// The running daemon's parts.
+/// The parts of a running daemon.
 @EventLoop
 final class DaemonParts {
     private let monitor: StatusMonitor
@@ -25,7 +25,7 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    /// The sockets that are removed at the end.
+    /// The sockets to remove at the end.
     private let passingSockets: [SocketFile]
     private let logger: Logger
 
@@ -38,7 +38,7 @@ final class DaemonParts {
             return try DaemonParts(
                 read, subordinates, inherited: inherited, reading: reading, directories: directories, logger: logger)
         } catch {
-            // For the answer to the clients that wait (``FailedStart``).
+            // They are for the answer to waiting clients (``FailedStart``).
             inherited.giveBack()
             throw error
         }
@@ -53,10 +53,10 @@ final class DaemonParts {
         let live = MonitorAddress.live(directories.controlSocket)
         let isInherited = !inherited.control.isEmpty
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
-        // Whoever may not reach the service manager's socket may not reach the one beside it.
+        // A user who may not connect to the service manager's socket may not connect to the one beside it.
         let mode = isInherited ? try Self.mode(ofInherited: directories.controlSocket) : 0o666
-        // Where the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so
-        // do not start it again.
+        // If the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so do not start
+        // it again.
         let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live, directories)
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
@@ -89,7 +89,7 @@ final class DaemonParts {
         }
     }
 
-    /// For privileged clients that lost the daemon, where the service manager listens for those that begin.
+    /// Listens for privileged clients that lost the daemon, if the service manager listens for new ones.
     private static func listenBeside(
         _ inherited: InheritedSockets, at live: String, _ directories: DaemonDirectories
     ) throws -> [OwnedDescriptor] {
@@ -98,7 +98,7 @@ final class DaemonParts {
         return [try UnixSocket.listen(at: MonitorAddress.privileged(live), mode: mode)]
     }
 
-    /// Who may connect to a socket that the service manager listens on.
+    /// The mode of a socket on which the service manager listens, which says who may connect.
     private static func mode(ofInherited path: String) throws(DaemonError) -> UInt32 {
         do throws(IOError) {
             return try UnixSocket.mode(of: path)
@@ -145,7 +145,7 @@ final class DaemonParts {
         await factory.close()
         LogLimiter.logAllRepetitions()
         for socket in passingSockets { socket.remove() }
-        // Else the manager would go on showing the last one.
+        // Otherwise the service manager would keep showing the last status.
         ServiceManager.notify(.status(""))
     }
 

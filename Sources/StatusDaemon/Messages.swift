@@ -8,7 +8,7 @@ import SystemdClient
 
 /// The kinds of messages that users read in the journal.
 ///
-/// Each has its id for good: journal filters and the catalog depend on it.
+/// The ids never change: journal filters and the catalog depend on them.
 enum MessageID: String {
     case started = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a01"
     case stopping = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a02"
@@ -25,7 +25,7 @@ enum MessageID: String {
 }
 
 extension Logger.Metadata {
-    /// What marks a message as one of a kind.
+    /// The metadata of a message of this kind.
     static func of(_ id: MessageID) -> Logger.Metadata { [JournalFieldNames.messageID: .string(id.rawValue)] }
 }
 
@@ -33,12 +33,12 @@ extension Logger {
     /// How metadata becomes journal fields: `SERVER=`, all else with `STATUSD_`.
     static let fieldNames = JournalFieldNames(prefix: "STATUSD_", exact: ["server"])
 
-    /// Logs a message of a kind that users know, which says by itself all there is to say.
+    /// Logs a message of a kind that users know.
     func log(_ id: MessageID, level: Logger.Level, _ message: Logger.Message, metadata: Logger.Metadata = [:]) {
         log(level: level, message, metadata: metadata.merging(.of(id)) { $1 })
     }
 
-    /// Says what is wrong in a configuration.
+    /// Logs an error or a warning in a configuration.
     func log(_ problem: Problem) {
         var metadata: Logger.Metadata = ["config-file": .string(problem.origin.file)]
         if let line = problem.origin.line { metadata["config-line"] = .string(String(line)) }

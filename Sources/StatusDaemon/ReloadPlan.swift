@@ -5,28 +5,28 @@ import StatusConfiguration
 import StatusInterface
 import StatusModel
 
-/// What has to be done so that a new configuration takes the place of the old one.
+/// The steps from one configuration to another.
 struct ReloadPlan: Equatable {
-    /// What happens to one server.
+    /// The step for one server.
     enum Step: Equatable {
         case add
-        /// Its configuration is another one; this was its source before.
+        /// Its configuration changed; this was its source before.
         case change(from: AnySourceSettings?)
-        /// Its configuration is the same, but its source has to be started again.
+        /// Its configuration is the same, but its source must be started again.
         case restart
         case remove
     }
 
-    /// The steps by server; a server without one is kept as it is.
+    /// The steps by server; a server without a step stays as it is.
     let steps: [ServerName: Step]
 
     /// Compares two configurations.
     ///
     /// - Parameters:
-    ///   - old: the servers as they were configured.
+    ///   - old: the servers of the old configuration.
     ///   - guests: the servers that were added by posts.
-    ///   - new: the configuration that is to hold.
-    ///   - mustRestart: whether the source of a server whose configuration stays the same has to be started again.
+    ///   - new: the new configuration.
+    ///   - mustRestart: whether a source must be started again although its server's configuration stays the same.
     init(
         from old: [ServerName: ServerConfiguration], guests: Set<ServerName>, to new: Configuration,
         mustRestart: (ServerName) -> Bool = { _ in false }
@@ -50,13 +50,13 @@ struct ReloadPlan: Equatable {
         self.steps = steps
     }
 
-    /// The steps in the order in which they are carried out: what is removed makes room first.
+    /// The steps in order: removals make room first.
     var inOrder: [(name: ServerName, step: Step)] {
         let sorted = steps.sorted { $0.key < $1.key }.map { (name: $0.key, step: $0.value) }
         return sorted.filter { $0.step == .remove } + sorted.filter { $0.step != .remove }
     }
 
-    /// The reply that tells of it.
+    /// The reply that reports the steps.
     var reply: ReloadReply {
         var reply = ReloadReply(added: [], changed: [], removed: [], failed: [], warnings: [])
         for (name, step) in inOrder {
@@ -72,7 +72,7 @@ struct ReloadPlan: Equatable {
 }
 
 extension ServerConfiguration {
-    /// Whether it says the same, wherever it says so.
+    /// Whether it is the same configuration, wherever it is written.
     fileprivate func isSame(as other: ServerConfiguration) -> Bool {
         var moved = other
         moved.origin = origin

@@ -11,11 +11,11 @@ import StatusModel
 import StatusMonitor
 import StatusSources
 
-/// What clients do to servers by way of their sources.
+/// Calls of clients that concern servers and their sources.
 extension ServerRegistry {
     // MARK: Posts
 
-    /// Posts a status for a client; a server that nobody knows is added where the configuration accepts it.
+    /// Posts a status for a client; an unknown server is added if the configuration accepts it.
     func post(_ text: StatusText, level: Level, to name: ServerName) throws -> Int {
         do {
             return try monitor.post(text, level: level, to: name, by: .client)
@@ -53,9 +53,9 @@ extension ServerRegistry {
         selectFirst()
     }
 
-    /// Opens the notify socket of a server that was added by a post, whose program may also speak sd_notify.
+    /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify.
     ///
-    /// If there is no room for it, posting still works.
+    /// If that fails, posting still works.
     func openNotifySocket(ofGuest name: ServerName) {
         let source = removeSource(of: name) as? NotifySource
         do throws(SourceProblem) {
@@ -68,7 +68,7 @@ extension ServerRegistry {
         }
     }
 
-    /// Removes a server that nobody configured.
+    /// Removes a server that is not configured.
     func forget(_ name: ServerName) throws {
         if let server = configuration.servers[name] {
             throw MonitorError.isConfigured(server: name.rawValue, file: server.origin.file)
@@ -79,7 +79,7 @@ extension ServerRegistry {
 
     // MARK: Refreshes
 
-    /// Throws where there is nothing to load a server's status by.
+    /// Throws if the server's status cannot be loaded.
     func checkRefreshable(_ name: ServerName) throws {
         _ = try monitor.state(of: name)
         if let failure = failure(of: name) {
@@ -90,11 +90,11 @@ extension ServerRegistry {
         guard sources[name]?.refreshAction != nil else { throw MonitorError.notRefreshable(server: name.rawValue) }
     }
 
-    /// Loads a server's status; where a reload puts another source in the place of the one that loads, by that one.
+    /// Loads a server's status; if a reload replaces the source meanwhile, the new source loads it again.
     ///
     /// Returns when the load has ended.
     ///
-    /// - Throws: `CancellationError`; what ``checkRefreshable(_:)`` throws where there is nothing to load any more.
+    /// - Throws: `CancellationError`; what ``checkRefreshable(_:)`` throws if there is nothing to load any more.
     func refresh(_ name: ServerName) async throws {
         var source: (any Source)?
         repeat {

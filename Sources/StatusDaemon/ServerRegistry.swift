@@ -11,33 +11,34 @@ import StatusModel
 import StatusMonitor
 import StatusSources
 
-/// The servers that are followed, and the sources that run for them: makes the monitor follow a configuration.
+/// The followed servers and their sources; applies a configuration to the monitor.
 @EventLoop
 final class ServerRegistry {
     let monitor: StatusMonitor
     let factory: SourceFactory
     let logger: Logger
-    /// Clients can have the daemon reload, and try again, as often as they like.
+    /// Clients can make the daemon reload, and try again, as often as they like.
     private let startWarnings: LogLimiter
-    /// Clients can have notify sockets opened as often as they like.
+    /// Clients can make it open notify sockets as often as they like.
     let socketFailures: LogLimiter
     private(set) var configuration = Configuration()
-    /// Who may change things.
+    /// Those who may change things.
     private(set) var access = AccessPolicy()
     var sources: [ServerName: any Source] = [:]
-    /// The closed sources of servers that cannot be followed now: what they know counts when that is mended.
+    /// The closed sources of servers that cannot be followed now; their knowledge counts when that is corrected.
     var closedSources: [ServerName: any Source] = [:]
-    /// Why sources could not be started, which a reload tries again.
+    /// Why sources could not be started; a reload tries again.
     private var startFailures: [ServerName: String] = [:]
-    /// The sources whose statuses servers show that cannot be followed now (nil: of none that counts); when that is mended, they may
-    /// show them again.
+    /// The sources of the statuses that servers still show although they cannot be followed now; nil: of none.
+    ///
+    /// When that is corrected, such a status may be shown again.
     private var shownSources: [ServerName: AnySourceSettings?] = [:]
-    /// Servers that nobody configured, but that somebody posted to.
+    /// The servers that are not configured, but were added by posts.
     var guests: Set<ServerName> = []
-    /// The source of a server that nobody configured.
+    /// The source of a server that is not configured.
     nonisolated static let guestSource = AnySourceSettings(PushSettings())
     private var hasSelected = false
-    /// The sources of removed servers, as long as something of them runs.
+    /// The sources of removed servers whose loads are still ending.
     private var departed: [ServerName: Departed] = [:]
 
     private struct Departed {
@@ -54,15 +55,15 @@ final class ServerRegistry {
 
     // MARK: Configuration
 
-    /// Follows a new configuration.
+    /// Applies a new configuration.
     ///
-    /// Servers whose configuration is the same are not touched, unless somebody else may send to their notify sockets, or these are gone.
+    /// Servers whose configuration is the same are not touched, unless other users may send to their notify sockets now, or these sockets are gone.
     func apply(_ read: ReadConfiguration) -> ReloadReply {
         let new = read.configuration
         access = read.accounts.access
         factory.prepare(new.limits.checks, read.accounts)
         let (old, failures) = (configuration.servers, startFailures)
-        // A selection that somebody else made since gives way to what the administrator has just written.
+        // The administrator's new choice overrides a selection that a client made since.
         let isOtherSelected = new.select != configuration.select
         if isOtherSelected { hasSelected = false }
         configuration = new
@@ -88,14 +89,14 @@ final class ServerRegistry {
         return reply
     }
 
-    /// What a new configuration would change.
+    /// The changes that a new configuration would cause.
     func plan(_ read: ReadConfiguration) -> ReloadReply {
         var reply = ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration).reply
         reply.failed = read.errors.map(Failure.init)
         return reply
     }
 
-    /// Carries out a step of a plan; returns whether something changed that the plan did not foresee.
+    /// Carries out a step of a plan; returns whether something changed that the plan does not list.
     private func carryOut(_ step: ReloadPlan.Step, for name: ServerName) -> Bool {
         let server = configuration.servers[name]
         switch step {
@@ -110,13 +111,13 @@ final class ServerRegistry {
             guard let server else { break }
             let failure = startFailures[name]
             change(name, from: server.source, to: server)
-            // What could not be started and still cannot is no change.
+            // A source that still cannot be started is not a change.
             return startFailures[name] != failure
         }
         return false
     }
 
-    /// Why what is configured is not selected, if it is not; that nobody can post to it is said where the configuration is read.
+    /// Why the configured server is not selected, if it is not; where nobody can post to it, the configuration's reader has warned already.
     private var selectionWarning: Failure? {
         guard !hasSelected, configuration.acceptsAny, let name = configuration.select,
             let origin = configuration.selectOrigin
@@ -133,24 +134,24 @@ final class ServerRegistry {
         return !factory.isCurrent(source, for: configuration.servers[name]?.source)
     }
 
-    /// Selects as configured, once there is such a server: where whoever posts is accepted, it may come later.
+    /// Selects the configured server once it exists: if posts may add servers, that may be later.
     func selectFirst() {
         guard !hasSelected, let name = configuration.select else { return }
         hasSelected = (try? monitor.select(name)) != nil
     }
 
-    /// A user has selected: the configuration's choice counts no more.
+    /// Notes that a client has selected, which overrides the configuration's choice.
     func didSelect() { hasSelected = true }
 
     private func add(_ name: ServerName, _ server: ServerConfiguration) {
-        // A load of the one before it may still be ending.
+        // A load of its predecessor may still be ending.
         let failure = start(server, of: name, predecessor: departed.removeValue(forKey: name)?.source)
         monitor.add(server.definition(name: name, failure: failure))
     }
 
     private func change(_ name: ServerName, from source: AnySourceSettings?, to server: ServerConfiguration) {
         let state = try? monitor.state(of: name)
-        // While the first load of a source runs, nothing of it is shown.
+        // During the first load of a source, nothing of it is shown.
         let isShown = state?.phase != .loading || state?.status != nil
         let shownSource = shownSources.removeValue(forKey: name) ?? (isShown ? source : nil)
         let isOther = shownSource?.subject != server.source?.subject
@@ -165,11 +166,11 @@ final class ServerRegistry {
     func remove(_ name: ServerName) {
         let source = removeSource(of: name)
         source?.close()
-        // What only listens is gone when it is closed.
+        // Other sources have ended when they are closed.
         departed[name] = (source as? CheckSource).map { Departed(source: $0) }
         startFailures[name] = nil
         shownSources.removeValue(forKey: name)
-        // When it comes back, the configuration's choice is selected again.
+        // If it comes back, it is selected again.
         if name == configuration.select, (try? monitor.selectedState().name) == name { hasSelected = false }
         try? monitor.remove(name)
     }
@@ -178,7 +179,7 @@ final class ServerRegistry {
         sources.removeValue(forKey: name) ?? closedSources.removeValue(forKey: name)
     }
 
-    /// Starts what a server needs, in the place of what ran before; returns why it cannot be followed.
+    /// Starts a server's source, in place of its predecessor; returns why it cannot be followed, if so.
     private func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil
     ) -> String? {
@@ -201,10 +202,10 @@ final class ServerRegistry {
         }
     }
 
-    /// What a warning is about: each reason counts by itself.
+    /// The subject of a warning: each reason is limited by itself.
     private static func subject(_ name: ServerName, _ reason: String) -> String { "\(name): \(reason)" }
 
-    /// Why a server cannot be followed; nil where it can.
+    /// Why a server cannot be followed; nil if it can.
     func failure(of name: ServerName) -> String? { configuration.servers[name]?.failure ?? startFailures[name] }
 
     /// Closes all sources.

@@ -2,14 +2,14 @@
 
 import Glibc
 
-/// Directories in which root may work: by replacing what is in another one at the right moment, somebody could have root change files elsewhere.
+/// Checks directories in which root is to work: users who can replace a directory at the right moment could make root change files elsewhere.
 ///
-/// For other users, who can lose no more than what is theirs, every directory is one.
+/// Other users can lose only their own files, so every directory is accepted for them.
 enum TrustedDirectory {
     private static let advice =
         "set RUNTIME_DIRECTORY to a directory that only root may write to, such as /run/statusd-root"
 
-    /// Refuses a directory that others may replace by another one, because of what it is in.
+    /// Refuses a directory that other users may replace, because of the directories that contain it.
     static func checkParents(of path: String) throws(DaemonError) {
         guard isRoot else { return }
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? "./"
@@ -17,13 +17,13 @@ enum TrustedDirectory {
             throw DaemonError(.system, "cannot access \(parent): \(String(cString: strerror(errno))); \(advice)")
         }
         defer { free(resolved) }
-        // Others may replace neither the links nor what they lead to.
+        // Neither the links nor their targets may be replaceable.
         for path in ancestry(of: parent) + ancestry(of: String(cString: resolved)) where !isFixed(path) {
             throw DaemonError(.system, "users other than root can replace files in the directory \(path); \(advice)")
         }
     }
 
-    /// Refuses a directory that is not root's, or that others may write to.
+    /// Refuses a directory that does not belong to root, or that other users may write to.
     static func check(_ path: String) throws(DaemonError) {
         guard isRoot else { return }
         var status = stat()
@@ -46,14 +46,14 @@ enum TrustedDirectory {
         }
     }
 
-    /// A directory and all that it is in, the outermost first.
+    /// A directory and all that contain it, the outermost first.
     private static func ancestry(of path: String) -> [String] {
         let names = path.split(separator: "/")
         let start = path.hasPrefix("/") ? "/" : "./"
         return (0...names.count).map { start + names[..<$0].joined(separator: "/") }
     }
 
-    /// Whether nobody but root can replace what root has in a directory.
+    /// Whether only root can replace root's files in a directory.
     private static func isFixed(_ path: String) -> Bool {
         var (link, directory) = (stat(), stat())
         guard lstat(path, &link) == 0, stat(path, &directory) == 0 else { return false }
@@ -61,7 +61,7 @@ enum TrustedDirectory {
         return link.st_uid == 0 && directory.st_uid == 0 && !isShared
     }
 
-    /// Whether this is the machine's root, and not that of a user namespace, who may be any user outside of it (user_namespaces(7)).
+    /// Whether this is the machine's root: that of a user namespace may be any user outside of it (user_namespaces(7)).
     private static var isRoot: Bool {
         guard geteuid() == 0, let file = fopen("/proc/self/uid_map", "re") else { return geteuid() == 0 }
         defer { fclose(file) }

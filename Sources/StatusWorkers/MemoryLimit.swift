@@ -3,11 +3,11 @@
 import CLinux
 import Glibc
 
-/// A bound of the memory that a worker may take.
+/// Limits the memory of a worker.
 public enum MemoryLimit {
-    /// Allows so many bytes of address space beside what this process has now; returns why that is not possible.
+    /// Allows `size` more bytes of address space than this process has now; returns why that fails, if it does.
     public static func set(beside size: Int) -> String? {
-        // Each of a thread's own would take 64 MiB of address space.
+        // An arena for each thread would take 64 MiB of address space.
         mallopt(M_ARENA_MAX, 1)
         guard let used = addressSpace else { return "cannot read /proc/self/statm" }
         let most = used + rlim_t(size)
@@ -18,13 +18,13 @@ public enum MemoryLimit {
         return nil
     }
 
-    /// How many bytes of address space this process has now.
+    /// The bytes of address space that this process has now.
     private static var addressSpace: rlim_t? {
         guard let file = fopen("/proc/self/statm", "re") else { return nil }
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 128)
         guard fgets(&line, Int32(line.count), file) != nil else { return nil }
-        // It is told in pages.
+        // The kernel counts pages.
         return rlim_t(strtoul(line, nil, 10)) * rlim_t(sysconf(Int32(_SC_PAGESIZE)))
     }
 }

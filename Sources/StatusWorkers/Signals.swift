@@ -4,11 +4,11 @@ import CLinux
 import EventLoopIO
 import Glibc
 
-/// The signals that a single-threaded process without an event loop takes: that it shall end, and that a child has.
+/// The signals of a single-threaded process without an event loop: to end, and that a child has ended.
 enum Signals {
     private static let taken = [SIGTERM, SIGINT, SIGCHLD]
 
-    /// Blocks them, and returns a descriptor that is readable when there is one (signalfd(2)).
+    /// Blocks the signals, and returns a descriptor that is readable when one has come (signalfd(2)).
     static func take() -> OwnedDescriptor? {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGCHLD, SIG_DFL)
@@ -18,7 +18,7 @@ enum Signals {
         return descriptor < 0 ? nil : OwnedDescriptor(adopting: descriptor)
     }
 
-    /// Takes those that have come; returns whether one says that this process shall end.
+    /// Takes the signals that have come; returns whether the process must end.
     static func takeEnd(from descriptor: OwnedDescriptor) -> Bool {
         var isEnd = false
         var information = signalfd_siginfo()
@@ -28,7 +28,7 @@ enum Signals {
         return isEnd
     }
 
-    /// Waits for a child to end, at most for `limit`.
+    /// Waits for a child to end, for at most `limit`.
     static func wait(within limit: Duration) {
         var children = sigset_t()
         sigemptyset(&children)

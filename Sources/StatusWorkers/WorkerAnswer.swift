@@ -2,9 +2,9 @@
 
 public import Varlink
 
-/// What a worker answers to a call.
+/// The answer of a worker to a call.
 public protocol WorkerAnswer: JSONReadable, Sendable {
-    /// Whether the call could be carried out; if not, another worker may be able to.
+    /// Whether the call was carried out; if not, another worker may be able to.
     var isFinal: Bool { get }
     /// Whether the worker takes another call.
     var leavesWorkerIdle: Bool { get }
@@ -19,6 +19,6 @@ extension PluginOutcome: WorkerAnswer {
 extension HTTPOutcome: WorkerAnswer {
     public var isFinal: Bool { true }
 
-    /// A worker that met what it did not expect may be about to end, and is not trusted with another request.
+    /// A worker that met something unexpected may be about to end, and gets no other request.
     public var leavesWorkerIdle: Bool { if case .expected = self { true } else { false } }
 }

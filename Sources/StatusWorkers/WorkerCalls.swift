@@ -4,27 +4,27 @@ import CLinux
 import Glibc
 public import Varlink
 
-/// The calls that the daemon sends to a worker, whose standard input is its end of the connection.
+/// The calls from the daemon to this worker, over its standard input.
 public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
     private let connection = STDIN_FILENO
     private var input = MessageInput()
 
-    /// No call yet.
+    /// Prepares the connection.
     public init() {
-        // A connection that is one end of a pair does not block, but answers have to be sent in whole.
+        // One end of a pair does not block, but answers must be sent completely.
         _ = fcntl(connection, F_SETFL, fcntl(connection, F_GETFL) & ~O_NONBLOCK)
     }
 
-    /// Says that the worker is ready, or why it is not; returns whether the daemon is still there.
+    /// Sends the greeting, that the worker is ready or why not; returns whether the daemon is still connected.
     public func greet(_ greeting: WorkerGreeting = WorkerGreeting()) -> Bool { answer(greeting) }
 
-    /// Sends an answer; returns whether the daemon is still there.
+    /// Sends an answer; returns whether the daemon is still connected.
     public func answer(_ value: some JSONWritable) -> Bool {
         let bytes = WorkerMessage.encode(value)
         return write(connection, bytes, bytes.count) == bytes.count
     }
 
-    /// Waits for the next call; nil if there is none any more.
+    /// Waits for the next call; returns nil at the end.
     public mutating func wait() -> Call? {
         while true {
             do throws(JSONError) {
@@ -38,15 +38,15 @@ public struct WorkerCalls<Call: JSONReadable>: ~Copyable {
         }
     }
 
-    /// The next call that has been read; nil if there is none.
+    /// The next call that has been read, if any.
     ///
-    /// - Throws: a `JSONError` if it is not one.
+    /// - Throws: a `JSONError` if it is invalid.
     public mutating func next() throws(JSONError) -> Call? {
         guard let message = input.takeMessage() else { return nil }
         return try WorkerMessage.decode(from: message)
     }
 
-    /// Reads what there is now; returns whether more may come.
+    /// Reads what is there; returns whether more may come.
     public mutating func read() -> Bool {
         guard input.count <= WorkerMessage.maximumBytes else { return false }
         let room = input.room()

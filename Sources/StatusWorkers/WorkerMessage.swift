@@ -2,19 +2,19 @@
 
 public import Varlink
 
-/// A message between the daemon and a worker: JSON, and a zero byte behind it.
+/// A message between the daemon and a worker: JSON, followed by a zero byte.
 public enum WorkerMessage {
-    /// The longest message, in bytes: much more than an answer or a call of a sensible length.
+    /// The maximum length in bytes, which is much more than a sensible call or answer has.
     public static let maximumBytes = 512 * 1024
 
-    /// The bytes of `value`.
+    /// Encodes a value.
     public static func encode(_ value: some JSONWritable) -> [UInt8] {
         var writer = JSONWriter()
         writer.value(value)
         return writer.bytes + [0]
     }
 
-    /// The value of a message without the byte behind it.
+    /// Decodes a message without its zero byte.
     ///
     /// - Throws: a `JSONError` if it is not a `Value`.
     public static func decode<Value: JSONReadable>(
@@ -24,12 +24,12 @@ public enum WorkerMessage {
     }
 }
 
-/// The first thing that a worker says: that it is ready, or why it never will be.
+/// The first message of a worker: that it is ready, or why it never will be.
 public struct WorkerGreeting: JSONReadable, JSONWritable, Sendable {
-    /// Why there will be no answers; nil if it is ready.
+    /// Why it will not answer; nil if it is ready.
     public var refusal: String?
 
-    /// A greeting; with a reason it is the last thing that is said.
+    /// Creates a greeting; one with a reason is the last message.
     public init(refusal: String? = nil) { self.refusal = refusal }
 
     public init(from reader: inout JSONReader) throws(JSONError) {

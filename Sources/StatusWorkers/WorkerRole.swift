@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 
-/// What statusd is when it is not the daemon, by its first argument.
+/// The roles of statusd other than the daemon, by its first argument.
 public enum WorkerRole: String, Sendable {
     /// The service that starts workers.
     case executor
@@ -20,14 +20,14 @@ public enum WorkerRole: String, Sendable {
         self.init(rawValue: commandLine[1])
     }
 
-    /// Does what every process of such a role begins with.
+    /// Prepares a process of this role.
     public func prepare() {
-        // A plugin is another process of the same user, and has no business in this one's memory.
+        // Plugins are processes of the same user, and must not read this one's memory.
         _ = linux_refuse_tracers()
         pthread_setname_np(pthread_self(), "statusd-\(name)")
     }
 
-    /// The end of the name that ps(1) shows, which has room for seven letters.
+    /// The end of the name in ps(1), which has room for seven letters.
     private var name: String {
         switch self {
         case .executor: "exec"

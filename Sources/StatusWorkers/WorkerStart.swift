@@ -3,14 +3,14 @@
 public import EventLoopIO
 import Glibc
 
-/// A worker that has been started, perhaps by another process.
+/// A started worker.
 public struct StartedWorker: Sendable {
     /// The connection to it.
     public var connection: OwnedDescriptor
-    /// Its process, if that is a child of this one.
+    /// Its process, if it is a child of this one.
     public var process: ChildProcess?
 
-    /// A worker with what belongs to it.
+    /// Creates a started worker.
     public init(connection: OwnedDescriptor, process: ChildProcess? = nil) {
         self.connection = connection
         self.process = process
@@ -19,12 +19,12 @@ public struct StartedWorker: Sendable {
 
 /// Starts workers, which are this program again.
 public enum WorkerStart {
-    /// Starts a worker of some kind at the other end of the connection that it returns.
+    /// Starts a worker at the other end of the connection that it returns.
     ///
-    /// Blocks until the worker's program has been executed.
+    /// Blocks until the worker's program is executed.
     ///
-    /// - Parameter program: the path of statusd; this process's own where nothing else is given.
-    /// - Throws: ``IOError`` if there can be none.
+    /// - Parameter program: the path of statusd; by default, this process's own program.
+    /// - Throws: ``IOError`` if it cannot be started.
     public static func connect(
         _ role: WorkerRole, program: String = ownProgram
     ) throws(IOError) -> StartedWorker {

@@ -6,7 +6,7 @@ import StatusMonitor
 import StatusSources
 import Varlink
 
-/// The methods that return when something has happened: `Refresh` and `Wait`.
+/// The methods that reply later: `Refresh` and `Wait`.
 extension ControlInterface {
     func refresh(_ parameters: RefreshParameters, _ call: MonitorCall<RefreshReply>) throws {
         let name = try parameters.server.map { try known($0) } ?? monitor.selectedState().name
@@ -15,22 +15,22 @@ extension ControlInterface {
             do {
                 try await self.refresh(name, answering: call)
             } catch is CancellationError {
-                // The client has left, or the daemon ends, by which the connection is closed: there is nobody to answer.
+                // The client has disconnected, or the daemon shuts down and has closed the connection: there is nobody to answer.
             } catch {
                 throw MonitorError(any: error)
             }
         }
     }
 
-    /// Loads, and answers: with one event at the end, or with one at the beginning, too, where the client asked for more.
+    /// Loads the status and replies with one event at the end; with `more`, also with one at the beginning.
     private func refresh(_ name: ServerName, answering call: MonitorCall<RefreshReply>) async throws {
         guard call.wantsMore else {
             try await registry.refresh(name)
             return call.reply(RefreshReply(event: try endOfRefresh(of: name)))
         }
-        // A reload may have come in between.
+        // A reload may have changed that in between.
         try registry.checkRefreshable(name)
-        // The load that is about to begin, or the one that is joined, is what this tells of.
+        // This event reports the load that is about to begin, or the one that is joined.
         var beginning: Event? = try monitor.beginRefresh(of: name)
         let stream = call.stream {
             defer { beginning = nil }
@@ -57,7 +57,7 @@ extension ControlInterface {
 
     func wait(_ parameters: WaitParameters, _ call: MonitorCall<WaitReply>) throws {
         try parameters.check()
-        // A client that gets no answer waits for nothing.
+        // A oneway call waits for nothing.
         if !call.isHeard { return call.untyped.reply() }
         let monitor = monitor
         let name = parameters.server
@@ -79,7 +79,7 @@ extension ControlInterface {
 }
 
 extension WaitParameters {
-    /// Refuses what can never come true.
+    /// Refuses conditions that can never be met.
     fileprivate func check() throws(MonitorError) {
         if let text, (try? StatusText(text)) == nil { throw .service(.invalidParameter("text")) }
         if let timeoutMilliseconds, timeoutMilliseconds < 0 {
@@ -88,7 +88,7 @@ extension WaitParameters {
         if level == nil, text == nil { throw .service(.invalidParameter("level")) }
     }
 
-    /// Whether a state is what is waited for: what it shows is of now, and has this level or this text.
+    /// Whether a state meets the condition: its status is current, and has this level or this text.
     fileprivate var condition: @Sendable (ServerState) -> Bool {
         let text = text.flatMap { StatusText(fitting: $0) }
         let level = level

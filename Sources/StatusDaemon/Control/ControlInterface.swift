@@ -8,7 +8,7 @@ import StatusSources
 import SystemdClient
 import Varlink
 
-/// The control interface `org.statusd.monitor`: checks who asks and what, and passes typed values on.
+/// The control interface `org.statusd.monitor`, which checks callers and parameters, and passes typed values on.
 @EventLoop
 final class ControlInterface: MonitorService {
     let monitor: StatusMonitor
@@ -25,7 +25,7 @@ final class ControlInterface: MonitorService {
     private var keepAlive: TimerSource?
     private var isKeepAliveScheduled = false
 
-    /// How long a stream may be quiet.
+    /// The longest time without an event on a stream.
     private static let keepAliveInterval = Duration.seconds(30)
 
     init(
@@ -58,7 +58,7 @@ final class ControlInterface: MonitorService {
             if last == nil { writer.beginArray("servers") }
             let states = monitor.states(after: last, limit: EventStream.serversPerPiece)
             for var state in states {
-                // While it was written, the selection may have moved to a server behind the one that it shows as selected.
+                // While the list is written, the selection may move to a server after the one that it shows as selected.
                 state.isSelected = state.isSelected && !hasSelected
                 hasSelected = hasSelected || state.isSelected
                 writer.value(state)
@@ -98,12 +98,12 @@ final class ControlInterface: MonitorService {
     func select(_ parameters: SelectParameters, _ call: MonitorCall<SelectReply>) throws {
         let server = try parameters.server.map { try known($0) }
         let isChange = (try? monitor.selectedState().name) != server
-        // What was said of the old server before this moment is written now; what there is no room or no time for is never written, but told as a gap.
+        // Earlier events of the old server are written now. Those for which there is no room or no time are never written, but reported as a gap.
         if isChange { call.untyped.pumpStreams() }
         let change = try monitor.select(server)
         registry.didSelect()
         call.untyped.letStreamsCatchUp()
-        // Who hears no answer needs not wait until everybody else has been told.
+        // A oneway call need not wait until the others have been told.
         if call.isOneway { return call.untyped.reply() }
         let watcher = watcher
         call.perform { call in
@@ -115,7 +115,7 @@ final class ControlInterface: MonitorService {
         }
     }
 
-    /// Returns when the service manager shows the newest state of what is selected.
+    /// Returns when the service manager shows the newest state of the selected server.
     private static func waitUntilShown(_ selection: Selection, by watcher: SelectionWatcher) async {
         await watcher.reported(selection)
         await ServiceManager.settle()
@@ -156,7 +156,7 @@ final class ControlInterface: MonitorService {
         return name
     }
 
-    /// Starts the timer of the streams; without streams it does not wake an idle daemon.
+    /// Starts the keep-alive timer; without streams it does not wake an idle daemon.
     private func scheduleKeepAlive() {
         guard !isKeepAliveScheduled, !streams.isEmpty else { return }
         isKeepAliveScheduled = true

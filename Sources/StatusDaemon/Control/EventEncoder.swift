@@ -5,15 +5,15 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// Writes events as JSON, and encodes an event once for all streams that write it at about the same time.
+/// Writes events as JSON; an event that several streams write at about the same time is encoded once.
 ///
-/// Streams differ in which events they get, and seldom in what an event says: a selection that came while a snapshot was written shows the server as
-/// that has it. Snapshots and gaps are a stream's own.
+/// Streams differ in the events that they get, and seldom in their contents: a stream whose snapshot was just written shows a selected server as the
+/// snapshot does. Snapshots and gaps belong to one stream.
 @EventLoop
 final class EventEncoder {
     private struct EncodedEvent {
         var revision = -1
-        /// What it is about; the one of another stream may be another one.
+        /// The contents, which may differ for another stream.
         var snapshot: ServerSnapshot?
         var json: [UInt8] = []
     }
@@ -24,7 +24,7 @@ final class EventEncoder {
     /// The newest encoded events, by the low bits of their revision.
     private var recent: [EncodedEvent] = []
 
-    /// The number of open streams; a single stream shares with nobody, and writes directly.
+    /// The number of open streams; a single one writes directly.
     var streamCount = 0 {
         didSet { if streamCount < 2 { recent = [] } }
     }

@@ -5,10 +5,10 @@ import StatusModel
 import StatusMonitor
 import Varlink
 
-/// One client that watches: a reader of the log on one side, a Varlink stream on the other, until that is closed.
+/// The stream of one `Watch` call: a reader of the log on one side, a Varlink stream on the other.
 @EventLoop
 final class EventStream {
-    /// How many servers are written at one go, so that a long list does not go far beyond what there is room for.
+    /// The number of servers that are written at a time, so that a long list needs little more room than there is.
     static let serversPerPiece = 8
 
     private let monitor: StatusMonitor
@@ -23,17 +23,17 @@ final class EventStream {
         self.encoder = encoder
     }
 
-    /// Begins the stream, or throws where there is nothing to follow.
+    /// Begins the stream; throws if there is nothing to follow.
     func begin(
         _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
         onClose: @escaping @EventLoop () -> Void
     ) throws(LedgerError) {
-        // Who comes back learns at once that it is heard.
+        // A client that reconnects learns at once that the stream works.
         isAliveDue = since != nil
         let watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in
             EventLoop.perform { self?.wake(urgency) }
         }
-        // They hold one another until the stream is closed.
+        // This object and the stream keep each other alive until the stream is closed.
         stream = call.stream { writer in
             self.produce(target, from: watch, &writer)
         } onClose: {
@@ -50,7 +50,7 @@ final class EventStream {
         }
     }
 
-    /// Says that the stream lives, where it has been quiet since this was last called: so a client that is gone is found.
+    /// Sends a keep-alive if nothing was sent since the last call, so that a lost connection is noticed.
     func keepAlive() {
         if !wasBusy {
             isAliveDue = true

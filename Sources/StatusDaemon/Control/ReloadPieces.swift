@@ -3,13 +3,13 @@
 import StatusInterface
 import Varlink
 
-/// The reply of `Reload`, piece by piece: it may name tens of thousands of servers, and many callers may wait for it and not read.
+/// Writes the reply of `Reload` in pieces: it may name tens of thousands of servers, and many slow callers may wait for it.
 struct ReloadPieces {
     private static let namesPerPiece = 128
 
     private let reply: ReloadReply
     private let lists: [(member: StaticString, names: [String])]
-    /// The list that comes next, and how much of it has been written.
+    /// The current list, and how many of its names have been written.
     private var (list, written) = (0, 0)
 
     init(_ reply: ReloadReply) {
@@ -17,7 +17,7 @@ struct ReloadPieces {
         lists = [("added", reply.added), ("changed", reply.changed), ("removed", reply.removed)]
     }
 
-    /// Writes the next members of the reply's parameters, or a part of one; returns whether there is more.
+    /// Writes the next members of the reply, or a part of one; returns whether there is more.
     mutating func writeNext(to writer: inout JSONWriter) -> Bool {
         guard list < lists.count else {
             writer.member("failed", reply.failed)

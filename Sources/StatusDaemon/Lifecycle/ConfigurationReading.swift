@@ -5,23 +5,23 @@ import SourceKinds
 import StatusConfiguration
 import StatusSources
 
-/// Reads the configuration on a thread of its own, since a disk, a network file system or a user database may keep it waiting.
+/// Reads the configuration on a separate thread, because a disk, a network file system or a user database may block.
 @EventLoop
 final class ConfigurationReading {
     private let location: ConfigurationLocation
     private let timeout: Duration
-    /// Whether a thread is still at it, perhaps one that nobody waits for any more.
+    /// Whether a thread is still reading, perhaps after its time.
     private var isReading = false
-    /// What was read last.
+    /// The result of the last reading.
     private var former: ReadConfiguration?
-    /// Called when it has ended.
+    /// Called when the thread has ended.
     private var onEnd: [@Sendable () -> Void] = []
 
-    /// Why nothing could be read.
+    /// Why a reading failed.
     enum Failure: Error {
-        /// The main file is wrong: it has to be mended before another attempt helps.
+        /// The main file is invalid; another attempt does not help before it is corrected.
         case wrong(Problem)
-        /// A file or a user database does not answer, but may soon.
+        /// A file or a user database does not answer, but may do so later.
         case unanswered(Problem)
 
         var problem: Problem {
@@ -31,20 +31,20 @@ final class ConfigurationReading {
         }
     }
 
-    /// Reads the files at `location`, each time within `timeout`.
+    /// Creates a reader of the files at `location`; each reading has this timeout.
     init(location: ConfigurationLocation, timeout: Duration = .seconds(10)) {
         self.location = location
         self.timeout = timeout
     }
 
-    /// The command that says what is wrong with it.
+    /// The command that explains errors in the configuration.
     var verification: String {
         if case .file(let path) = location { "statusctl verify \(path)" } else { "statusctl verify" }
     }
 
-    /// Reads everything as it is now; why not, if the main file is wrong or time is up.
+    /// Reads all files; fails if the main file is invalid, or on a timeout.
     ///
-    /// - Parameter isTrial: whether it is not going to be followed, so that the next reading does not build on it.
+    /// - Parameter isTrial: whether the result will not take effect, so the next reading does not build on it.
     func read(isTrial: Bool = false) async -> Result<ReadConfiguration, Failure> {
         guard await isFree() else {
             return .failure(
@@ -61,7 +61,7 @@ final class ConfigurationReading {
             ?? .failure(unanswered("timed out after \(seconds) s; check which file or user database does not answer"))
     }
 
-    /// Waits until no thread is at it any more; returns whether that is so.
+    /// Waits until no thread is reading; returns whether that is so.
     private func isFree() async -> Bool {
         guard isReading else { return true }
         return await TimedWait<Void>.run(within: timeout) { end in onEnd.append { end(()) } } != nil

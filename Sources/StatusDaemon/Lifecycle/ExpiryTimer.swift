@@ -3,17 +3,17 @@
 import EventLoopIO
 import StatusMonitor
 
-/// Looks for stale statuses when the first of them is due, by the clock that counts suspended time, too.
+/// Marks stale statuses when they are due, by the clock that includes suspended time.
 @EventLoop
 final class ExpiryTimer {
-    /// When somebody looks later than this, the daemon or the machine was held up.
+    /// A longer delay means that the daemon or the machine was held up.
     private static let usualDelay = Duration.seconds(1)
-    /// How long it then takes to read what has arrived meanwhile; so long what is stale is still shown as it was.
+    /// After such a delay, the time to read what has arrived meanwhile; stale statuses are shown as before that long.
     private static let readingTime = Duration.milliseconds(200)
 
     private let monitor: StatusMonitor
     private var timer: TimerSource?
-    /// When to look; nil if that is not known.
+    /// The time of the next look, if any.
     private var due: Duration?
     private var wasHeldUp = false
 
@@ -23,15 +23,14 @@ final class ExpiryTimer {
         monitor.scheduleExpiry { [weak self] due in EventLoop.perform { self?.schedule(due) } }
     }
 
-    /// Those who say when to look may overtake one another, so the earliest time counts.
+    /// Callers may overtake one another, so the earliest time counts.
     func schedule(_ due: Duration) {
         if let earlier = self.due, earlier <= due { return }
         self.due = due
         timer?.schedule(after: due - Moment.now().boot)
     }
 
-    /// What arrived while the daemon could not read, or the machine was suspended, is read before anything is called stale for the
-    /// want of it.
+    /// What arrived while the daemon or the machine was held up is read before statuses are marked as stale.
     private func fire() {
         let delay = Moment.now().boot - (due ?? .zero)
         wasHeldUp = !wasHeldUp && delay > Self.usualDelay

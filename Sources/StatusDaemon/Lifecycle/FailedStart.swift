@@ -6,23 +6,23 @@ import StatusInterface
 import Synchronization
 import Varlink
 
-/// Answers the clients for whom the service manager started a daemon that cannot start.
+/// Answers the clients that made the service manager start a daemon that cannot start.
 ///
-/// If they were left to wait, the service manager would start it again at once, and over and over until it gives up on both units.
+/// Without an answer, they would keep waiting, and the service manager would start the daemon again and again until it gives up on both units.
 @EventLoop
 struct FailedStart {
-    /// How long the daemon keeps answering clients after the first one, with and without a check whether the cause has been mended.
+    /// How long the daemon answers clients after the first one: with a check whether the cause has been corrected, and without.
     ///
-    /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s. Without a check it is
+    /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s. Without a check the time is
     /// short, because a start that an administrator requests meanwhile joins the failing one.
     private static let (stay, shortStay) = (Duration.seconds(2), Duration.milliseconds(200))
     /// The pause before each check.
     private static let interval = Duration.milliseconds(50)
     /// How long the last clients have to read their answers.
     private static let grace = Duration.milliseconds(20)
-    /// How many clients of each socket are answered after a check, and how many of each have their connections left open.
+    /// How many clients of each socket are answered after each check, and how many connections of each stay open.
     ///
-    /// A user can make each answer take milliseconds, and closing a connection seconds. So if ordinary ones have so many, others wait for the next start.
+    /// A user can make each answer take milliseconds, and each close seconds. So beyond this number, ordinary clients wait for the next start.
     private static let (clientsAtATime, mostClients) = (16, 64)
 
     /// Checks whether a start would succeed now.
@@ -32,11 +32,11 @@ struct FailedStart {
     private let message: [UInt8]
     /// Nil if that cannot be checked.
     private let isMended: Check?
-    /// Those that were answered.
+    /// The clients that were answered.
     ///
-    /// They stay open until the end: who finds its connection closed while it still writes its call may not read the answer.
+    /// They stay open until the end: a client whose connection is closed while it still writes its call may not read the answer.
     private var clients: [OwnedDescriptor] = []
-    /// Those among them whom ordinary users cannot keep waiting.
+    /// The clients of the socket that ordinary users cannot keep busy.
     private var privileged: [OwnedDescriptor] = []
 
     /// Reports the reason to all clients that connect.
@@ -66,7 +66,7 @@ struct FailedStart {
         guard !clients.isEmpty || !privileged.isEmpty else { return false }
         let end = ContinuousClock.now + (isMended == nil ? Self.shortStay : Self.stay)
         while ContinuousClock.now < end {
-            // Before they are answered: the reason may hold no more.
+            // The check comes first: the reason may no longer be true.
             if await becomesMended() { return true }
             answer()
         }
@@ -77,7 +77,7 @@ struct FailedStart {
             if await becomesMended() { return true }
             answerPrivileged()
         }
-        // As late as can be: until this process has ended, a start that is requested joins this one.
+        // The check is as late as possible: until this process has ended, a requested start joins this one.
         return await isMended?() ?? false
     }
 
@@ -91,7 +91,7 @@ struct FailedStart {
         do {
             try await EventLoop.sleep(for: time)
         } catch {
-            // There can be no timer.
+            // No timer can be created.
             poll(nil, 0, Int32(time / .milliseconds(1)))
         }
     }
@@ -112,7 +112,7 @@ struct FailedStart {
         _ = Closing(&oldest)
     }
 
-    /// Answers some of those who have come, whatever they have called, and returns their connections.
+    /// Accepts some clients and answers them, whatever they call; returns their connections.
     private func answer(_ listeners: [OwnedDescriptor], most: Int = clientsAtATime) -> [OwnedDescriptor] {
         var clients: [OwnedDescriptor] = []
         for listener in listeners {
@@ -125,17 +125,17 @@ struct FailedStart {
         return clients
     }
 
-    /// Closes connections beside the loop.
+    /// Closes connections on another thread.
     ///
-    /// If the process ended instead, the kernel would close them, while nobody answers and nothing notices that the cause has been mended. If that never ends, the
-    /// service manager ends the start when its time is over.
+    /// If the process ended instead, the kernel would close them. Meanwhile nothing would answer, or notice that the cause has been corrected. If
+    /// closing never ends, the service manager ends the start on its timeout.
     private final class Closing: Sendable {
         private let isDone = Atomic(false)
 
-        /// Whether none of this process's connections is being closed any more.
+        /// Whether no connection of this process is being closed.
         var hasEnded: Bool { isDone.load(ordering: .acquiring) && !OwnedDescriptor.isClosing }
 
-        /// Takes the connections: only the thread may have references to them.
+        /// Takes the connections, because only the thread may have references to them.
         init(_ clients: inout [OwnedDescriptor]) {
             let last = Mutex(clients)
             clients = []

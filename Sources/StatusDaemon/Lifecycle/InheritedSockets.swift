@@ -7,15 +7,15 @@ import SystemdClient
 struct InheritedSockets {
     private static let (controlName, privilegedName) = ("varlink", "privileged")
 
-    /// Those that everyone can connect to.
+    /// The sockets that every user can connect to.
     let control: [OwnedDescriptor]
-    /// Those that ordinary users cannot connect to.
+    /// The sockets that ordinary users cannot connect to.
     let privileged: [OwnedDescriptor]
 
-    /// All of them.
+    /// All sockets.
     var all: [OwnedDescriptor] { privileged + control }
 
-    /// Takes the sockets, which can be taken once; from here on clients cannot send descriptors.
+    /// Takes the sockets, which is possible once; from here on clients cannot send descriptors.
     static func take() -> InheritedSockets {
         let sockets = InheritedSockets(
             control: ListeningSockets.inherited.take(named: controlName),
@@ -24,7 +24,7 @@ struct InheritedSockets {
         return sockets
     }
 
-    /// Gives the sockets back, for whoever takes them next.
+    /// Returns the sockets, so that they can be taken again.
     func giveBack() {
         ListeningSockets.inherited.giveBack(control, named: Self.controlName)
         ListeningSockets.inherited.giveBack(privileged, named: Self.privilegedName)

@@ -6,9 +6,9 @@ import StatusModel
 import StatusMonitor
 import Varlink
 
-/// The interface of the watchdog's probe, which takes the way of a client's post and of a client's stream.
+/// The interface of the watchdog's probe, which passes through the daemon like a client's post and a client's stream.
 ///
-/// It is not listed, and there for the daemon's own connection alone.
+/// It is not listed, and available only to the daemon's own connection.
 @EventLoop
 final class ProbeInterface: VarlinkInterface {
     nonisolated static let name = "org.statusd.probe"
@@ -60,7 +60,7 @@ final class ProbeInterface: VarlinkInterface {
         }
     }
 
-    /// What the log's reader wakes.
+    /// Holds the stream that the log's reader wakes.
     private final class WakeUp: Sendable {
         @EventLoop var stream: VarlinkStream?
     }

@@ -4,16 +4,16 @@ import SourceKinds
 import StatusConfiguration
 import StatusSources
 
-/// What was read: the configuration, and the accounts that it is about.
+/// The configuration that was read, and the accounts that it names.
 struct ReadConfiguration: Sendable {
     let configuration: Configuration
     let accounts: Accounts
     let files: UsableFiles
-    /// The first of what is wrong with it, and how much there is besides: to log and to reply more would keep the loop busy and help nobody.
+    /// The first errors, and an entry with the number of the others: to log and to reply more would only keep the loop busy.
     let errors: [Problem]
-    /// The same of what may be wrong, and of what could not be looked up.
+    /// The first warnings, including names that could not be looked up, in the same way.
     let warnings: [Problem]
-    /// How many errors there are.
+    /// The number of errors.
     let errorCount: Int
 
     private static let listed = 100

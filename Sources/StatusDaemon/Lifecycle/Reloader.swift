@@ -8,16 +8,16 @@ import StatusConfiguration
 import StatusInterface
 import SystemdClient
 
-/// Reads the configuration again and has it followed, one reload after another.
+/// Reads the configuration again and applies it, one reload after another.
 ///
-/// Each caller's reload begins after its call, so that it sees what the caller has written; all who call while one runs share the next.
+/// Each caller's reload begins after its call, so it sees what the caller has written. All calls during a reload share the next one.
 @EventLoop
 final class Reloader {
     typealias Outcome = Result<ReloadReply, Problem>
 
     private struct Caller {
         let continuation: CheckedContinuation<Outcome?, Never>
-        /// Whether it only wants to know what would change.
+        /// Whether it is a dry run.
         let isDryRun: Bool
     }
 
@@ -25,27 +25,27 @@ final class Reloader {
     private let registry: ServerRegistry
     private let logger: Logger
     private let pause: Duration
-    /// How long the last reload kept the loop busy; a multiple of it is the loop's to serve clients.
+    /// How long the last reload kept the loop busy; a multiple of that is reserved for clients.
     private var timeOnLoop = Duration.zero
     private let outcomes: LogLimiter
     private let failures: LogLimiter
-    /// Those who wait for the reload that runs, and those who wait for the next.
+    /// The callers of the current reload, and those of the next.
     private var current: [Int: Caller] = [:]
     private var next: [Int: Caller] = [:]
     private var lastCaller = 0
-    /// How many wait for a reload that has not begun.
+    /// The number of callers that wait for the next reload.
     var waiting: Int { next.count }
     private var hasEnded = false
-    /// Whether somebody has asked for a reload without waiting for it.
+    /// Whether a reload was requested without waiting for it.
     private var isRequested = false
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
-    /// Called with what was read, before a reload ends; with nil if it was refused.
+    /// Called with the configuration before a reload ends; with nil if it was refused.
     var onReload: @EventLoop (ReadConfiguration?) -> Void = { _ in }
 
-    /// What reloads as soon as it is run.
+    /// Creates a reloader that is not running.
     ///
-    /// - Parameter pause: how long it takes a rest after each reload: the service manager has to do with every one of them.
+    /// - Parameter pause: the pause after each reload, because each of them also costs the service manager time.
     init(
         reading: ConfigurationReading, registry: ServerRegistry, logger: Logger, pause: Duration = .milliseconds(50)
     ) {
@@ -58,10 +58,10 @@ final class Reloader {
         (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// How many reloads in half a minute are logged each for itself: more are no person's.
+    /// The number of reloads in half a minute that are logged individually; more are not made by a person.
     private static let reloadsLogged = 10
 
-    /// Reloads whenever somebody has asked for it, until the task is cancelled.
+    /// Reloads on request, until the task is cancelled.
     func run() async {
         for await _ in wakeUps where isRequested || !next.isEmpty {
             let isDryRun = !isRequested && next.values.allSatisfy(\.isDryRun)
@@ -76,15 +76,15 @@ final class Reloader {
         resumeCurrent(nil)
     }
 
-    /// Asks for a reload without waiting for it.
+    /// Requests a reload without waiting for it.
     func request() {
         isRequested = true
         wakeUp.yield()
     }
 
-    /// Reloads, and returns what changed, or why nothing did; nil if the daemon stops first, or the task is cancelled.
+    /// Reloads; returns what changed, or why nothing did, or nil if the daemon stops first or the task is cancelled.
     ///
-    /// - Parameter isDryRun: whether to return only what would change; somebody else may have the daemon reload at the same time.
+    /// - Parameter isDryRun: whether to return only what would change; another caller may reload at the same time.
     func reload(isDryRun: Bool = false) async -> Outcome? {
         lastCaller += 1
         let caller = lastCaller
@@ -129,7 +129,7 @@ final class Reloader {
     private func perform() async -> Outcome? {
         ServiceManager.notify(.reloading)
         let result = await reading.read()
-        // The daemon ends, and has said so.
+        // The daemon shuts down, and has announced that.
         if Task.isCancelled { return nil }
         defer { ServiceManager.notify(.ready) }
         switch result {

@@ -4,10 +4,10 @@ import EventLoopIO
 import Glibc
 import Varlink
 
-/// The watchdog's probe: two clients of the daemon, one of which posts and one of which watches, on connections inside the process.
+/// The watchdog's probe: two clients of the daemon on connections inside the process, of which one posts and one watches.
 ///
-/// What they send and get goes through sockets, the loop, the log and a notification, as it does for every client. A loop that is stuck,
-/// or that does not read, does not write or does not wake its streams, lets no probe through.
+/// Their messages pass through sockets, the loop, the log and a notification, like those of every client. A loop that is stuck, or does not read,
+/// does not write or does not wake its streams, lets no probe through.
 @EventLoop
 final class WatchdogProbe {
     private struct Revision: JSONReadable, Sendable {
@@ -29,12 +29,12 @@ final class WatchdogProbe {
     private let service: VarlinkService
     private var clients: Clients?
 
-    /// A probe of a service that has a ``ProbeInterface``.
+    /// Creates a probe of a service that has a ``ProbeInterface``.
     init(through service: VarlinkService) { self.service = service }
 
-    /// Sends a probe and waits for it; returns whether it came out at the other end.
+    /// Sends a probe and waits for it; returns whether it arrived.
     ///
-    /// If something on the way is stuck it does not return, or returns false when its task is cancelled.
+    /// If something on the way is stuck, it does not return until its task is cancelled; then it returns false.
     func travel() async -> Bool {
         do {
             var clients = try clients ?? connect()
@@ -46,7 +46,7 @@ final class WatchdogProbe {
                 return true
             }
         } catch {
-            // The connections are closed; the next probe has new ones.
+            // The connections are closed; the next probe gets new ones.
         }
         return false
     }

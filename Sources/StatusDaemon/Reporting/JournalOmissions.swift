@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events, other than changes of servers that are there, that were left out of the journal since they were last counted in it.
+/// The events that were left out of the journal since they were last counted in it, except changes of existing servers.
 struct JournalOmissions {
     var selections = 0
     var additions = 0
     var removals = 0
-    /// The changes of servers whose removal was left out, too.
+    /// The changes that were left out of servers whose removal was left out, too.
     var changesOfRemoved = 0
 
-    /// How many servers appeared or went, in words; nil if none did.
+    /// The numbers of added and removed servers, in words; nil if there are none.
     var servers: String? {
         let parts = [(additions, "added"), (removals, "removed")].filter { $0.0 > 0 }
         guard !parts.isEmpty else { return nil }

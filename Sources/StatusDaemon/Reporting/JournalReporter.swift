@@ -7,29 +7,29 @@ import StatusMonitor
 
 /// Writes every event to the journal (or to standard error), one entry each: the journal is the history.
 ///
-/// A server that changes all the time is limited: after ``burst`` entries it gets one an interval, which says how many were left out.
-/// What is left out last is written later, so that the newest entry is always what holds. All servers together stay below what journald
-/// takes from a service by default, 10000 entries in 30 s: what it refuses would be lost, be it the newest or not. Selections are limited
-/// as the changes of one server are; servers that appear or go are counted where there are too many to be listed.
+/// A server that changes all the time is limited: after ``burst`` entries it gets one in each interval, which says how many were left out. The last
+/// one that was left out is written later, so the newest entry is always current. All servers together stay below journald's default limit for a
+/// service, 10000 entries in 30 s, because journald would drop even the newest. Selections are limited like the changes of one server. Additions and
+/// removals are counted if there are too many to list.
 @EventLoop
 final class JournalReporter {
-    /// How many entries a server may have at once.
+    /// The number of entries that a server may write at once.
     private nonisolated static let burst = 20
-    /// How long it takes until it may have one more.
+    /// The time until it may write one more.
     private static let interval = Duration.seconds(1)
-    /// How many changes all servers together may write at once.
+    /// The number of entries that all servers together may write at once.
     nonisolated static let burstOfAll = 2000
-    /// How many more they may write after each interval.
+    /// The number of entries that they may write more after each interval.
     private static let entriesPerInterval = 200
 
-    /// What a server may still write, and what was left out.
+    /// The entries that a server may still write, and those that were left out.
     private final class Account {
         let name: ServerName
         var credit = burst
         var lastText: String?
-        /// How many changes were left out since the last entry; the newest of them is still to be written.
+        /// The changes that were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
-        /// The revision of that newest one.
+        /// The revision of the newest of them.
         var newest = 0
 
         init(of name: ServerName) { self.name = name }
@@ -44,14 +44,14 @@ final class JournalReporter {
     private var isTimerRunning = false
     private var isReadScheduled = false
     private var accounts: [ServerName: Account] = [:]
-    /// The one that was looked up last; who posts much posts again.
+    /// The account that was used last: a server that posts much posts again.
     private var lastAccount: Account?
-    /// What all servers together may still write.
+    /// The entries that all servers together may still write.
     private var credit = burstOfAll
-    /// The servers that have something left out, who has waited longest first.
+    /// The servers with changes that were left out, the longest waiting first.
     private var waiting: [ServerName] = []
     private var waitingNames: Set<ServerName> = []
-    /// How many selections may be written.
+    /// The selections that may still be written.
     private var selectionCredit = burst
     private var omissions = JournalOmissions()
 
@@ -63,7 +63,7 @@ final class JournalReporter {
         read()
     }
 
-    /// Writes what is to be written, and no more.
+    /// Writes what is left to write, and stops.
     func close() {
         read()
         writeOmitted(waiting.count)
@@ -128,7 +128,7 @@ final class JournalReporter {
             return
         }
         selectionCredit -= 1
-        // The newest that was left out is the one that is being written.
+        // The newest one that was left out is being written.
         let omitted = max(0, omissions.selections - 1)
         omissions.selections = 0
         var metadata: Logger.Metadata = [:]
@@ -140,7 +140,7 @@ final class JournalReporter {
         write(.selected, server, "selected \(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
     }
 
-    /// Takes what one entry costs of what all together may write; returns whether there was so much.
+    /// Takes the credit for one entry from that of all servers; returns whether there was enough.
     private func takeCredit() -> Bool {
         startTimer()
         guard credit > 0 else { return false }
@@ -148,7 +148,7 @@ final class JournalReporter {
         return true
     }
 
-    /// Writes what was left out that is not about a change.
+    /// Writes what was left out, except changes.
     private func writeOmissions() {
         if omissions.selections > 0 {
             selectionCredit = max(1, selectionCredit)
@@ -184,14 +184,14 @@ final class JournalReporter {
         }
     }
 
-    /// Has an entry written of a server when there is credit again.
+    /// Queues a server for an entry when there is credit again.
     @inline(never) private func enqueue(_ name: ServerName) {
-        // It may stand there from before it was removed, and added again.
+        // It may still be queued from before it was removed and added again.
         if waitingNames.insert(name).inserted { waiting.append(name) }
     }
 
     private func write(change server: ServerState, _ account: Account) {
-        // The newest that was left out is the one that is being written.
+        // The newest one that was left out is being written.
         let omitted = max(0, account.omitted - 1)
         var metadata: Logger.Metadata = [:]
         if let old = account.lastText { metadata["old-text"] = .string(old) }
@@ -207,7 +207,7 @@ final class JournalReporter {
         return count > 0 ? " (\(count) earlier \(changes) left out)" : ""
     }
 
-    /// Writes what holds now of the servers that have waited longest, `most` of them at the most; returns how many it wrote of.
+    /// Writes the current state of the longest waiting servers, at most `most`; returns how many it wrote.
     ///
     /// To be called when all events have been read.
     @discardableResult
@@ -220,7 +220,7 @@ final class JournalReporter {
             // It may have been removed, and even added again.
             guard let account = accounts[name], account.omitted > 0 else { continue }
             guard var server = try? monitor.state(of: name) else { continue }
-            // The selection may have touched it since.
+            // A selection may have changed its revision since.
             server.revision = account.newest
             write(change: server, account)
             written += 1
@@ -229,7 +229,7 @@ final class JournalReporter {
         return written
     }
 
-    /// Called by the timer: one more entry for each server that has not its full credit, and what may be written of all.
+    /// Called by the timer; gives credit for one entry to each server, and for more to all together.
     func earn() {
         isTimerRunning = false
         read()
@@ -269,7 +269,7 @@ final class JournalReporter {
 }
 
 extension ServerState {
-    /// How loud a change is in the journal.
+    /// The log level of a change.
     fileprivate var journalLevel: Logger.Level {
         if phase == .failed || isStale { return .warning }
         switch status?.level {

@@ -5,18 +5,18 @@ import StatusModel
 import StatusMonitor
 import SystemdClient
 
-/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, and whether the configuration is wrong.
+/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, with a note if the configuration has errors.
 ///
-/// A switch is shown at once; else at most ten are sent in a second, and the newest always last.
+/// A switch is sent at once; otherwise at most ten statuses are sent in a second, and the newest one always last.
 @EventLoop
 final class ServiceManagerReporter {
     private static let interval = Duration.milliseconds(100)
 
-    /// What came of reading the configuration last.
+    /// The result of the last reading of the configuration.
     enum Configuration: Equatable {
-        /// It holds; what has these errors may be missing.
+        /// It is in effect, apart from entries with errors.
         case taken(errors: Int)
-        /// It is so wrong that the one before still holds.
+        /// It was refused, so the one before is still in effect.
         case refused
     }
 
@@ -26,17 +26,21 @@ final class ServiceManagerReporter {
 
     private let verification: String
     private let notify: (String) -> Void
-    /// What there is to say of the selected server.
+    /// The line for the selected server.
     private var line = ServiceManagerReporter.line(for: nil)
     private var timer: TimerSource?
-    /// What the manager was told last.
+    /// The line that was sent last.
     private var shown: String?
-    /// What it is to be told when the timer has run out.
+    /// The line to send when the timer has fired.
     private var pending: String?
     private var isTimerRunning = false
     private var isMuted = false
 
-    /// A reporter that tells the manager by `notify`, and of errors with the command that says more about them.
+    /// Creates a reporter.
+    ///
+    /// - Parameters:
+    ///   - verification: the command that explains errors in the configuration.
+    ///   - notify: sends a line to the service manager.
     init(
         verification: String = "statusctl verify",
         notify: @escaping (String) -> Void = { ServiceManager.notify(.status($0)) }
@@ -61,7 +65,7 @@ final class ServiceManagerReporter {
         }
     }
 
-    /// Shows a last line; no report comes after it.
+    /// Shows a last line, after which nothing is shown.
     func mute(after line: String) {
         isMuted = true
         configuration = .taken(errors: 0)
@@ -80,7 +84,7 @@ final class ServiceManagerReporter {
         timer?.schedule(after: Self.interval)
     }
 
-    /// What is wrong with the configuration.
+    /// The note about the configuration.
     private var complaint: String? {
         switch configuration {
         case .taken(errors: 0): nil

@@ -10,18 +10,18 @@ import StatusModel
 import StatusMonitor
 import StatusSources
 
-/// Makes what runs for a server out of what its configuration says.
+/// Makes a server's source from its configuration.
 @EventLoop
 final class SourceFactory {
-    /// What the log is about.
+    /// The subject of log messages.
     private static let notifySockets = "notify sockets"
 
     private let directories: DaemonDirectories
-    /// Clients can have the daemon reload as often as they like.
+    /// Clients can make the daemon reload as often as they like.
     private let permitFailures: LogLimiter
     private let environment: SourceEnvironment
     private var sockets: NotifySockets { environment.shared(NotifySockets.self) }
-    /// Those who can reach the notify sockets; nil if that has not been set yet.
+    /// Those who can reach the notify sockets; nil if that has not been set.
     private var permitted: AccessPolicy?
 
     init(
@@ -44,13 +44,13 @@ final class SourceFactory {
         ) { runner.start($0) }
     }
 
-    /// How long processes that make requests or run plugins may take to end.
+    /// How long workers may take to end.
     private static let endTime = Duration.milliseconds(100)
 
-    /// Ends what the sources have used, after their own end.
+    /// Ends what the sources have shared, after the last of them.
     func close() async { await environment.close(within: Self.endTime) }
 
-    /// Takes over what a new configuration says of all sources.
+    /// Applies the limits and accounts of a new configuration.
     func prepare(_ limits: CheckLimits, _ accounts: Accounts) {
         environment.accounts = accounts
         permitSenders()
@@ -71,13 +71,13 @@ final class SourceFactory {
         }
     }
 
-    /// Makes and starts a server's source; nil where nothing has to run for it.
+    /// Makes and starts a server's source; returns nil if nothing has to run.
     ///
     /// - Parameters:
-    ///   - server: what is said of the server.
+    ///   - server: its configuration.
     ///   - name: its name.
-    ///   - predecessor: the source whose place it takes, which is closed by this, unless it can go on as it is.
-    ///   - shown: the level that is shown, where it came from the same kind of load.
+    ///   - predecessor: the source that it replaces, which is closed unless it can go on.
+    ///   - shown: the level that is shown, if it came from the same subject.
     func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown: Level?
     ) throws(SourceProblem) -> (any Source)? {
@@ -89,26 +89,26 @@ final class SourceFactory {
                 shown: shown, environment: environment))
     }
 
-    /// The notify socket of a server that was added by a post: the one that it has, or else a new one.
+    /// Returns the notify socket of a server that was added by a post: the open one, or a new one.
     ///
-    /// - Throws: ``SourceProblem`` if there is none any more.
+    /// - Throws: ``SourceProblem`` if it cannot be opened.
     func openNotifySocket(
         ofGuest name: ServerName, existing source: NotifySource?
     ) throws(SourceProblem) -> NotifySource {
         try sockets.open(for: name, existing: source)
     }
 
-    /// Whether a notify socket will do for the source of a server as the configuration has it now.
+    /// Whether a notify socket still fits the configuration of its server.
     func isCurrent(_ socket: NotifySource, for source: AnySourceSettings?) -> Bool {
         sockets.isCurrent(socket, users: (source?.base as? NotifySettings)?.users ?? [])
     }
 }
 
 extension CheckLimits {
-    /// Less, where so many would leave no descriptors for anything else.
+    /// Lowers the limits if checks would leave too few descriptors for anything else.
     ///
-    /// An eighth is for checks, of which each takes up to eight. A half is for clients, a quarter for notify sockets, and an eighth for the
-    /// daemon itself and plugins that do not end.
+    /// An eighth of the descriptors is for checks, each of which takes up to eight. Half is for clients, a quarter for notify sockets, and an eighth
+    /// for the daemon itself and plugins that do not end.
     fileprivate func fitting(descriptors: Int) -> CheckLimits {
         let most = descriptors / 64
         return CheckLimits(

@@ -2,13 +2,13 @@
 
 public import Varlink
 
-/// What became of an HTTP request.
+/// The outcome of an HTTP request.
 public enum HTTPOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
-    /// The answer is as it should be; it has this status code, and all of it took so long.
+    /// The response is as expected: its status code, and the time until its end.
     case expected(statusCode: Int, duration: Duration)
-    /// There is no answer, or another one, for this reason: one short phrase in lower case and without a full stop.
+    /// There is no response, or another one: the reason is one short phrase in lower case without a full stop.
     case unexpected(reason: String)
-    /// Nothing is known of the server, since this host lacks something.
+    /// Nothing is known of the server, because this host lacks something.
     case notMade(reason: String)
 
     public init(from reader: inout JSONReader) throws(JSONError) {

@@ -6,21 +6,21 @@ public import Varlink
 /// A request that a worker makes.
 @dynamicMemberLookup
 public struct HTTPRequest: Sendable, Equatable {
-    /// What is asked, and how the answer should be.
+    /// The request, and the expected response.
     public var settings: HTTPSettings
-    /// The client's name.
+    /// The value of `User-Agent`.
     public var userAgent: String
-    /// How long all of it may take, from looking up the name to the end of the body.
+    /// The timeout, from the lookup of the name to the end of the body.
     public var timeout: Duration
 
-    /// A request.
+    /// Creates a request.
     public init(_ settings: HTTPSettings, userAgent: String = "statusd", timeout: Duration) {
         self.settings = settings
         self.userAgent = userAgent
         self.timeout = timeout
     }
 
-    /// One of the settings.
+    /// Returns one of the settings.
     public subscript<Value>(dynamicMember path: KeyPath<HTTPSettings, Value>) -> Value { settings[keyPath: path] }
 }
 
@@ -57,7 +57,7 @@ extension HTTPRequest: JSONReadable, JSONWritable {
         }
     }
 
-    /// A range of status codes, as an array of its first and its last.
+    /// A range of status codes, as an array of its first and its last one.
     private struct CodeRange: JSONReadable, JSONWritable {
         let range: ClosedRange<Int>
 

@@ -3,19 +3,20 @@
 import CLinux
 import Glibc
 
-/// The processes that descend from this one, which has to be single-threaded and their subreaper (prctl(2)): whatever loses its parent
-/// becomes a child of this process, so that nothing gets away by daemonising.
+/// The descendants of this process, which must be single-threaded and their subreaper (prctl(2)).
+///
+/// A process that loses its parent becomes a child of this process, so that nothing gets away by becoming a daemon.
 enum Descendants {
     private static let pause = Duration.milliseconds(50)
     private static let maximumRounds = 100
 
-    /// Has orphans among the descendants become children of this process.
+    /// Makes orphans among the descendants children of this process.
     static func adoptOrphans() { _ = linux_adopt_orphans() }
 
-    /// The process ids of the children, dead ones included.
+    /// The process ids of the children, including dead ones.
     static func children() -> [pid_t] { numbers(in: "/proc/thread-self/children") }
 
-    /// Those of all descendants, but for these children and theirs.
+    /// The process ids of all descendants, except these children and theirs.
     private static func all(except kept: Set<pid_t>) -> [pid_t] {
         var found = children().filter { !kept.contains($0) }
         var looked = 0
@@ -59,9 +60,9 @@ enum Descendants {
         return number
     }
 
-    /// Kills all of them, and those that they leave; returns whether that took no longer than `limit`.
+    /// Kills all descendants; returns whether that took no longer than `limit`.
     ///
-    /// A process in uninterruptible sleep, or of another user, may take for ever.
+    /// A process in uninterruptible sleep, or of another user, may never end.
     static func end(within limit: Duration) -> Bool {
         if reap() { return true }
         let deadline = ContinuousClock.now + limit
@@ -75,13 +76,13 @@ enum Descendants {
         return true
     }
 
-    /// Kills all of them but these children and their descendants, and does not wait for that.
+    /// Kills all descendants except these children and theirs, without waiting.
     static func kill(except kept: Set<pid_t>) {
         freeze(except: kept)
         for process in all(except: kept) { Glibc.kill(process, SIGKILL) }
     }
 
-    /// Stops all of them but these, so that none makes others while they are killed one by one.
+    /// Stops all descendants except these and theirs, so that none starts others while they are killed one by one.
     private static func freeze(except kept: Set<pid_t>) {
         var stopped: Set<pid_t> = []
         for _ in 0..<maximumRounds {
@@ -91,12 +92,12 @@ enum Descendants {
         }
     }
 
-    /// Takes note of the dead ones that are orphans, while the child with this number runs.
+    /// Reaps dead orphans, except the child with this number.
     static func reapOrphans(beside process: pid_t) {
         for child in children() where child != process { waitpid(child, nil, WNOHANG) }
     }
 
-    /// Takes note of the children that are dead; returns whether there is none left.
+    /// Reaps dead children; returns whether none is left.
     private static func reap() -> Bool {
         while true {
             let child = waitpid(-1, nil, WNOHANG)

@@ -5,23 +5,23 @@ import EventLoopIO
 import Glibc
 import SystemdClient
 
-/// The service that runs plugins apart from the daemon, as another user and in a sandbox of its own: a worker for each connection.
+/// The service that runs plugins apart from the daemon, as another user and in its own sandbox: one worker for each connection.
 public struct Executor {
-    /// The name of its socket, the `FileDescriptorName=` of the socket unit.
+    /// The `FileDescriptorName=` of its socket unit.
     private static let socketName = "executor"
-    /// How long it may take to end what a killed worker left.
+    /// How long it may take to kill what a killed worker left.
     private static let patience = Duration.seconds(1)
-    /// After so many dead processes there is a turn for all else: they may be as many as a plugin makes.
+    /// The number of dead processes after which everything else gets a turn: a plugin can make any number of them.
     private static let maximumDeadPerTurn = 256
 
-    /// For how long it may be stopped.
+    /// How long it may be stopped.
     private static let stopLimit = Duration.seconds(3)
 
     private let listeners: [OwnedDescriptor]
     private let signals: OwnedDescriptor
     private let limits = ResourceLimits.current
     private var workers: Set<pid_t> = []
-    /// Since when there have been processes that killed workers left.
+    /// Since when processes of killed workers have been left.
     private var orphansSince: ContinuousClock.Instant?
 
     /// Runs in this process until SIGTERM.
@@ -46,7 +46,7 @@ public struct Executor {
     private mutating func serve() {
         var isReady = false
         while true {
-            // Any user can fill the manager's socket. No worker waits for that: what there is no room for is said again soon.
+            // Any user can fill the service manager's socket. No worker waits for that: the messages are repeated soon.
             isReady = isReady || ServiceManager.notifyNow(.ready)
             let isToldAlive = ServiceManager.notifyNow(.watchdog)
             var polled = (listeners + [signals]).map { pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0) }
@@ -61,7 +61,7 @@ public struct Executor {
         }
     }
 
-    /// How long it may wait between two keep-alives, in milliseconds; for ever where nobody watches it.
+    /// The pause between keep-alives, in milliseconds; endless without a watchdog.
     private static var watchdogPause: Int32 {
         ServiceManager.watchdogInterval.map { Int32(clamping: Int($0 / .milliseconds(2))) } ?? -1
     }
@@ -74,12 +74,12 @@ public struct Executor {
                 Self.fail("cannot accept connections: \(String(cString: strerror(errno)))")
                 exit(1)
             }
-            // Closed here, it lives on in the worker.
+            // The worker keeps its copy.
             let connection = OwnedDescriptor(adopting: descriptor)
             do throws(ProcessStart.Failure) {
                 workers.insert(try WorkerStart.start(.pluginWorker, on: connection))
             } catch {
-                // Its caller is told, in the place of the greeting.
+                // The caller gets the reason in place of the greeting.
                 let answer = WorkerMessage.encode(WorkerGreeting(refusal: "cannot start a worker: \(error)"))
                 send(connection.rawValue, answer, answer.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 Self.fail("cannot start a worker: \(error)")
@@ -88,7 +88,7 @@ public struct Executor {
         }
     }
 
-    /// Forgets workers that have ended, and kills those that a plugin has stopped, and what one left that was killed.
+    /// Forgets workers that have ended, and kills those that a plugin has stopped, and what killed workers left.
     private mutating func removeDead() {
         for _ in 0..<Self.maximumDeadPerTurn {
             var status: Int32 = 0
@@ -101,22 +101,25 @@ public struct Executor {
         checkOrphans()
     }
 
-    /// Ends this process if a plugin has lowered its limits, which workers would inherit; the next one has its own.
+    /// Ends this process if a plugin has lowered its limits, which workers would inherit; the next process has its own.
     private func checkLimits() {
         if limits == .current { return }
         Self.fail("a plugin lowered the limits of the executor; restarting")
         exit(1)
     }
 
-    /// Ends this process if a pause took much longer than it should: a plugin may stop it, and let it go on for a moment in time for the watchdog.
+    /// Ends this process if a pause took much longer than it should.
+    ///
+    /// A plugin may stop it, and let it continue for a moment in time for the watchdog.
     private func checkPause(of length: Duration, since began: SuspendingClock.Instant) {
         if began.duration(to: .now) < length + Self.stopLimit { return }
         Self.fail("a plugin stopped the executor, or the system was too slow; restarting")
         exit(1)
     }
 
-    /// Ends this process if what killed workers left makes others faster than it can be killed: then the service manager kills all of the
-    /// service at once, and starts it again.
+    /// Ends this process if what killed workers left starts processes faster than it can kill them.
+    ///
+    /// Then the service manager kills the whole service at once, and starts it again.
     private mutating func checkOrphans() {
         guard Descendants.children().contains(where: { !workers.contains($0) }) else { return orphansSince = nil }
         let since = orphansSince ?? .now
@@ -126,7 +129,7 @@ public struct Executor {
         exit(1)
     }
 
-    /// Says what is wrong, unless it would have to wait for whoever reads that.
+    /// Logs a message, unless it would have to wait for the reader of the log.
     private static func fail(_ message: String) {
         let text = Array("statusd: \(message)\n".utf8)
         let sent = send(STDERR_FILENO, text, text.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))

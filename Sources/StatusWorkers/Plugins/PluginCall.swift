@@ -2,12 +2,12 @@
 
 public import Varlink
 
-/// What a worker is asked: to run a plugin.
+/// The call to a worker that runs plugins.
 public struct PluginCall: JSONReadable, JSONWritable, Sendable {
     /// The path of the plugin, and its arguments.
     public var command: [String]
 
-    /// A call that runs `command`.
+    /// Creates a call.
     public init(command: [String]) { self.command = command }
 
     public init(from reader: inout JSONReader) throws(JSONError) {

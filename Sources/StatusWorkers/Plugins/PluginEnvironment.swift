@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The environment that plugins get.
+/// The environment of plugins.
 enum PluginEnvironment {
-    /// What the service manager told this process is not for its children.
+    /// What the service manager set for this process alone.
     private static let own: Set = [
         "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
         "JOURNAL_STREAM",
@@ -11,7 +11,7 @@ enum PluginEnvironment {
         "STATUSD_ADDRESS", "STATUSD_EXECUTOR",
     ]
 
-    /// The worker's own environment, less what is meant for it alone; `PATH` is there in any case.
+    /// Returns the worker's environment without what is meant for it alone, and always with `PATH`.
     static func inherited(from environment: [String: String]) -> [String: String] {
         var inherited = environment.filter { !own.contains($0.key) }
         if inherited["PATH"] == nil {

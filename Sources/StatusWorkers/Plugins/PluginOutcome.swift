@@ -2,13 +2,13 @@
 
 public import Varlink
 
-/// What a worker answers: how a plugin ended, and what it wrote.
+/// The outcome of a plugin: how it ended, and what it wrote.
 public struct PluginOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
     /// How a plugin ended.
     public enum Ending: Sendable, Equatable {
-        /// By itself, with this exit status.
+        /// It exited with this status.
         case exited(Int)
-        /// By this signal.
+        /// A signal ended it.
         case signaled(Int)
         /// It could not be started, for this reason.
         case notStarted(String)
@@ -16,14 +16,14 @@ public struct PluginOutcome: JSONReadable, JSONWritable, Sendable, Equatable {
 
     /// How it ended.
     public var ending: Ending
-    /// How its standard output began.
+    /// The beginning of its standard output.
     public var output: String
-    /// How its standard error began.
+    /// The beginning of its standard error.
     public var errors: String
-    /// Whether processes that it left behind could not be ended yet; then the worker takes no further call.
+    /// Whether processes that it left could not be ended yet; then the worker takes no other call.
     public var leavesProcesses: Bool
 
-    /// An outcome.
+    /// Creates an outcome.
     public init(_ ending: Ending, output: String = "", errors: String = "", leavesProcesses: Bool = false) {
         self.ending = ending
         self.output = output

@@ -3,9 +3,9 @@
 import EventLoopIO
 import Glibc
 
-/// A plugin that runs.
+/// A running plugin.
 ///
-/// No shell is involved. It is the leader of a process group of its own, and has an empty standard input and `/` as its directory.
+/// No shell is involved. It leads a process group, its standard input is empty, and its directory is `/`.
 struct PluginProcess {
     /// Why a plugin does not run.
     struct NotStarted: Error {
@@ -47,7 +47,7 @@ struct PluginProcess {
         return text(of: failure.number)
     }
 
-    /// What an error means; the user, if that is about permissions, since it is not the one who tries the command by hand.
+    /// The text of an error, with the user if it concerns permissions: the user who tries the command by hand is another one.
     private static func text(of number: Int32) -> String {
         let text = String(cString: strerror(number))
         guard number == EACCES else { return text }
@@ -55,20 +55,20 @@ struct PluginProcess {
         return "\(text) for the user \(name ?? String(geteuid()))"
     }
 
-    /// Whether it has ended; it stays a zombie, so that its number still means its group.
+    /// Whether it has ended; it stays a zombie, so its number still means its group.
     var hasEnded: Bool {
         var information = siginfo_t()
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) != 0
             || information.si_signo == SIGCHLD
     }
 
-    /// Takes note of the end of processes that it has left.
+    /// Reaps dead processes that it has left.
     func reapOrphans() { Descendants.reapOrphans(beside: process) }
 
-    /// Sends a signal to it and its group.
+    /// Sends a signal to its group.
     func signal(_ number: Int32) { kill(-process, number) }
 
-    /// Takes note of its end, which has come; kills what is left of its group.
+    /// Reaps it after its end, and kills what is left of its group.
     consuming func finish() -> PluginOutcome {
         signal(SIGKILL)
         var status: Int32 = 0

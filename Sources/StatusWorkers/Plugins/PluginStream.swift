@@ -3,21 +3,21 @@
 import EventLoopIO
 import Glibc
 
-/// What a plugin writes to one of its streams.
+/// One output stream of a plugin.
 struct PluginStream {
-    /// How many bytes are kept; what is more is read and forgotten.
+    /// The number of bytes to keep; the rest is read and dropped.
     private static let limit = 8192
 
     private var bytes: [UInt8] = []
-    /// Where it is read; nil after the end.
+    /// The descriptor to read; nil after the end.
     private(set) var descriptor: OwnedDescriptor?
 
     init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
 
-    /// How the stream began.
+    /// The beginning of the stream.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Reads what there is now, but no more than a pipe holds.
+    /// Reads what is there, but no more than a pipe holds.
     mutating func read() {
         guard let descriptor else { return }
         var chunk = [UInt8](repeating: 0, count: 64 * 1024)

@@ -4,12 +4,12 @@ import EventLoopIO
 import Glibc
 import Varlink
 
-/// A process that runs plugins for the daemon at the other end of its standard input, one after another, each with all that it leaves behind.
+/// A process that runs plugins, one after another, for the daemon at the other end of its standard input.
 ///
-/// It does one thing at a time and may wait for whatever the system makes it wait for: the daemon sees that it does not answer, and leaves
-/// it behind. When the connection ends, or SIGTERM comes, it ends its plugin, and itself when nothing is left of that.
+/// It may block: the daemon notices that it does not answer, and leaves it behind. When the connection ends, or on SIGTERM, it ends its plugin with
+/// all processes that this has started, and then itself.
 public struct PluginWorker {
-    /// How long a plugin whose time is over has to clean up, before it is killed.
+    /// How long a plugin that timed out has to clean up before it is killed.
     private static let grace = Duration.milliseconds(500)
 
     private let connection = STDIN_FILENO
@@ -27,9 +27,9 @@ public struct PluginWorker {
         exit(0)
     }
 
-    /// Ends this process at once if a plugin has lowered its limits: it could not see its descriptors any more, nor list its children.
+    /// Ends this process at once if a plugin has lowered its limits: it could no longer read its descriptors or list its children.
     ///
-    /// The executor ends what it leaves; without an answer, the daemon takes another worker.
+    /// The executor ends what it leaves. Without an answer, the daemon uses another worker.
     private func checkLimits(of plugin: borrowing PluginProcess? = nil) {
         if limits == .current { return }
         plugin?.signal(SIGKILL)
@@ -49,7 +49,7 @@ public struct PluginWorker {
         }
     }
 
-    /// The next call; nil if there is none any more.
+    /// The next call; nil at the end.
     private func next(of calls: inout WorkerCalls<PluginCall>) -> PluginCall? {
         while true {
             do throws(JSONError) {
@@ -63,7 +63,7 @@ public struct PluginWorker {
         }
     }
 
-    /// Runs a plugin; returns nil if the end came first, and the plugin had to end, too.
+    /// Runs a plugin; returns nil if the worker must end, for which it has ended the plugin.
     private func run(_ call: PluginCall) -> PluginOutcome? {
         var plugin: PluginProcess
         do throws(PluginProcess.NotStarted) {
@@ -75,7 +75,7 @@ public struct PluginWorker {
             let streams = [plugin.output.descriptor, plugin.errors.descriptor].compactMap { $0?.rawValue }
             let ready = poll([connection, signals.rawValue] + streams)
             checkLimits(of: plugin)
-            // Nothing is sent while a plugin runs, so this is the end.
+            // The daemon sends nothing while a plugin runs, so this is the end of the connection.
             if Signals.takeEnd(from: signals) || ready.contains(connection) {
                 end(plugin)
                 return nil
@@ -87,7 +87,7 @@ public struct PluginWorker {
         return plugin.finish()
     }
 
-    /// Has a plugin clean up; what is left then is killed.
+    /// Lets a plugin clean up, and then kills what is left.
     private func end(_ plugin: PluginProcess) {
         let deadline = ContinuousClock.now + Self.grace
         plugin.signal(SIGTERM)
@@ -97,7 +97,7 @@ public struct PluginWorker {
         plugin.signal(SIGKILL)
     }
 
-    /// Waits until one of the descriptors is ready; returns those that are.
+    /// Waits until a descriptor is ready; returns those that are.
     private func poll(_ descriptors: [Int32]) -> Set<Int32> {
         var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         guard Glibc.poll(&polled, nfds_t(polled.count), -1) > 0 else { return [] }
