@@ -66,6 +66,24 @@ import Testing
         #expect(received == bytes)
     }
 
+    @Test(
+        "it is let go without being closed once what was looked at is received and all is sent, and a notice says when")
+    func releasing() async throws {
+        let (peer, ours) = try UnixSocket.makePair()
+        let socket = ForeignSocket(ours, user: 1)
+        let (notices, continuation) = AsyncStream<ForeignSocket.Notice>.makeStream()
+        socket.onNotice = { continuation.yield($0) }
+        _ = peer.send(Array("one".utf8)[...])
+        var bytes = [UInt8](repeating: 0, count: 100)
+        #expect(bytes.withUnsafeMutableBytes { socket.look(into: $0) } == 3)
+        #expect(!socket.release())
+        Array("reply".utf8).withUnsafeBufferPointer(socket.send)
+        for await notice in notices where notice.contains(.sent) && socket.release() { break }
+        #expect(recv(peer.rawValue, &bytes, 100, Int32(MSG_DONTWAIT)) == 5)
+        _ = peer.send(Array("more".utf8)[...])
+        #expect(recv(ours.rawValue, &bytes, 100, Int32(MSG_DONTWAIT)) == 4)
+    }
+
     /// Receives all that the peer can receive now.
     private func receive(into received: inout [UInt8]) {
         withUnsafeTemporaryAllocation(byteCount: 100_000, alignment: 1) { room in
