@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the tokens of a description, from the front.
+/// Turns the tokens of a description into an interface.
 struct DescriptionParser {
     typealias Field = InterfaceDescription.Field
     typealias DataType = InterfaceDescription.DataType
@@ -8,10 +8,11 @@ struct DescriptionParser {
 
     private let tokens: [DescriptionToken]
     private var position = 0
-    /// How deeply the type that is being read is nested; bounded, since a description may come from anywhere.
+    /// How deeply the current type is nested.
     private var depth = 0
+    /// The limit protects the stack, because a description may come from anywhere.
     private static let maximumDepth = 32
-    /// The types that were named, to be looked up when all are known.
+    /// The types that were named; they are looked up once all are known.
     private var mentioned: [(name: String, token: DescriptionToken)] = []
 
     init(_ tokens: [DescriptionToken]) { self.tokens = tokens }
@@ -29,22 +30,22 @@ struct DescriptionParser {
             let token = current
             let member = try member()
             guard !members.contains(where: { $0.name == member.name }) else {
-                throw token.error("“\(member.name)” is there already")
+                throw token.error("duplicate name “\(member.name)”")
             }
             members.append(member)
         }
         let types = members.compactMap { if case .type = $0.kind { $0.name } else { nil } }
-        for (name, token) in mentioned where !types.contains(name) { throw token.error("there is no type “\(name)”") }
+        for (name, token) in mentioned where !types.contains(name) { throw token.error("unknown type “\(name)”") }
         return (name, documentation, members)
     }
 
     private mutating func member() throws(InterfaceDescriptionError) -> Member {
         let first = current
         guard case .word(let keyword) = first.kind, ["type", "method", "error"].contains(keyword) else {
-            throw first.error("“type”, “method” or “error” should stand here")
+            throw first.error("expected “type”, “method” or “error”")
         }
         position += 1
-        let name = try word("a name that begins with a capital letter", where: Self.isMemberName)
+        let name = try word("a name that starts with a capital letter", where: Self.isMemberName)
         let kind: Member.Kind
         switch keyword {
         case "type":
@@ -85,20 +86,20 @@ struct DescriptionParser {
         case "string": return .string
         case "object": return .object
         default:
-            guard Self.isMemberName(name) else { throw token.error("there is no type “\(name)”") }
+            guard Self.isMemberName(name) else { throw token.error("unknown type “\(name)”") }
             mentioned.append((name, token))
             return .named(name)
         }
     }
 
-    /// What follows an opening parenthesis: fields with types, or names alone.
+    /// Reads what follows an opening parenthesis: fields with types, or names alone.
     private mutating func structureOrEnumeration() throws(InterfaceDescriptionError) -> DataType {
         if case .word = current.kind, [.mark(","), .mark(")")].contains(tokens[position + 1].kind) {
             var names: [String] = []
             repeat {
                 let token = current
                 let name = try word("a name", where: Self.isFieldName)
-                guard !names.contains(name) else { throw token.error("“\(name)” is there already") }
+                guard !names.contains(name) else { throw token.error("duplicate name “\(name)”") }
                 names.append(name)
             } while take(",")
             try expect(")")
@@ -118,7 +119,7 @@ struct DescriptionParser {
         repeat {
             let token = current
             let name = try word("a field's name", where: Self.isFieldName)
-            guard !fields.contains(where: { $0.name == name }) else { throw token.error("“\(name)” is there already") }
+            guard !fields.contains(where: { $0.name == name }) else { throw token.error("duplicate name “\(name)”") }
             try expect(":")
             fields.append(Field(name: name, type: try type(), documentation: token.documentation))
         } while take(",")
@@ -129,12 +130,12 @@ struct DescriptionParser {
     // MARK: Words and marks
 
     private mutating func keyword(_ text: String) throws(InterfaceDescriptionError) {
-        guard current.kind == .word(text) else { throw current.error("“\(text)” should stand here") }
+        guard current.kind == .word(text) else { throw current.error("expected “\(text)”") }
         position += 1
     }
 
     private mutating func expect(_ mark: String) throws(InterfaceDescriptionError) {
-        guard take(mark) else { throw current.error("“\(mark)” should stand here") }
+        guard take(mark) else { throw current.error("expected “\(mark)”") }
     }
 
     private mutating func take(_ mark: String) -> Bool {
@@ -147,7 +148,7 @@ struct DescriptionParser {
         _ expected: String, where isValid: (String) -> Bool
     ) throws(InterfaceDescriptionError) -> String {
         guard case .word(let word) = current.kind, isValid(word) else {
-            throw current.error("\(expected) should stand here")
+            throw current.error("expected \(expected)")
         }
         position += 1
         return word

@@ -19,7 +19,7 @@ struct DescriptionToken: Equatable {
         InterfaceDescriptionError(line: line, column: column, reason: reason)
     }
 
-    /// The tokens of a description, with one that marks its end.
+    /// Splits a description into tokens; the last one marks its end.
     static func tokens(of text: String) throws(InterfaceDescriptionError) -> [DescriptionToken] {
         var tokens: [DescriptionToken] = []
         var comment: [String] = []
@@ -53,7 +53,7 @@ struct DescriptionToken: Equatable {
                 kind: .end, documentation: comment.joined(separator: "\n"), line: number, column: column)
             comment = []
             guard let text = text(at: rest) else {
-                throw token.error("“\(String(decoding: rest.prefix(1), as: UTF8.self))” has no place in a description")
+                throw token.error("unexpected character “\(character(at: rest))”")
             }
             token.kind = isWord(rest[rest.startIndex]) ? .word(text) : .mark(text)
             tokens.append(token)
@@ -69,6 +69,9 @@ struct DescriptionToken: Equatable {
         guard let first = rest.first, "()[],:?".utf8.contains(first) else { return nil }
         return String(decoding: CollectionOfOne(first), as: UTF8.self)
     }
+
+    /// The whole character, which may have several bytes.
+    private static func character(at rest: Substring.UTF8View) -> Character { Substring(rest).first ?? " " }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0d }
 

@@ -9,11 +9,15 @@ public struct InterfaceDescription: Sendable, Hashable {
         case object
         /// A type of this interface, by its name.
         case named(String)
+        /// An array, and the type of its elements.
         case array(DataType)
-        /// A map from strings.
+        /// A map from strings, and the type of its values.
         case map(DataType)
+        /// A value that may be null.
         case nullable(DataType)
+        /// A structure, and its members.
         case structure([Field])
+        /// An enumeration, and the names of its cases.
         case enumeration([String])
     }
 
@@ -31,8 +35,11 @@ public struct InterfaceDescription: Sendable, Hashable {
     public struct Member: Sendable, Hashable {
         /// What a member is.
         public enum Kind: Sendable, Hashable {
+            /// A type with a name.
             case type(DataType)
+            /// A method, and the members of its calls and replies.
             case method(parameters: [Field], reply: [Field])
+            /// An error, and its parameters.
             case error([Field])
         }
 
@@ -44,7 +51,7 @@ public struct InterfaceDescription: Sendable, Hashable {
         public let kind: Kind
     }
 
-    /// The description itself, as it is served.
+    /// The text of the description, as a service returns it.
     public let text: String
     /// The interface's name.
     public let name: String
@@ -55,7 +62,7 @@ public struct InterfaceDescription: Sendable, Hashable {
 
     /// Reads a description.
     ///
-    /// - Throws: what is wrong with it, and where.
+    /// - Throws: the first error and its place.
     public init(parsing text: String) throws(InterfaceDescriptionError) {
         var parser = DescriptionParser(try DescriptionToken.tokens(of: text))
         let interface = try parser.interface()
@@ -71,13 +78,13 @@ public struct InterfaceDescription: Sendable, Hashable {
     }
 }
 
-/// What is wrong with a description, and where.
+/// An error in a description, and its place.
 public struct InterfaceDescriptionError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The line, counted from 1.
     public let line: Int
     /// The column, counted from 1 in bytes.
     public let column: Int
-    /// What is wrong, as a sentence without its full stop.
+    /// The error, in lower case and without a full stop.
     public let reason: String
 
     public var description: String { "line \(line), column \(column): \(reason)" }

@@ -44,18 +44,26 @@ import VarlinkDescription
     }
 
     @Test(
-        "what is wrong is told with its place",
+        "an error has a place and a reason",
         arguments: [
-            ("", 1, 1), ("interface one", 1, 11), ("interface a.b\nmethod foo() -> ()", 2, 8),
-            ("interface a.b\nmethod Foo()", 2, 12), ("interface a.b\nmethod Foo(a: Nope) -> ()", 2, 15),
-            ("interface a.b\ntype A (x: int)\ntype A (y: int)", 3, 1),
-            ("interface a.b\ntype A (x: int, x: int)", 2, 17),
-            ("interface a.b\ntype A (x: ??int)", 2, 13), ("interface a.b\ntype A (x: int;)", 2, 15),
-            ("interface a.b\ntype A (a, a)", 2, 12), ("interface a.b\nstruct A ()", 2, 1),
-        ] as [(String, Int, Int)])
-    func refuses(_ text: String, _ line: Int, _ column: Int) {
+            ("", 1, 1, "expected “interface”"),
+            ("interface one", 1, 11, "expected the interface's name"),
+            ("interface a.b\nmethod foo() -> ()", 2, 8, "expected a name that starts with a capital letter"),
+            ("interface a.b\nmethod Foo()", 2, 12, "expected “->”"),
+            ("interface a.b\nmethod Foo(a: Nope) -> ()", 2, 15, "unknown type “Nope”"),
+            ("interface a.b\nmethod Foo(a: nope) -> ()", 2, 15, "unknown type “nope”"),
+            ("interface a.b\ntype A (x: int)\ntype A (y: int)", 3, 1, "duplicate name “A”"),
+            ("interface a.b\ntype A (x: int, x: int)", 2, 17, "duplicate name “x”"),
+            ("interface a.b\ntype A (x: ??int)", 2, 13, "nullable twice"),
+            ("interface a.b\ntype A (x: int;)", 2, 15, "unexpected character “;”"),
+            ("interface a.b\ntype A (x: é)", 2, 12, "unexpected character “é”"),
+            ("interface a.b\ntype A (a, a)", 2, 12, "duplicate name “a”"),
+            ("interface a.b\nstruct A ()", 2, 1, "expected “type”, “method” or “error”"),
+        ] as [(String, Int, Int, String)])
+    func refuses(_ text: String, _ line: Int, _ column: Int, _ reason: String) {
         let error = #expect(throws: InterfaceDescriptionError.self) { try InterfaceDescription(parsing: text) }
         #expect(error?.line == line)
         #expect(error?.column == column)
+        #expect(error?.reason == reason)
     }
 }

@@ -2,9 +2,9 @@
 
 public import EventLoopIO
 
-/// Why a service could not be asked, or its answer not be read.
+/// An error that is not the service's answer: it cannot be reached, or its reply cannot be read.
 ///
-/// What a service answers is a ``VarlinkError``.
+/// An error that the service answers is a ``VarlinkError``.
 public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What kind of failure it is.
     public enum Code: Sendable, Hashable {
@@ -12,30 +12,30 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
         case noService
         /// This user may not connect.
         case permissionDenied
-        /// The address is none.
+        /// The address is invalid.
         case invalidAddress
-        /// The service has closed the connection, or the caller has.
+        /// The service or the caller closed the connection.
         case closed
-        /// The service has not answered in time.
+        /// The service did not answer in time.
         case timedOut
-        /// The answer is not Varlink.
+        /// The reply is not valid.
         case malformedReply
-        /// Any other failure of the system.
+        /// Any other error of the system.
         case system
     }
 
     /// What kind of failure it is.
     public let code: Code
-    /// What happened, as a sentence without its full stop.
+    /// The message, in lower case and without a full stop.
     public let description: String
 
-    /// An error with a sentence of its own.
+    /// Creates an error.
     public init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
     }
 
-    /// The error of a connection that could not be made.
+    /// Converts an error of connecting.
     public init(_ error: IOError) {
         let code: Code =
             switch error.code {
@@ -55,10 +55,10 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
         .closed, "the connection was closed: a stream that nobody reads any more did not end")
     static let tooManyAbandoned = VarlinkClientError(
         .closed, "the connection was closed: the service has not answered too many cancelled calls")
-    static let tooManyReplies = malformed("more replies than were asked for")
+    static let tooManyReplies = malformed("more replies than requested")
 
-    /// The service does not speak Varlink, or not as the caller knows it.
+    /// The reply is not Varlink, or not what the caller expects.
     static func malformed(_ reason: String) -> VarlinkClientError {
-        VarlinkClientError(.malformedReply, "the service's reply is not understood: \(reason)")
+        VarlinkClientError(.malformedReply, "invalid reply from the service: \(reason)")
     }
 }
