@@ -3,24 +3,27 @@
 public import EventLoopIO
 public import Logging
 
-/// Logs what others can cause as often as they like: the first few messages at once, then the newest one of an interval, with the number of the others.
+/// Limits log messages that other processes can cause.
+///
+/// It logs the first messages about a subject at once. At the end of an interval it logs the newest of the others, with
+/// their number.
 @EventLoop
 public final class LogLimiter {
     private struct Subject {
-        /// How often it was logged in this interval.
+        /// How many messages were logged in this interval.
         var logged = 0
-        /// How many messages were not logged since; the newest one is kept.
+        /// How many messages were held back since; the newest one is kept.
         var count = 0
         var level: Logger.Level
         var message: Logger.Message
         var metadata: Logger.Metadata
     }
 
-    /// More subjects at a time are counted as one.
+    /// Further subjects are counted as one.
     private static let maximumSubjects = 64
     private static let others = "others"
 
-    /// Those that count something.
+    /// The limiters that hold something back.
     private static var active: [ObjectIdentifier: LogLimiter] = [:]
 
     private let logger: Logger
@@ -30,12 +33,12 @@ public final class LogLimiter {
     private var timer: TimerSource?
     private var subjects: [String: Subject] = [:]
 
-    /// A limiter of messages of one kind.
+    /// Creates a limiter.
     ///
     /// - Parameters:
-    ///   - logger: where they are logged.
-    ///   - level: how serious they are, where a message does not say otherwise.
-    ///   - burst: how many messages about one subject are logged in an interval.
+    ///   - logger: where messages are logged.
+    ///   - level: the default level.
+    ///   - burst: how many messages about a subject are logged in an interval.
     ///   - interval: how long that is.
     public init(_ logger: Logger, _ level: Logger.Level, burst: Int = 1, interval: Duration = .seconds(30)) {
         self.logger = logger
@@ -44,7 +47,7 @@ public final class LogLimiter {
         self.interval = interval
     }
 
-    /// Logs a message about a subject, such as a user; or counts it, if there were enough about the same in this interval.
+    /// Logs a message about a subject, such as a user, or counts it if there were enough in this interval.
     ///
     /// Returns whether it was logged now.
     @discardableResult
@@ -53,7 +56,7 @@ public final class LogLimiter {
     ) -> Bool {
         let level = level ?? self.level
         if subjects.isEmpty { schedule() }
-        // Without a timer nothing would ever say how many were left out.
+        // Without a timer the number would never be logged.
         guard timer != nil else {
             logger.log(level: level, message, metadata: metadata)
             return true
@@ -71,7 +74,7 @@ public final class LogLimiter {
         return true
     }
 
-    /// Forgets what was counted of a subject, since it is not the case any more.
+    /// Drops the count of a subject, because its cause has gone.
     public func forget(_ subject: String) { subjects[subject]?.count = 0 }
 
     private func schedule() {
@@ -80,7 +83,7 @@ public final class LogLimiter {
         timer?.schedule(after: interval)
     }
 
-    /// Called at the end of each interval: says what was counted, and forgets what has not happened again.
+    /// Logs what was held back at the end of an interval, and forgets subjects without new messages.
     func logRepetitions() {
         for (key, subject) in subjects.sorted(by: { $0.key < $1.key }) {
             guard subject.count > 0 else {
@@ -105,7 +108,7 @@ public final class LogLimiter {
         logger.log(level: subject.level, "\(subject.message)\(rest)", metadata: metadata)
     }
 
-    /// Says what all limiters have counted, because the process ends.
+    /// Logs what all limiters hold back, because the process is ending.
     public static func logAllRepetitions() {
         for limiter in active.values { limiter.logRepetitions() }
     }

@@ -2,25 +2,28 @@
 
 public import EventLoopIO
 
-/// Where a Varlink service is: a Unix socket, an internet socket, or a program to start.
+/// The address of a Varlink service: a Unix socket, an internet socket, or a program to start.
 ///
-/// These are the addresses of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`, `tcp:[::1]:port` and
-/// `exec:/path/to/program argument…`.
+/// The forms are those of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`,
+/// `tcp:[::1]:port` and `exec:/path/to/program argument…`.
 public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
-    /// A Unix socket. The mode says who may connect to one that is made, as file permissions; nil: this process's user. Clients ignore it.
+    /// A Unix socket.
+    ///
+    /// For a service, the mode says who may connect, as file permissions; nil: only this process's user. Clients ignore
+    /// it.
     case unix(UnixAddress, mode: UInt32? = nil)
     /// A host, a name or a number, and a port.
     ///
     /// Nothing is encrypted. A service does not know who its clients are: all of them count as the user 4,294,967,295 (`UInt32.max`), with its
     /// limits and its share of each turn.
     case tcp(host: String, port: UInt16)
-    /// A program, which gets the connection as descriptor 3.
+    /// A program to start, which gets the connection as descriptor 3.
     case exec(path: String, arguments: [String] = [])
 
     /// Reads an address.
     ///
-    /// A socket that is made has the permissions of `;mode=0666` after `unix:/path`. The arguments of a program are separated by
-    /// spaces, so none can have one.
+    /// A service's socket has the permissions of `;mode=0666` after `unix:/path`. The arguments of a program are
+    /// separated by spaces and cannot contain any.
     ///
     /// - Throws: ``IOError/Code/invalidAddress``, ``IOError/Code/pathTooLong``.
     public init(parsing text: String) throws(IOError) {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error reply: what a method of an interface says went wrong.
+/// An error reply of a service.
 public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The error's full name, `interface.Error`.
     public var name: String
     /// The bytes of its parameters, a JSON object.
     public var parameters: [UInt8]
 
-    /// An error whose parameters are JSON already.
+    /// Creates an error whose parameters are JSON already.
     public init(name: String, parameters: [UInt8]) {
         self.name = name
         self.parameters = parameters
     }
 
-    /// An error; `body` writes the members of its parameters.
+    /// Creates an error; `body` writes the members of its parameters.
     public init(_ name: String, _ body: (inout JSONWriter) -> Void = { _ in }) {
         var writer = JSONWriter(reserving: 64)
         writer.object(body)
         self.init(name: name, parameters: writer.bytes)
     }
 
-    /// Reads the parameters as a type; members that it does not know are skipped.
+    /// Reads the parameters as a type, skipping unknown members.
     public func parameters<Parameters: JSONReadable>(
         _ type: Parameters.Type = Parameters.self
     ) throws(JSONError) -> Parameters {
@@ -30,7 +30,7 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// One parameter that is a text; nil where it is not there or is none.
+    /// The text of a parameter; nil if it is missing or not a string.
     public func text(_ parameter: String) -> String? {
         let text = try? JSONReader.read(parameters) { reader throws(JSONError) in
             var text: String?
@@ -42,7 +42,7 @@ public struct VarlinkError: Error, Sendable, Hashable, CustomStringConvertible {
         return text ?? nil
     }
 
-    /// The bytes of the reply to a call that failed with it, the zero byte at the end included.
+    /// The bytes of the error reply, with its NUL.
     public var reply: [UInt8] {
         var writer = JSONWriter()
         writer.object { writeMembers(to: &$0) }
@@ -64,10 +64,12 @@ extension VarlinkError {
         VarlinkError("org.varlink.service.\(name)") { $0.member(parameter, shortened(value)) }
     }
 
-    /// The longest name that a client is told back, in bytes.
+    /// How many bytes of a client's name an error repeats.
     static let maximumNameBytes = 256
 
-    /// A name that a client has sent, to be told back: what follows after 256 bytes is left out, so that it costs no more memory than that.
+    /// Cuts a client's name after 256 bytes, to repeat it in an error.
+    ///
+    /// So it takes no more memory than that.
     public static func shortened(_ name: String) -> String {
         name.utf8.count <= maximumNameBytes ? name : String(decoding: name.utf8.prefix(maximumNameBytes), as: UTF8.self)
     }
@@ -82,17 +84,17 @@ extension VarlinkError {
         standard("MethodNotFound", "method", method)
     }
 
-    /// The interface has the method, the service does not.
+    /// The service does not implement the method.
     public static func methodNotImplemented(_ method: String) -> VarlinkError {
         standard("MethodNotImplemented", "method", method)
     }
 
-    /// This parameter is unknown, missing or of another type.
+    /// The parameter is unknown, missing or of the wrong type.
     public static func invalidParameter(_ parameter: String) -> VarlinkError {
         standard("InvalidParameter", "parameter", parameter)
     }
 
-    /// The caller may not do this.
+    /// The caller has no permission.
     public static let permissionDenied = VarlinkError("org.varlink.service.PermissionDenied")
 
     /// The method answers only calls with `more`.

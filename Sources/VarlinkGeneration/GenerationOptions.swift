@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a description does not say about the code that is generated from it.
+/// Options for the code that is generated from a description.
 ///
-/// Their file has one option a line, a word and its value; `#` begins a comment:
+/// A file of options has one option a line: a word and its values. `#` begins a comment:
 /// ```
-/// prefix Monitor                     # MonitorClient, MonitorService, …; else the last part of the interface's name
-/// access public                      # or package; else internal
+/// prefix Monitor                     # for MonitorClient, MonitorService, …; default: the last part of the interface's name
+/// access public                      # or package; default: internal
 /// import StatusModel
 /// more Watch Refresh                 # methods that clients call with more
 /// oneway Post                        # methods that clients call without waiting
@@ -15,14 +15,14 @@
 /// field Post.server ServerName       # a parameter, or a member of a type or an error
 /// field Describe->server ServerState # a member of a reply
 /// ```
-/// A line format, and not JSON, because it has comments and the generator then needs nothing of the library.
+/// The format is not JSON, because it needs comments, and because the generator does not depend on the library.
 public struct GenerationOptions: Sendable, Hashable {
     /// Who may use the generated code.
     public enum Access: String, Sendable {
         case `internal`, package, `public`
     }
 
-    /// The beginning of the names of what is generated once; nil for the last part of the interface's name.
+    /// The prefix of names such as `MonitorClient`; nil for the last part of the interface's name.
     public var prefix: String?
     /// Who may use the generated code.
     public var access = Access.internal
@@ -41,12 +41,12 @@ public struct GenerationOptions: Sendable, Hashable {
     /// The Swift types of members, by `Type.member`, or `Method->member` in a reply.
     public var fields: [String: String] = [:]
 
-    /// The options of an interface that has no file of them.
+    /// The options of an interface without a file for them.
     public init() {}
 
     /// Reads options.
     ///
-    /// - Throws: what is wrong with them, and where.
+    /// - Throws: the first error and its line.
     public init(parsing text: String) throws(GenerationError) {
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
@@ -80,9 +80,9 @@ public struct GenerationOptions: Sendable, Hashable {
     }
 }
 
-/// Why no code can be generated.
+/// An error in options or a description.
 public struct GenerationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What is wrong, as a sentence without its full stop.
+    /// The error, in lower case and without a full stop.
     public let description: String
 
     init(_ description: String) { self.description = description }

@@ -2,7 +2,7 @@
 
 import VarlinkDescription
 
-/// What can be wrong with options and with a description that is valid.
+/// Errors in options, or in a description that is valid by itself.
 extension Generator {
     func check() throws(GenerationError) {
         let methods = description.methods.map(\.name)
@@ -42,7 +42,7 @@ extension Generator {
         return keys
     }
 
-    /// Refuses a type that would have itself as a part: Swift's structures have a size.
+    /// Throws if a type contains itself, because Swift's structures have a fixed size.
     private func checkSize(of name: String, within outer: [String]) throws(GenerationError) {
         guard options.types[name] == nil, let type = types[name] else { return }
         if outer.contains(name) {
@@ -52,7 +52,7 @@ extension Generator {
         for part in Self.parts(of: type) { try checkSize(of: part, within: outer + [name]) }
     }
 
-    /// The types that are stored within another.
+    /// The types that a type contains.
     private static func parts(of type: DataType) -> [String] {
         switch type {
         case .named(let name): [name]

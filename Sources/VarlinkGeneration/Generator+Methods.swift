@@ -162,7 +162,7 @@ extension Generator {
                 try source.block("do", end: "} catch let error as VarlinkError {") { source throws(GenerationError) in
                     source.line("try admit(call)")
                     try source.block("switch call.methodIndex", indented: false) { source throws(GenerationError) in
-                        // By place: comparing names would take longer than many a call.
+                        // By position, because comparing names would take longer than many a call.
                         for (index, method) in methods.enumerated() {
                             source.line("case \(index):")
                             if method.parameters.isEmpty {

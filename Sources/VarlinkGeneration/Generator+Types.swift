@@ -6,7 +6,7 @@ import VarlinkDescription
 extension Generator {
     /// Writes a structure or an enumeration.
     ///
-    /// - Parameter owner: what its fields are called after in the options.
+    /// - Parameter owner: the name of its members' owner in the options.
     mutating func write(
         _ type: DataType, named name: String, of owner: String, documentation: String
     ) throws(GenerationError) {
@@ -104,13 +104,13 @@ extension Generator {
         var name: String
         var type: String
         var documentation: String
-        /// What the structure is called in the options.
+        /// The structure's name in the options.
         var owner: String
-        /// Its own type, if that has no name in the description.
+        /// Its type, if that has no name in the description.
         var nested: DataType?
         var nestedName: String
 
-        /// It as an argument whose value has the same name.
+        /// The property as an argument whose value has the same name.
         var argument: String { "\(SwiftNames.label(name)): \(name)" }
         var isOptional: Bool { type.hasSuffix("?") }
     }
@@ -133,12 +133,12 @@ extension Generator {
         return properties
     }
 
-    /// How options name a member: `Type.member`, or `Method->member`.
+    /// The name of a member in the options: `Type.member`, or `Method->member`.
     private func fieldKey(_ owner: String, _ name: String) -> String {
         owner.hasSuffix("-") ? "\(owner)>\(name)" : "\(owner).\(name)"
     }
 
-    /// The Swift type of a member; `key` is how options name it.
+    /// The Swift type of a member, which is called `key` in the options.
     private func swiftType(_ type: DataType, of key: String, nested: String) throws(GenerationError) -> String {
         if case .nullable(let type) = type { return try swiftType(type, of: key, nested: nested) + "?" }
         if let own = options.fields[key] { return own }
@@ -156,7 +156,7 @@ extension Generator {
         }
     }
 
-    /// The structure or enumeration without a name within a type.
+    /// The structure or enumeration in a type that has no name.
     private func nestedType(_ type: DataType, of key: String) -> DataType? {
         guard options.fields[key] == nil else { return nil }
         switch type {

@@ -10,13 +10,13 @@ public struct Generator {
 
     let description: InterfaceDescription
     let options: GenerationOptions
-    /// The beginning of the names of what is generated once.
+    /// The prefix of names such as `MonitorClient`.
     let prefix: String
-    /// `public ` and the like.
+    /// The access level and a space, or nothing.
     let access: String
     var source = SwiftSource()
 
-    /// The Swift code for the interface of `description`.
+    /// Returns the Swift code for an interface.
     public static func code(
         for description: InterfaceDescription, options: GenerationOptions = GenerationOptions()
     ) throws(GenerationError) -> String {
@@ -94,7 +94,7 @@ public struct Generator {
         }
     }
 
-    /// A literal of a text, whatever is in it.
+    /// A string literal of any text.
     private static func literal(_ text: String) -> String {
         var marks = "#"
         while text.contains("\"\"\"\(marks)") || text.contains("\\\(marks)") { marks += "#" }

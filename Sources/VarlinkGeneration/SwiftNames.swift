@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Swift's names for those of a description.
+/// Makes Swift names of those in a description.
 enum SwiftNames {
     /// The name of a property, parameter, case or function: `client_id` is `clientId`, `GetInfo` is `getInfo`.
     static func value(_ name: String) -> String {
         let words = name.split(separator: "_")
         let joined = loweringFirst(words[0]) + words.dropFirst().map { raisingFirst($0) }.joined()
-        // Even in quotes it would hide the value itself.
+        // Even in backquotes it would mean the value itself.
         if joined == "self" { return "selfValue" }
         return keywords.contains(joined) ? "`\(joined)`" : joined
     }
 
-    /// A name as the label of an argument, where it needs no quotes.
+    /// A name as an argument label, which needs no backquotes.
     static func label(_ name: String) -> String { name.hasPrefix("`") ? String(name.dropFirst().dropLast()) : name }
 
-    /// The name of a type for a member that has one of its own: that of `last_more` is `LastMore`.
+    /// The name of the type of a member: for `last_more` it is `LastMore`.
     static func type(_ name: String) -> String {
         let joined = name.split(separator: "_").map { raisingFirst($0) }.joined()
         return reservedTypes.contains(joined) ? joined + "Value" : joined
     }
 
-    /// A name that none of `names` is, for a variable among them.
+    /// A variable name that is not in `names`.
     static func unused(_ name: String, among names: [String]) -> String {
         names.contains(name) ? unused("_" + name, among: names) : name
     }
@@ -35,7 +35,7 @@ enum SwiftNames {
 
     private static func raisingFirst(_ word: Substring) -> String { word.prefix(1).uppercased() + word.dropFirst() }
 
-    /// The words that cannot be names without quotes.
+    /// The names that need backquotes.
     private static let keywords: Set<String> = [
         "as", "associatedtype", "await", "break", "case", "catch", "class", "continue", "default", "defer", "deinit",
         "do",
@@ -46,7 +46,7 @@ enum SwiftNames {
         "true", "try", "typealias", "var", "where", "while",
     ]
 
-    /// The types that generated code uses, and names that no nested type may have.
+    /// The names that no nested type may have, because generated code uses them.
     private static let reservedTypes: Set<String> = [
         "Any", "Array", "Bool", "CaseIterable", "Double", "Duration", "Error", "Int", "Optional", "Protocol", "Self",
         "Sendable", "Set", "StaticString", "String", "Type", "Hashable", "InterfaceDescription", "InterfaceError",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Swift code that is being written, line by line.
+/// Swift code, written line by line.
 struct SwiftSource {
     private(set) var text = ""
     private var indentation = ""
@@ -12,7 +12,7 @@ struct SwiftSource {
         }
     }
 
-    /// Writes a block: `head {`, what `body` writes, and `}` with what follows it.
+    /// Writes `head {`, the lines of `body` and `end`.
     mutating func block(
         _ head: String, indented: Bool = true, end: String = "}",
         _ body: (inout SwiftSource) throws(GenerationError) -> Void
@@ -24,7 +24,7 @@ struct SwiftSource {
         line(end)
     }
 
-    /// Writes a comment of the description as a documentation comment, else `otherwise`.
+    /// Writes a comment of the description as a documentation comment; if it is empty, writes `otherwise`.
     mutating func documentation(_ text: String, otherwise: String = "") {
         let text = text.isEmpty ? otherwise : text
         guard !text.isEmpty else { return }

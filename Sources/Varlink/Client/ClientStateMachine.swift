@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a client's connection: which call the next message answers, and what becomes of its caller.
+/// Decides which call the next message answers, and what happens to its caller.
 ///
-/// A service answers calls in their order, and the protocol has no message that cancels one. So the replies to a caller that has
-/// left are read and dropped (draining). A stream may never end, so what is dropped of it is bounded.
+/// A service answers calls in order, and the protocol cannot cancel a call. So the replies to a caller that has left
+/// are read and dropped (draining). That is limited, because a stream may never end.
 struct ClientStateMachine: ~Copyable {
     typealias Ticket = PendingCalls.Ticket
 
@@ -20,13 +20,13 @@ struct ClientStateMachine: ~Copyable {
         var drainTimer: DrainTimer?
         /// Whether to close the socket.
         var closes = false
-        /// Whether the caller that gets the message gets the socket, too, which speaks another protocol from now on.
+        /// Whether the caller of the delivered message also gets the socket, for another protocol.
         var upgrades = false
     }
 
     enum DrainTimer: Equatable { case start, stop }
 
-    /// What is dropped for callers that have left, before the connection is closed.
+    /// How much is dropped for callers that have left before the connection is closed.
     struct Limits {
         /// How many replies of one stream.
         var streamReplies = 4096
@@ -41,13 +41,13 @@ struct ClientStateMachine: ~Copyable {
     private enum State {
         /// No reply is expected.
         case idle
-        /// The first call's caller gets the next message, if it waits for it.
+        /// The caller of the first call gets the next message, once it waits for it.
         case awaiting
-        /// The first call's caller has left; so much was dropped for it.
+        /// The caller of the first call has left; so many replies and bytes were dropped for it.
         case draining(replies: Int, bytes: Int)
-        /// Another protocol is spoken, by another owner.
+        /// The socket belongs to another owner and protocol.
         case upgraded
-        /// No reply can come any more.
+        /// No more replies can come.
         case closed(VarlinkClientError)
     }
 
@@ -57,9 +57,9 @@ struct ClientStateMachine: ~Copyable {
 
     init(limits: Limits = Limits()) { self.limits = limits }
 
-    /// Whether the next message should be read; if not, none may be given to the machine.
+    /// Whether to read the next message; if not, none may be given to the machine.
     ///
-    /// A caller that does not ask for the next reply thereby holds up the service, and not this process's memory.
+    /// So a slow caller holds up the service, instead of filling this process's memory.
     var wantsMessage: Bool {
         switch state {
         case .awaiting: calls.firstCaller == .waiting
@@ -105,7 +105,7 @@ struct ClientStateMachine: ~Copyable {
         return effects
     }
 
-    /// A caller has waited for as long as it wants to; without its reply, no other one can come.
+    /// A caller's timeout has expired; without its reply, no later one can come.
     mutating func timeOut(_ ticket: Ticket, _ error: VarlinkClientError) -> Effects {
         calls.isWaiting(ticket) ? fail(error) : Effects()
     }
@@ -123,13 +123,13 @@ struct ClientStateMachine: ~Copyable {
         }
     }
 
-    /// A stream was dropped for as long as it may be.
+    /// The time for dropping a stream has expired.
     mutating func drainTimeOut() -> Effects {
         guard case .draining = state, calls.firstKind == .stream else { return Effects() }
         return fail(.endlessStream)
     }
 
-    /// The connection ends: it is closed from either side, or the service does not speak Varlink.
+    /// The connection ends: either side closed it, or the service does not speak Varlink.
     mutating func fail(_ error: VarlinkClientError) -> Effects {
         switch state {
         case .upgraded, .closed: return Effects()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The calls that have not been answered to their end, in the order of their replies.
+/// The unanswered calls, in the order of their replies.
 struct PendingCalls {
-    /// The place of a call in that order.
+    /// The position of a call in that order.
     typealias Ticket = Int
 
-    /// What is expected in answer to a call.
+    /// The replies that a call expects.
     enum Kind: Sendable, CaseIterable {
         /// One reply.
         case single
@@ -15,7 +15,7 @@ struct PendingCalls {
         case upgrade
     }
 
-    /// What the caller of a call does.
+    /// The state of a call's caller.
     enum Caller {
         /// It has not asked for the next reply yet.
         case busy
@@ -35,12 +35,12 @@ struct PendingCalls {
     private var next: Ticket = 0
     /// How many callers have left.
     private(set) var abandonedCount = 0
-    /// Whether the last call asks for another protocol, so that none may follow it.
+    /// Whether the last call upgrades the connection, so that none may follow.
     private(set) var endWithUpgrade = false
 
-    /// What answers to the first call look like; nil if there is none.
+    /// The kind of the first call; nil if there is none.
     var firstKind: Kind? { calls[first]?.kind }
-    /// What the first call's caller does; nil if there is no call.
+    /// The state of the first call's caller; nil if there is no call.
     var firstCaller: Caller? { calls[first]?.caller }
 
     mutating func append(_ kind: Kind) -> Ticket {
@@ -50,17 +50,17 @@ struct PendingCalls {
         return next - 1
     }
 
-    /// The first call has been answered to its end.
+    /// The first call has been answered completely.
     mutating func removeFirst() {
         if calls.removeValue(forKey: first)?.caller == .gone { abandonedCount -= 1 }
         first += 1
         if calls.isEmpty { endWithUpgrade = false }
     }
 
-    /// The first call's caller has its reply and has not asked for another one yet.
+    /// The caller of the first call has its reply and has not asked for another yet.
     mutating func satisfyFirst() { calls[first]?.caller = .busy }
 
-    /// A caller waits for its next reply; returns false if nobody wants the replies to that call any more.
+    /// A caller waits for its next reply; returns false if the call was abandoned or answered.
     mutating func wait(_ ticket: Ticket) -> Bool {
         guard let caller = calls[ticket]?.caller, caller != .gone else { return false }
         precondition(caller == .busy, "the replies of a stream have one consumer")
@@ -68,7 +68,7 @@ struct PendingCalls {
         return true
     }
 
-    /// A caller has left; returns what it did before, nil if the call has been answered or abandoned before.
+    /// A caller has left; returns its former state, or nil if the call was answered or abandoned before.
     mutating func leave(_ ticket: Ticket) -> Caller? {
         guard let caller = calls[ticket]?.caller, caller != .gone else { return nil }
         calls[ticket]?.caller = .gone
@@ -78,7 +78,7 @@ struct PendingCalls {
 
     func isWaiting(_ ticket: Ticket) -> Bool { calls[ticket]?.caller == .waiting }
 
-    /// Forgets all calls; returns those whose callers wait, in their order.
+    /// Removes all calls; returns those whose callers wait, in order.
     mutating func removeAll() -> [Ticket] {
         let waiting = calls.filter { $0.value.caller == .waiting }.keys.sorted()
         calls = [:]

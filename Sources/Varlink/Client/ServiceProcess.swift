@@ -6,29 +6,29 @@ import Glibc
 
 /// A service that was started for one connection, and ends with it.
 ///
-/// It has its end of the connection as descriptor 3, as a service has that systemd starts for a connection (sd_listen_fds(3)); it is
-/// named `varlink`, as by varlinkctl(1).
+/// Its end of the connection is descriptor 3, named `varlink`, as if systemd had started it for a connection
+/// (sd_listen_fds(3)); varlinkctl(1) does the same.
 @EventLoop
 final class ServiceProcess {
-    /// Leads a process group of its own; the number is this process's until it is reaped.
+    /// The leader of its own process group; the number stays this process's until it is reaped.
     private let process: pid_t
     private var exit: IOSource?
     private var killTimer: TimerSource?
     private var isEnding = false
 
-    /// How long a service may take to end by itself.
+    /// How long a service may take to end after SIGTERM.
     private static let grace = Duration.seconds(5)
-    /// Sets the variable that must have the process's own number, and becomes the service.
+    /// Sets the variable that must contain the process's own number, then becomes the service.
     private nonisolated static let script = "export LISTEN_PID=$$; exec \"$0\" \"$@\""
 
-    /// Starts a program, and returns the connection to it.
+    /// Starts a program and returns the connection to it.
     ///
-    /// A thread of its own waits until the program has been executed: its disk may be slow.
+    /// A separate thread waits until the program has been executed, because its disk may be slow.
     static func start(
         _ path: String, _ arguments: [String], within limit: Duration
     ) async throws(IOError) -> (connection: OwnedDescriptor, process: ServiceProcess) {
         let (ours, theirs) = try UnixSocket.makePair()
-        // Unlike this end, it is for a program that may never have heard of non-blocking sockets.
+        // The program may not expect a non-blocking socket.
         _ = fcntl(theirs.rawValue, F_SETFL, 0)
         let start = Start()
         let started = await TimedWait<Result<ServiceProcess, IOError>>.run(within: limit) { end in
@@ -44,7 +44,7 @@ final class ServiceProcess {
         return (ours, try started.get())
     }
 
-    /// A start that may be given up before there is a process.
+    /// A start that may be abandoned before there is a process.
     @EventLoop
     private final class Start {
         private var isAbandoned = false
@@ -65,7 +65,7 @@ final class ServiceProcess {
     private nonisolated static func spawn(
         _ path: String, _ arguments: [String], on connection: OwnedDescriptor
     ) throws(IOError) -> (pid_t, OwnedDescriptor) {
-        // The shell's message would go to standard error.
+        // Otherwise the shell would write to standard error.
         guard access(path, X_OK) == 0 else { throw IOError(errno: errno, "cannot start \(path)") }
         var environment = ProcessEnvironment.current
         environment["LISTEN_FDS"] = "1"
@@ -87,11 +87,13 @@ final class ServiceProcess {
         throw IOError(errno: failure, "cannot start \(path)")
     }
 
+    /// Takes over a process.
+    ///
     /// - Parameter descriptor: becomes readable when the process ends (pidfd_open(2)).
     private init(_ process: pid_t, _ descriptor: OwnedDescriptor) {
         self.process = process
         do throws(IOError) {
-            // Holds this object until the process has been reaped.
+            // This keeps the object until the process has been reaped.
             exit = try IOSource(descriptor, events: .readable) { _ in self.hasEnded() }
         } catch {
             kill(-process, SIGKILL)
@@ -99,7 +101,7 @@ final class ServiceProcess {
         }
     }
 
-    /// Has the process end, because its connection has: at once by SIGTERM, and after a while by SIGKILL.
+    /// Ends the process with SIGTERM, and after a while with SIGKILL.
     func end() {
         guard exit != nil, !isEnding else { return }
         isEnding = true
@@ -109,7 +111,7 @@ final class ServiceProcess {
     }
 
     private func hasEnded() {
-        // What it has started itself ends, too, while the group still has its number.
+        // The processes that it started end, too, while the group still has its number.
         kill(-process, SIGKILL)
         Self.reap(process)
         killTimer?.cancel()

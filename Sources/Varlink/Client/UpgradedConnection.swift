@@ -2,13 +2,13 @@
 
 public import EventLoopIO
 
-/// A connection that speaks another protocol, after a call with `upgrade`.
+/// A connection that speaks another protocol after a call with `upgrade`.
 ///
-/// A service that was started for the connection ends when this object goes.
+/// If a service was started for the connection, it ends when this object is released.
 public final class UpgradedConnection: Sendable {
     /// The socket, which is non-blocking.
     public let descriptor: OwnedDescriptor
-    /// What the service sent after its reply, as far as it was read already.
+    /// The bytes of the other protocol that were read already.
     public let bytes: [UInt8]
     private let process: ServiceProcess?
 

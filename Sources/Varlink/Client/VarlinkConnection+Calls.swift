@@ -5,14 +5,16 @@ public import EventLoopIO
 extension VarlinkConnection {
     /// Calls a method and returns its reply.
     ///
-    /// If the task is cancelled the call returns at once, and its reply is dropped when it comes.
+    /// If the task is cancelled, the call returns at once, and its reply is dropped when it comes.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
     ///   - returning: the type of the reply's parameters.
-    ///   - timeout: how long to wait for the reply, calls before it included; nil: for ever. After that the connection is closed.
-    /// - Throws: ``VarlinkError`` for what the service answers, `CancellationError`, ``VarlinkClientError`` for all else.
+    ///   - timeout: how long to wait for the reply, including those to earlier calls; nil: forever. After that the
+    ///     connection is closed.
+    /// - Throws: ``VarlinkError`` if the service answers with an error, `CancellationError`, or else
+    ///   ``VarlinkClientError``.
     public func call<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self,
         timeout: Duration? = replyTimeout
@@ -21,17 +23,18 @@ extension VarlinkConnection {
         return try await receive(Reply.self, for: ticket, within: timeout).reply
     }
 
-    /// Calls a method with descriptors; returns its reply, and the descriptors that came with it.
+    /// Calls a method with descriptors; returns its reply and the descriptors that came with it.
     ///
-    /// ``allowDescriptors()`` must have been called.
+    /// Call ``allowDescriptors()`` before this.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
     ///   - descriptors: at most 253, which stay open until they have been sent.
     ///   - returning: the type of the reply's parameters.
-    ///   - timeout: as for ``call(_:_:returning:timeout:)``.
-    /// - Throws: what ``call(_:_:returning:timeout:)`` does, and ``VarlinkClientError/Code/system`` if the descriptors cannot be passed.
+    ///   - timeout: as for a call without descriptors.
+    /// - Throws: as a call without descriptors; also ``VarlinkClientError/Code/system`` if the descriptors cannot be
+    ///   passed.
     public func call<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, descriptors: [OwnedDescriptor],
         returning: Reply.Type = Reply.self, timeout: Duration? = replyTimeout
@@ -41,13 +44,17 @@ extension VarlinkConnection {
         return (received.reply, received.descriptors)
     }
 
-    /// Calls a method that upgrades the connection to another protocol; returns its reply, and the connection.
+    /// Calls a method that upgrades the connection to another protocol; returns its reply and the connection.
     ///
-    /// No further call can be made, unless the service answers with an error.
+    /// No further call can be made, unless the service answers with an error. If the task is cancelled and the service
+    /// upgrades the connection, it is closed.
     ///
-    /// - Parameters: those of ``call(_:_:returning:timeout:)``. If the task is cancelled and the service upgrades the connection, it
-    ///   is closed.
-    /// - Throws: what ``call(_:_:returning:timeout:)`` does. If that is an error of the service, the connection can still be used.
+    /// - Parameters:
+    ///   - method: its full name.
+    ///   - parameters: writes the members of its parameters.
+    ///   - returning: the type of the reply's parameters.
+    ///   - timeout: as for other calls.
+    /// - Throws: as other calls. After an error of the service, the connection can still be used.
     public func upgrade<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self,
         timeout: Duration? = replyTimeout
@@ -57,7 +64,7 @@ extension VarlinkConnection {
         do {
             reply = try await receive(Reply.self, for: ticket, within: timeout).reply
         } catch {
-            // Nobody would speak the other protocol.
+            // Nobody would use the other protocol.
             _ = takeUpgraded()
             throw error
         }
@@ -65,12 +72,12 @@ extension VarlinkConnection {
         return (reply, connection)
     }
 
-    /// Calls a method that does not answer.
+    /// Calls a method without waiting for a reply.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
-    ///   - descriptors: those of ``call(_:_:descriptors:returning:timeout:)``.
+    ///   - descriptors: at most 253, which need ``allowDescriptors()``.
     public func callOneway(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, descriptors: [OwnedDescriptor] = []
     ) throws(VarlinkClientError) {
@@ -81,12 +88,15 @@ extension VarlinkConnection {
 
     /// Calls a method that answers with more than one reply.
     ///
-    /// The call is sent at once. If nobody holds the replies any more before they have ended, the rest of them is dropped, within the
-    /// bounds that ``VarlinkConnection`` describes.
+    /// The call is sent at once. If nobody holds the replies any more, the remaining ones are dropped, within the
+    /// limits of ``VarlinkConnection``.
     ///
     /// - Parameters:
-    ///   - timeout: how long to wait for the first reply; nil: for ever. After that the connection is closed.
-    ///   - silence: the same for each further one.
+    ///   - method: its full name.
+    ///   - parameters: writes the members of its parameters.
+    ///   - of: the type of the replies' parameters.
+    ///   - timeout: how long to wait for the first reply; nil: forever. After that the connection is closed.
+    ///   - silence: the same for each further reply.
     public func stream<Reply: JSONReadable & Sendable>(
         _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, of: Reply.Type = Reply.self,
         timeout: Duration? = replyTimeout, silence: Duration? = nil
@@ -96,7 +106,7 @@ extension VarlinkConnection {
             source: RepliesSource(connection: self, ticket: ticket, timeout: timeout, silence: silence))
     }
 
-    /// A reply, whether others follow, and what came with it.
+    /// A reply, whether others follow, and its descriptors.
     typealias Received<Reply> = (reply: Reply, continues: Bool, descriptors: [OwnedDescriptor])
 
     /// Waits for the next reply to a call.
@@ -117,7 +127,7 @@ extension VarlinkConnection {
         } onCancel: {
             EventLoop.perform { self.abandon(ticket) }
         }
-        // A task that is cancelled gets nothing any more, whatever has come.
+        // A cancelled task gets nothing, even if a reply has come.
         try Task.checkCancellation()
         return try result.get()
     }
@@ -128,13 +138,13 @@ extension VarlinkConnection {
             timer.schedule(after: timeout)
             return timer
         } catch {
-            // Without a timer there would be no limit.
+            // Without a timer there would be no timeout.
             timeOut(ticket, after: timeout)
             return nil
         }
     }
 
-    /// Reads a reply; the error beside it is that of a service that does not speak Varlink as the caller knows it.
+    /// Reads a reply; also returns the error that closes the connection if the reply is not valid.
     private func read<Reply: JSONReadable & Sendable>(
         _ type: Reply.Type, from outcome: Outcome
     ) -> (Result<Received<Reply>, any Error>, VarlinkClientError?) {

@@ -4,17 +4,16 @@ public import EventLoopIO
 
 /// A client's connection to a Varlink service.
 ///
-/// Calls may be made side by side; the service answers them one after another, in their order. A stream takes the connection for
-/// itself until it ends.
+/// Calls may be concurrent; the service answers them in order. A stream blocks the calls after it until it ends.
 ///
-/// A call whose task is cancelled spares the connection: its reply is dropped when it comes, and other calls go on. The service is
-/// not told, since the protocol has no message for that; ``close()`` tells it. What is dropped of an abandoned stream is bounded: the
-/// connection is closed if it does not end within 5 s, 4096 replies or 4 MiB. So it is if 256 cancelled calls have not been answered.
+/// If the task of a call is cancelled, its reply is dropped when it comes, and other calls continue. The service does
+/// not learn of that, because the protocol has no message for it; ``close()`` tells it. The connection is closed if an
+/// abandoned stream does not end within 5 s, 4096 replies or 4 MiB, or if more than 256 cancelled calls are unanswered.
 @EventLoop
 public final class VarlinkConnection {
     typealias Ticket = ClientStateMachine.Ticket
 
-    /// What a caller is resumed with.
+    /// The event that resumes a caller.
     enum Outcome {
         case message(ReplyEnvelope, UnsafeRawBufferPointer)
         case cancelled
@@ -24,22 +23,22 @@ public final class VarlinkConnection {
     private let transport: Transport
     /// The service, if it was started for this connection.
     private var process: ServiceProcess?
-    /// What another protocol is spoken on, until its caller has taken it.
+    /// The connection after an upgrade, until its caller takes it.
     private var upgraded: UpgradedConnection?
     private let limits: ClientStateMachine.Limits
     private var machine: ClientStateMachine
-    /// Resume the callers that wait; each returns false if it does not understand the message.
+    /// Resume the waiting callers; each returns an error if it cannot read the message.
     private var callers: [Ticket: @EventLoop (Outcome) -> VarlinkClientError?] = [:]
     private var drainTimer: TimerSource?
 
-    /// How long a service has to answer, unless the caller sets another timeout; sd-varlink gives it as long.
+    /// The default timeout of replies, the same as in sd-varlink.
     public nonisolated static let replyTimeout = Duration.seconds(45)
     /// The longest reply, in bytes.
     private static let maximumReplyBytes = 64 * 1024 * 1024
 
     /// Connects to the service at `address`.
     ///
-    /// Waits up to `timeout` while the service's backlog is full.
+    /// - Parameter timeout: how long to wait while the service's backlog is full.
     public nonisolated static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> VarlinkConnection {
@@ -53,9 +52,9 @@ public final class VarlinkConnection {
 
     /// Connects to the service at `address`, or starts it.
     ///
-    /// A program that is started ends with the connection: it gets SIGTERM, and SIGKILL if it has not ended after 5 s.
+    /// A started program ends with the connection: it gets SIGTERM, and SIGKILL after 5 s.
     ///
-    /// - Parameter timeout: how long to wait for room in the service's backlog, for the host's address and for its answer.
+    /// - Parameter timeout: how long to wait for the host's address, its answer, and room in the service's backlog.
     public nonisolated static func connect(
         to address: VarlinkAddress, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> VarlinkConnection {
@@ -87,7 +86,8 @@ public final class VarlinkConnection {
         self.process = process
         self.limits = limits
         machine = ClientStateMachine(limits: limits)
-        // Nothing is read before somebody waits for it: a reader who is slow holds up the service's stream, not this process's memory.
+        // Nothing is read until a caller waits. So a slow reader holds up the service, instead of filling this
+        // process's memory.
         try transport.open { [weak self] in self?.ready($0) }
     }
 
@@ -97,18 +97,19 @@ public final class VarlinkConnection {
         process?.end()
     }
 
-    /// Closes the connection; callers that wait for a reply get an error.
+    /// Closes the connection; waiting callers get an error.
     public func close() { perform(machine.fail(.closedByCaller)) }
 
     var isOpen: Bool { transport.isOpen }
 
     // MARK: Sending
 
-    /// Allows file descriptors to travel with calls and replies; to be called before the first of them.
+    /// Allows file descriptors to travel with calls and replies.
     ///
-    /// A service then can send descriptors that are slow to receive. Without this, those that it sends are closed.
+    /// Call this before the first call. The service must be trusted not to send descriptors that are slow to receive.
+    /// Without this, descriptors that it sends are closed.
     ///
-    /// - Throws: ``VarlinkClientError/Code/system`` if the connection is not over a Unix socket.
+    /// - Throws: ``VarlinkClientError/Code/system`` if this is not a Unix socket.
     public func allowDescriptors() throws(VarlinkClientError) {
         guard transport.allowDescriptors() else {
             throw VarlinkClientError(.system, "cannot pass descriptors: the connection is not over a Unix socket")
@@ -117,7 +118,7 @@ public final class VarlinkConnection {
 
     func checkMayCall() throws(VarlinkClientError) { try machine.checkMayCall() }
 
-    /// Sends a call that is to be answered; returns its ticket.
+    /// Sends a call that expects a reply; returns its ticket.
     func send(
         _ method: String, _ kind: PendingCalls.Kind, _ parameters: (inout JSONWriter) -> Void,
         descriptors: [OwnedDescriptor] = []
@@ -134,7 +135,7 @@ public final class VarlinkConnection {
         return ticket
     }
 
-    /// Throws if these descriptors cannot go with a call.
+    /// Throws if these descriptors cannot be sent with a call.
     func check(_ descriptors: [OwnedDescriptor]) throws(VarlinkClientError) {
         do { try DescriptorPassing.check(descriptors, on: transport) } catch { throw VarlinkClientError(error) }
     }
@@ -152,7 +153,7 @@ public final class VarlinkConnection {
 
     // MARK: Callers
 
-    /// Has `caller` resumed with the next reply to a call; it returns an error if it does not understand that.
+    /// Has `caller` resumed with the next reply; it returns an error if it cannot read that.
     func wait(_ ticket: Ticket, _ caller: @escaping @EventLoop (Outcome) -> VarlinkClientError?) {
         callers[ticket] = caller
         perform(machine.wait(ticket))
@@ -164,7 +165,7 @@ public final class VarlinkConnection {
     /// A caller has left, or nobody holds its stream any more.
     func abandon(_ ticket: Ticket) { perform(machine.cancel(ticket)) }
 
-    /// A caller has waited for as long as it wants to.
+    /// A caller's timeout has expired.
     func timeOut(_ ticket: Ticket, after time: Duration) {
         let error = VarlinkClientError(.timedOut, "no answer within \(time.components.seconds) s")
         perform(machine.timeOut(ticket, error))
@@ -173,7 +174,8 @@ public final class VarlinkConnection {
     // MARK: Receiving
 
     private func ready(_ events: IOSource.Events) {
-        // That the service has gone is noticed when the next reply is asked for: what it sent before is still to be read.
+        // A closed connection is noticed when the next reply is requested, because earlier replies are still to be
+        // read.
         guard transport.interest.contains(.input), !events.isDisjoint(with: [.readable, .hangUp, .error]) else {
             return
         }
@@ -194,7 +196,7 @@ public final class VarlinkConnection {
         takeMessages()
     }
 
-    /// Takes what was read, as long as it is wanted, and then sees to it that the socket is read if more is.
+    /// Takes the messages that were read while they are wanted, and reads on if more are.
     private func takeMessages() {
         while machine.wantsMessage, let message = transport.input.takeMessage() { take(message) }
         transport.interest = machine.wantsMessage ? .input : []
@@ -238,7 +240,7 @@ public final class VarlinkConnection {
         process = nil
     }
 
-    /// The connection after an upgrade; nil if it was closed before that, or somebody has taken it.
+    /// Takes the connection after an upgrade; nil if it was closed or taken before.
     func takeUpgraded() -> UpgradedConnection? {
         defer { upgraded = nil }
         return upgraded

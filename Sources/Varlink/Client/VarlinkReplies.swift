@@ -2,35 +2,35 @@
 
 import EventLoopIO
 
-/// The replies of a call with `more`, one by one.
+/// The replies to a call with `more`.
 ///
-/// The socket is read when the next reply is asked for and none is there, and then no more than one buffer: so a consumer who is
-/// slow holds up the service's stream. One consumer: iterating a second time goes on where the first stopped.
+/// The socket is read when a reply is requested and none is there, one buffer at a time, so a slow consumer holds up
+/// the service. There is one consumer: a second iteration continues where the first stopped.
 public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sendable {
-    /// What the sequence consists of.
+    /// The type of the elements.
     public typealias Element = Reply
-    /// What it throws: what ``VarlinkConnection/call(_:_:returning:)`` throws.
+    /// The errors: those of other calls.
     public typealias Failure = any Error
 
     let source: RepliesSource
 
-    /// An iterator over the replies that were not taken yet.
+    /// Creates an iterator over the replies that were not taken yet.
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
-    /// Takes one reply after another; ends behind the last one.
+    /// The iterator of the replies.
     public struct Iterator: AsyncIteratorProtocol {
         private let source: RepliesSource
 
         init(source: RepliesSource) { self.source = source }
 
-        /// The next reply; nil behind the last one.
+        /// Returns the next reply, or nil after the last one.
         public mutating func next() async throws -> Reply? {
             try await next(isolation: #isolation)
         }
 
-        /// The next reply; nil behind the last one.
+        /// Returns the next reply, or nil after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Reply? {
-            // A task that is cancelled gets nothing any more, whatever is here already.
+            // A cancelled task gets nothing, even if a reply has come.
             if Task.isCancelled { await source.abandon() }
             try Task.checkCancellation()
             return try await source.next(Reply.self)
@@ -38,9 +38,9 @@ public struct VarlinkReplies<Reply: JSONReadable & Sendable>: AsyncSequence, Sen
     }
 }
 
-/// A stream's place on its connection.
+/// A stream on its connection.
 ///
-/// When nobody holds it any more, what is left of the stream is dropped.
+/// When nobody holds it any more, the rest of the stream is dropped.
 @EventLoop
 final class RepliesSource {
     private let connection: VarlinkConnection
@@ -49,6 +49,8 @@ final class RepliesSource {
     private let silence: Duration?
     private var hasEnded = false
 
+    /// Creates the source of a stream.
+    ///
     /// - Parameters:
     ///   - timeout: how long to wait for the first reply.
     ///   - silence: how long to wait for each further one.
@@ -63,14 +65,14 @@ final class RepliesSource {
 
     isolated deinit { abandon() }
 
-    /// Takes no more of the stream, whether the service has ended it or not.
+    /// Drops the rest of the stream.
     func abandon() {
         guard !hasEnded else { return }
         hasEnded = true
         connection.abandon(ticket)
     }
 
-    /// The next reply; nil behind the last one.
+    /// Returns the next reply, or nil after the last one.
     func next<Reply: JSONReadable & Sendable>(_ type: Reply.Type) async throws -> Reply? {
         guard !hasEnded else { return nil }
         do {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Bytes that are appended at the end and taken away at the beginning, in memory of its own.
+/// A byte queue: JSON is appended at its end, and sent bytes are removed from its front.
 ///
-/// It is what replies are written into and sent from. Taking away moves an offset; memory is moved only when there is as much
-/// free space before the bytes as there are bytes, so that the cost stays in proportion to what was written.
+/// Removing moves an offset. Memory moves only when at least half of it is free, so the cost stays proportional to what
+/// was written.
 ///
-/// Writing is inlined where JSON is written, in other modules, too: what is constant there, as the names of members are, is then written
-/// by a few instructions instead of calls.
+/// Writing is inlined into other modules, too. A constant, such as the name of a member, then takes a few instructions
+/// instead of calls.
 @usableFromInline
 struct ByteOutput: ~Copyable {
     @usableFromInline var base: UnsafeMutablePointer<UInt8>?
@@ -29,7 +29,8 @@ struct ByteOutput: ~Copyable {
     @inlinable
     deinit { base?.deallocate() }
 
-    /// Makes room for `additional` bytes and returns where they go; `advance(by:)` says how many were written.
+    /// Makes room for `additional` bytes and returns a pointer to it; call `advance(by:)` with the number of bytes
+    /// written.
     @inlinable
     @inline(__always)
     mutating func room(_ additional: Int) -> UnsafeMutablePointer<UInt8> {
@@ -65,12 +66,12 @@ struct ByteOutput: ~Copyable {
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Takes bytes away at the end, down to `count`.
+    /// Removes bytes from the end, down to `count`.
     mutating func truncate(to count: Int) {
         end = start + Swift.min(count, self.count)
     }
 
-    /// Takes bytes away at the beginning; memory beyond `keeping` is given back when none are left.
+    /// Removes bytes from the front; once empty, it frees memory beyond `keeping`.
     mutating func removeFirst(_ count: Int, keeping: Int) {
         start += Swift.min(count, self.count)
         guard start == end else { return }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Eight bytes at a time: which of them end a run that can be copied as it is.
+/// Finds, in eight bytes at a time, those that end a run which can be copied as it is.
 ///
-/// Of the bits set in a result only the lowest is exact (a borrow may set those above it), and only that one is used.
+/// Only the lowest bit of a result is exact, because a borrow may set those above it; only that one is used.
 enum ByteScanning {
     /// Marks each control character, quotation mark and backslash in eight bytes.
     @inline(__always)
@@ -17,10 +17,9 @@ enum ByteScanning {
     /// How much room ``endOfPlainRun(closing:count:)`` needs behind the bytes.
     static let paddingOfEnd = 8
 
-    /// Writes a quotation mark behind the bytes, and returns the offset of the first byte that a JSON string cannot hold as it is; where
-    /// there is none, that of the mark.
+    /// Appends a quotation mark, and returns the offset of the first byte that a JSON string must escape.
     ///
-    /// The mark ends the run, so the end needs no care. Zeros behind it fill the last eight bytes.
+    /// If there is none, that is the offset of the mark, which ends the run. Zeros fill the last eight bytes.
     @inline(__always)
     static func endOfPlainRun(closing bytes: UnsafeMutablePointer<UInt8>, count: Int) -> Int {
         let raw = UnsafeMutableRawPointer(bytes)
@@ -33,9 +32,9 @@ enum ByteScanning {
         }
     }
 
-    /// The offset of the first byte at or behind `start` that a JSON string cannot hold as it is, or the end.
+    /// The offset of the first byte from `start` that a JSON string must escape, or the end.
     ///
-    /// With `asciiOnly` a byte above 0x7F ends the run too.
+    /// With `asciiOnly`, a byte above 0x7F ends the run, too.
     @inline(__always)
     static func endOfPlainRun(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int, asciiOnly: Bool) -> Int {
         let raw = UnsafeRawBufferPointer(bytes)

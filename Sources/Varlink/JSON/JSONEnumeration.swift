@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An enumeration whose cases are written as their raw values; it needs no code of its own.
+/// An enumeration whose raw values are its JSON strings.
 ///
-/// The raw values must be ASCII that needs no escapes, as the names of an interface description are.
+/// The raw values must be ASCII without escapes, as the names in an interface description are.
 public protocol JSONEnumeration: JSONReadable, JSONWritable, RawRepresentable, CaseIterable, Hashable, Sendable
 where RawValue == String {}
 

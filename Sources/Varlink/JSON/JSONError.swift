@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is wrong with a JSON text, or with a value read from it, and where.
+/// An error in a JSON text or in a value read from it, and its place.
 public struct JSONError: Error, Sendable, Equatable {
-    /// The kinds of faults.
+    /// The kinds of errors.
     ///
-    /// Names of members are paths: `since.epoch` is the member `epoch` of the object that is the member `since`.
+    /// Names of members are paths: `since.epoch` is the member `epoch` of the object in the member `since`.
     public enum Reason: Sendable, Equatable {
         /// The text is not JSON (RFC 8259).
         case syntax
@@ -14,36 +14,36 @@ public struct JSONError: Error, Sendable, Equatable {
         case encoding
         /// An object has two members of this name.
         case duplicateMember(String)
-        /// The value is JSON, but not of the kind asked for.
+        /// The value has another type than requested.
         case type(expected: String)
-        /// The number does not fit into the type asked for.
+        /// The number does not fit into the requested type.
         case number
-        /// The object has a member the type does not know.
+        /// The type has no such member.
         case unknownMember(String)
         /// The object lacks a member.
         case missingMember(String)
-        /// The member's value is of another kind than the type needs, or out of its range.
+        /// The member's value has the wrong type, or is out of range.
         case invalidMember(String)
     }
 
-    /// The kind of fault.
+    /// The kind of error.
     public var reason: Reason
-    /// How many bytes into the text the fault was noticed.
+    /// The offset in bytes at which the error was noticed.
     public var offset: Int
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ reason: Reason, offset: Int = 0) {
         self.reason = reason
         self.offset = offset
     }
 
-    /// The error for a member that a type needs and that was not there.
+    /// The error for a missing member.
     public static func missingMember(_ name: String) -> JSONError { JSONError(.missingMember(name)) }
 
-    /// The error for a member that a type does not know.
+    /// The error for an unknown member.
     public static func unknownMember(_ name: String) -> JSONError { JSONError(.unknownMember(name)) }
 
-    /// The path of the member at fault, where the text is JSON and one member is to blame.
+    /// The path of the member that has the error; nil if the text is not JSON or no member is to blame.
     public var member: String? {
         switch reason {
         case .unknownMember(let name), .missingMember(let name), .invalidMember(let name): name
@@ -51,7 +51,7 @@ public struct JSONError: Error, Sendable, Equatable {
         }
     }
 
-    /// The same error, seen from the object that has the value at fault as its member `name`.
+    /// The same error with the path that it has in an object whose member `name` has it.
     func inside(_ name: String) -> JSONError {
         let reason: Reason =
             switch reason {
@@ -66,7 +66,7 @@ public struct JSONError: Error, Sendable, Equatable {
 }
 
 extension JSONError: CustomStringConvertible {
-    /// A sentence without its full stop.
+    /// The error as a phrase in lower case.
     public var description: String {
         let text =
             switch reason {

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A member's name in the memory of the message, compared with literals without allocating a string.
+/// A member's name in the memory of the message, which is compared with literals without allocating a string.
 ///
 /// It is valid only while the closure that received it runs.
 public struct JSONName: CustomStringConvertible {
@@ -24,6 +24,6 @@ public struct JSONName: CustomStringConvertible {
 }
 
 extension JSONError {
-    /// The error for a member that the type does not have.
+    /// The error for an unknown member.
     public static func unknownMember(_ name: JSONName) -> JSONError { .unknownMember(name.text) }
 }

@@ -7,7 +7,7 @@ public protocol JSONReadable {
 }
 
 extension JSONReader {
-    /// Reads a value of the type that is asked for.
+    /// Reads a value of the requested type.
     @inlinable
     public mutating func value<Value: JSONReadable>(_ type: Value.Type = Value.self) throws(JSONError) -> Value {
         try Value(from: &self)

@@ -8,19 +8,21 @@ extension JSONReader {
         throw mismatch("boolean")
     }
 
-    /// Whether the next value is `null`; only then it is consumed.
+    /// Returns whether the next value is `null`, and reads past it if it is.
     public mutating func isNull() throws(JSONError) -> Bool {
         guard current == UInt8(ascii: "n") else { return false }
         guard consume("null") else { throw error(.syntax) }
         return true
     }
 
-    /// Reads a whole number that fits into 64 bits, exactly; `1.0` and `1e2` are no whole numbers.
+    /// Reads a whole number that fits into 64 bits.
+    ///
+    /// `1.0` and `1e2` are not whole numbers.
     public mutating func integer() throws(JSONError) -> Int {
         let isNegative = current == UInt8(ascii: "-")
         let first = isNegative ? position &+ 1 : position
         var index = first
-        // Counted downwards, since the least integer has no positive counterpart.
+        // Counts down, because the least integer has no positive counterpart.
         var value = 0
         var fits = true
         while index < bytes.count, case let digit = bytes[index] &- UInt8(ascii: "0"), digit < 10 {
@@ -43,7 +45,9 @@ extension JSONReader {
         return isNegative ? value : -value
     }
 
-    /// Reads a number, rounded to the nearest double; one too large for a double is an error.
+    /// Reads a number, rounded to the nearest double.
+    ///
+    /// One too large for a double is an error.
     public mutating func number() throws(JSONError) -> Double {
         guard current == UInt8(ascii: "-") || current &- UInt8(ascii: "0") < 10 else { throw mismatch("number") }
         let range = try numberText()
@@ -53,7 +57,7 @@ extension JSONReader {
         return value
     }
 
-    /// Goes past a number, and says where it is.
+    /// Reads past a number and returns its place.
     mutating func numberText() throws(JSONError) -> Range<Int> {
         let start = position
         if current == UInt8(ascii: "-") { position &+= 1 }
@@ -76,7 +80,7 @@ extension JSONReader {
         guard position > start else { throw error(.syntax) }
     }
 
-    /// Consumes a word where it is next.
+    /// Reads past a word, if it is next.
     private mutating func consume(_ word: StaticString) -> Bool {
         let count = word.utf8CodeUnitCount
         guard bytes.count - position >= count else { return false }

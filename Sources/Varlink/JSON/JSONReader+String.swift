@@ -5,11 +5,13 @@ extension JSONReader {
     public mutating func string() throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
         guard let plain = plainString() else { return try anyString() }
-        // What was looked at already is not looked at again.
+        // Starts after the part that was scanned already.
         return String(copying: UTF8Span(unchecked: plain.span, isKnownASCII: true))
     }
 
-    /// The characters of a string that is ASCII without escapes, in place; nil, and nothing is consumed, where it is not.
+    /// Reads a string of ASCII without escapes in place.
+    ///
+    /// Returns nil and reads nothing if it is not such a string.
     @inline(__always)
     mutating func plainString() -> UnsafeBufferPointer<UInt8>? {
         let start = position &+ 1
@@ -19,7 +21,7 @@ extension JSONReader {
         return UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 
-    /// Goes past a string, checking it.
+    /// Reads past a string, checking it.
     mutating func skipString() throws(JSONError) {
         if plainString() != nil { return }
         position &+= 1
@@ -31,7 +33,9 @@ extension JSONReader {
         position &+= 1
     }
 
-    /// Whether a part of a string between its escapes is UTF-8: no character goes on behind an escape.
+    /// Whether the part of a string between two escapes is UTF-8.
+    ///
+    /// No character continues after an escape.
     private func check(_ run: UnsafeBufferPointer<UInt8>) throws(JSONError) {
         guard (try? UTF8Span(validating: run.span)) != nil else { throw error(.encoding) }
     }
@@ -62,7 +66,7 @@ extension JSONReader {
         return text
     }
 
-    /// Goes to the next quotation mark or backslash; what is on the way is returned, its encoding not yet checked.
+    /// Returns the bytes up to the next quotation mark or backslash, whose encoding is not checked yet.
     private mutating func plainRun() throws(JSONError) -> UnsafeBufferPointer<UInt8> {
         let start = position
         position = ByteScanning.endOfPlainRun(bytes, from: start, asciiOnly: false)

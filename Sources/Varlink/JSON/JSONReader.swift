@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads JSON from bytes, value by value, as its caller asks for them.
+/// Reads JSON from bytes, value by value, as its caller requests them.
 ///
-/// Strict by RFC 8259: the text is UTF-8, has no comments and no trailing commas, no lone surrogates, and no object with two
-/// members of one name. Nothing is copied but the strings that are asked for. It cannot be copied, so that it stays inside
-/// the closure it is valid in.
+/// It is strict (RFC 8259): the text must be UTF-8 without comments, trailing commas, lone surrogates or duplicate
+/// members. Only the strings that are requested are copied.
+///
+/// It cannot be copied, so it stays inside the closure in which it is valid.
 public struct JSONReader: ~Copyable {
-    /// How deeply objects and arrays may be nested unless the caller says otherwise.
+    /// The default limit for nested objects and arrays.
     public static let defaultMaximumDepth = 32
 
     let bytes: UnsafeBufferPointer<UInt8>
-    /// The offset of the byte to be looked at next.
+    /// The offset of the next byte.
     var position = 0
     private var remainingDepth: Int
-    /// Whether ``unknownMember(_:)`` skips what a type does not know.
+    /// Whether ``unknownMember(_:)`` skips a member instead of throwing.
     ///
-    /// A service refuses what it does not know, and a client understands the replies of newer services.
+    /// A service refuses unknown members. A client skips them, so that it understands newer services.
     public var skipsUnknownMembers = false
 
     private init(_ bytes: UnsafeRawBufferPointer, maximumDepth: Int) {
@@ -23,7 +24,9 @@ public struct JSONReader: ~Copyable {
         remainingDepth = maximumDepth
     }
 
-    /// Reads one whole text: `body` reads its value, and nothing but white space may follow.
+    /// Reads a whole text.
+    ///
+    /// - Parameter body: reads its value, which only white space may follow.
     public static func read<T>(
         _ bytes: UnsafeRawBufferPointer, maximumDepth: Int = defaultMaximumDepth,
         _ body: (inout JSONReader) throws(JSONError) -> T
@@ -36,7 +39,7 @@ public struct JSONReader: ~Copyable {
         return value
     }
 
-    /// Reads one whole text from an array.
+    /// Reads a whole text from an array.
     public static func read<T>(
         _ bytes: [UInt8], maximumDepth: Int = defaultMaximumDepth,
         _ body: (inout JSONReader) throws(JSONError) -> T
@@ -44,7 +47,7 @@ public struct JSONReader: ~Copyable {
         try read(bytes[...], maximumDepth: maximumDepth, body)
     }
 
-    /// Reads one whole text from a part of an array.
+    /// Reads a whole text from a slice of an array.
     public static func read<T>(
         _ bytes: ArraySlice<UInt8>, maximumDepth: Int = defaultMaximumDepth,
         _ body: (inout JSONReader) throws(JSONError) -> T
@@ -54,14 +57,16 @@ public struct JSONReader: ~Copyable {
         }
     }
 
-    /// An error at the place the reader has come to, for a value that its type refuses.
+    /// The error for a value that its type refuses, at the current place.
     public func error(_ reason: JSONError.Reason) -> JSONError {
         JSONError(reason, offset: position)
     }
 
-    /// Reads an object; `member` is called for each of its members, and reads its value.
+    /// Reads an object.
     ///
-    /// A value that `member` leaves unread is skipped. An error about a value's type is reported with the member's name.
+    /// An error about a value's type is reported with the member's name.
+    ///
+    /// - Parameter member: called for each member. A value that it does not read is skipped.
     public mutating func object(
         _ member: (_ name: JSONName, inout JSONReader) throws(JSONError) -> Void
     ) throws(JSONError) {
@@ -90,14 +95,16 @@ public struct JSONReader: ~Copyable {
         do throws(JSONError) {
             try member(name, &self)
         } catch {
-            // That a type does not know the member itself names it already; an error from inside its value is further on.
+            // An unknown member is named already. An error from inside the value is further on.
             let isOwn = error.reason == .unknownMember(name.text) && error.offset <= start
             throw isOwn ? JSONError(error.reason, offset: start) : error.inside(name.text)
         }
         if position == start { try skip() }
     }
 
-    /// Reads an array; `element` is called for each of its elements, and reads it or leaves it to be skipped.
+    /// Reads an array.
+    ///
+    /// - Parameter element: called for each element. An element that it does not read is skipped.
     public mutating func array(_ element: (inout JSONReader) throws(JSONError) -> Void) throws(JSONError) {
         try open(UInt8(ascii: "["), expected: "array")
         var isLast = try closes(UInt8(ascii: "]"))
@@ -110,7 +117,7 @@ public struct JSONReader: ~Copyable {
         remainingDepth += 1
     }
 
-    /// Goes past the next value, whatever it is, checking it.
+    /// Reads past the next value, checking it.
     public mutating func skip() throws(JSONError) {
         switch current {
         case UInt8(ascii: "\""):
@@ -136,19 +143,19 @@ public struct JSONReader: ~Copyable {
         }
     }
 
-    /// Refuses a member that a type does not know, or skips it (``skipsUnknownMembers``).
+    /// Throws for an unknown member, or skips it (``skipsUnknownMembers``).
     public mutating func unknownMember(_ name: JSONName) throws(JSONError) {
         guard skipsUnknownMembers else { throw .unknownMember(name) }
         try skip()
     }
 
-    /// The next value's own bytes, checked, without white space around them.
+    /// Reads the bytes of the next value, checked and without white space around them.
     public mutating func raw() throws(JSONError) -> [UInt8] {
         let range = try rawRange()
         return Array(bytes[range])
     }
 
-    /// Where the next value is in the text; it is checked and skipped.
+    /// Reads past the next value, checking it, and returns its place.
     mutating func rawRange() throws(JSONError) -> Range<Int> {
         let start = position
         try skip()
@@ -157,11 +164,11 @@ public struct JSONReader: ~Copyable {
 }
 
 // MARK: - Structure
-//
-// Between two calls the position is at the first byte of a value, a name or a mark: white space is skipped behind each of them.
+// Between two calls the position is at the first byte of a value, name or mark, because each call skips the white space
+// after what it reads.
 
 extension JSONReader {
-    /// The byte to be looked at next; NUL, which is nowhere part of JSON, behind the end.
+    /// The next byte; NUL, which JSON has nowhere, at the end.
     var current: UInt8 {
         @inline(__always) get { position < bytes.count ? bytes[position] : 0 }
     }
@@ -184,14 +191,14 @@ extension JSONReader {
         skipWhitespace()
     }
 
-    /// Whether an object or array ends directly behind its beginning.
+    /// Whether an object or array is empty.
     private mutating func closes(_ mark: UInt8) throws(JSONError) -> Bool {
         guard current == mark else { return false }
         position &+= 1
         return true
     }
 
-    /// Whether the object or array ends behind a value; a comma is consumed.
+    /// Whether the object or array ends here; otherwise reads past a comma.
     private mutating func ends(_ mark: UInt8) throws(JSONError) -> Bool {
         skipWhitespace()
         if current == mark {
@@ -212,7 +219,9 @@ extension JSONReader {
         skipWhitespace()
     }
 
-    /// Reads a member's name and colon without a copy; returns nil, and consumes nothing, if the name must be decoded.
+    /// Reads a member's name and colon in place.
+    ///
+    /// Returns nil and reads nothing if the name must be decoded.
     @inline(__always)
     private mutating func plainMemberName(
         _ names: inout MemberNames
@@ -241,7 +250,9 @@ extension JSONReader {
         if try plainMemberName(&names) == nil { _ = try decodedMemberName(&names) }
     }
 
-    /// The error where a value of another kind was expected: the fault is the text's where no value begins here at all.
+    /// The error for a value of another type than expected.
+    ///
+    /// If no value begins here at all, the text is not JSON.
     func mismatch(_ expected: String) -> JSONError {
         switch current {
         case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\""), UInt8(ascii: "-"),

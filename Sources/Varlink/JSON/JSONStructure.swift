@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A type that is an object with members of its own: parameters, a reply, or a structure of an interface description.
+/// A type with members: parameters, a reply, or a structure of an interface description.
 public protocol JSONStructure: JSONReadable, JSONWritable, Sendable {
-    /// Writes the members of the object that is being written.
+    /// Writes the members of the object.
     func writeMembers(to writer: inout JSONWriter)
 }
 
@@ -14,9 +14,9 @@ extension JSONStructure {
     }
 }
 
-/// No members: the parameters or the reply of a method that has none.
+/// The parameters or the reply of a method without any.
 public struct NoMembers: JSONStructure, Hashable {
-    /// No members.
+    /// Creates the empty value.
     public init() {}
 
     public init(from reader: inout JSONReader) throws(JSONError) {

@@ -25,7 +25,7 @@ public struct JSONText: JSONReadable, JSONWritable, Hashable, Sendable {
 }
 
 extension Set: JSONReadable where Element == String {
-    /// Reads an object whose members' names are the elements: the type `[string]()` of an interface description.
+    /// Reads an object as the set of its members' names: the type `[string]()` of an interface description.
     public init(from reader: inout JSONReader) throws(JSONError) {
         var elements: Set<String> = []
         try reader.object { name, reader throws(JSONError) in
@@ -37,7 +37,7 @@ extension Set: JSONReadable where Element == String {
 }
 
 extension Set: JSONWritable where Element == String {
-    /// Writes an object with an empty object for each element, in their order.
+    /// Writes an object with an empty object for each element, in sorted order.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             for element in sorted() { writer.member(named: element, NoMembers()) }

@@ -2,7 +2,7 @@
 
 /// A type that can be written as JSON.
 public protocol JSONWritable {
-    /// Writes itself as one value.
+    /// Writes one value.
     func write(to writer: inout JSONWriter)
 }
 
@@ -27,7 +27,9 @@ extension Bool: JSONWritable {
 }
 
 extension Double: JSONWritable {
-    /// Writes the shortest number that reads back as the same; infinity and not-a-number, which JSON lacks, become `null`.
+    /// Writes the shortest number that reads back as the same.
+    ///
+    /// Infinity and not-a-number, which JSON lacks, become `null`.
     public func write(to writer: inout JSONWriter) {
         writer.comma()
         if isFinite {
@@ -63,7 +65,9 @@ extension Array: JSONWritable where Element: JSONWritable {
 }
 
 extension Dictionary: JSONWritable where Key == String, Value: JSONWritable {
-    /// Writes an object whose members are in the order of their names, so that equal maps have equal texts.
+    /// Writes an object with its members sorted by name.
+    ///
+    /// So equal maps have equal texts.
     public func write(to writer: inout JSONWriter) {
         writer.object { writer in
             for (name, value) in sorted(by: { $0.key < $1.key }) { writer.member(named: name, value) }

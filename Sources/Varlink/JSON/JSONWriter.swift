@@ -2,33 +2,34 @@
 
 /// Writes JSON into bytes, value by value.
 ///
-/// Commas are its business; that an object gets members and an array gets values is its caller's. It cannot be copied, since it
-/// writes directly into the memory that is sent.
+/// It writes the commas. The caller has to write members into objects and values into arrays.
+///
+/// It cannot be copied, because it writes directly into the memory that is sent.
 public struct JSONWriter: ~Copyable {
     @usableFromInline var output: ByteOutput
-    /// Whether a value stands before the place written to next.
+    /// Whether a comma comes before the next value.
     @usableFromInline var needsComma = false
 
-    /// What was written.
+    /// The bytes written so far.
     public var bytes: [UInt8] { Array(output.bytes) }
 
-    /// Makes a writer with room for `capacity` bytes; it grows as needed.
+    /// Creates a writer with room for `capacity` bytes; it grows as needed.
     public init(reserving capacity: Int = 256) {
         output = ByteOutput(reserving: capacity)
     }
 
-    /// Makes a writer whose bytes begin with those of `prefix`.
+    /// Creates a writer whose bytes begin with `prefix`.
     public init(appendingTo prefix: [UInt8]) {
         output = ByteOutput(reserving: prefix.count + 256)
         prefix.withUnsafeBufferPointer { output.append($0) }
     }
 
-    /// Makes a writer that goes on behind the bytes of an output.
+    /// Creates a writer that appends to an output.
     init(_ output: consuming ByteOutput) {
         self.output = output
     }
 
-    /// The output, with what was written.
+    /// Returns the output.
     consuming func takeOutput() -> ByteOutput { output }
 
     /// Writes an object; `body` writes its members.
@@ -58,7 +59,7 @@ public struct JSONWriter: ~Copyable {
         value.write(to: &self)
     }
 
-    /// Writes a member of the object that is being written.
+    /// Writes a member.
     @inlinable
     @inline(__always)
     public mutating func member(_ name: StaticString, _ value: some JSONWritable) {
@@ -66,7 +67,7 @@ public struct JSONWriter: ~Copyable {
         value.write(to: &self)
     }
 
-    /// Writes a member of the object that is being written, or nothing where there is no value.
+    /// Writes a member, or nothing if the value is nil.
     @inlinable
     @inline(__always)
     public mutating func member<Value: JSONWritable>(_ name: StaticString, _ value: Value?) {
@@ -83,7 +84,7 @@ public struct JSONWriter: ~Copyable {
         object(body)
     }
 
-    /// Writes a member of the object that is being written, `null` where there is no value.
+    /// Writes a member, with `null` if the value is nil.
     @inlinable
     @inline(__always)
     public mutating func memberOrNull(_ name: StaticString, _ value: (some JSONWritable)?) {
@@ -91,9 +92,9 @@ public struct JSONWriter: ~Copyable {
         value.write(to: &self)
     }
 
-    /// Begins a member whose value is an object; its members come next, then ``endObject()``.
+    /// Begins a member whose value is an object.
     ///
-    /// For what is written piece by piece. What is written at one go has ``member(_:_:)`` with a closure.
+    /// Its members and ``endObject()`` must follow. For replies in pieces; otherwise use ``member(_:_:)`` with a closure.
     public mutating func beginObject(_ name: StaticString) {
         self.name(name)
         open(UInt8(ascii: "{"))
@@ -102,7 +103,9 @@ public struct JSONWriter: ~Copyable {
     /// Ends the object that was begun last.
     public mutating func endObject() { close(UInt8(ascii: "}")) }
 
-    /// Begins a member whose value is an array; its values come next, then ``endArray()``.
+    /// Begins a member whose value is an array.
+    ///
+    /// Its values and ``endArray()`` must follow.
     public mutating func beginArray(_ name: StaticString) {
         self.name(name)
         open(UInt8(ascii: "["))
@@ -111,7 +114,7 @@ public struct JSONWriter: ~Copyable {
     /// Ends the array that was begun last.
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// Writes a member whose name is known only now.
+    /// Writes a member whose name is not a constant.
     @inlinable
     @inline(__always)
     public mutating func member(named name: String, _ value: some JSONWritable) {
@@ -125,7 +128,7 @@ public struct JSONWriter: ~Copyable {
         raw(bytes)
     }
 
-    /// Writes a string that is ASCII and needs no escapes, as its type makes sure.
+    /// Writes a string that its type guarantees to be ASCII without escapes.
     public mutating func plainString(_ text: String) {
         text.utf8Span.span.withUnsafeBufferPointer { bytes in
             plainString(length: bytes.count) { place in
@@ -134,7 +137,9 @@ public struct JSONWriter: ~Copyable {
         }
     }
 
-    /// Writes a string whose `length` bytes `body` fills in; they must be ASCII that needs no escapes.
+    /// Writes a string whose `length` bytes `body` fills in.
+    ///
+    /// They must be ASCII without escapes.
     @inline(__always)
     public mutating func plainString(length: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Void) {
         comma()
@@ -146,7 +151,7 @@ public struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    /// Writes a value that is JSON already; it is not checked.
+    /// Writes a value that is JSON already, without checking it.
     public mutating func raw(_ bytes: [UInt8]) {
         comma()
         bytes.withUnsafeBufferPointer { output.append($0) }
@@ -157,7 +162,7 @@ public struct JSONWriter: ~Copyable {
 // MARK: - Parts
 
 extension JSONWriter {
-    /// Writes the comma before a value where one is needed.
+    /// Writes a comma, if the next value needs one.
     @inlinable
     @inline(__always)
     mutating func comma() {
@@ -178,13 +183,13 @@ extension JSONWriter {
         needsComma = true
     }
 
-    /// Writes a name that needs no escapes, with its comma and colon, at one go.
+    /// Writes a name without escapes, its comma and its colon, all at once.
     @inlinable
     @inline(__always)
     mutating func name(_ name: StaticString) {
         let count = name.utf8CodeUnitCount
         let room = output.room(count &+ 4)
-        // Written over where none is needed.
+        // If no comma is needed, this is overwritten.
         room[0] = UInt8(ascii: ",")
         let index = needsComma ? 1 : 0
         room[index] = UInt8(ascii: "\"")
@@ -195,7 +200,7 @@ extension JSONWriter {
         needsComma = false
     }
 
-    /// Writes a name that may need escapes, with its comma and colon.
+    /// Writes a name that may need escapes, its comma and its colon.
     @usableFromInline
     mutating func name(named name: String) {
         string(name)
@@ -203,16 +208,16 @@ extension JSONWriter {
         needsComma = false
     }
 
-    /// Writes a string; only what RFC 8259 does not allow as it is gets escaped.
+    /// Writes a string, escaping only what RFC 8259 requires.
     mutating func string(_ text: String) {
-        // A span needs no reference to the string of its own, which counts where many strings are written.
+        // A span holds no reference to the string, which matters if many strings are written.
         text.utf8Span.span.withUnsafeBufferPointer { string($0) }
     }
 
     @inline(__always)
     private mutating func string(_ bytes: UnsafeBufferPointer<UInt8>) {
         comma()
-        // Most strings have nothing to escape, and go in one piece.
+        // Most strings need no escapes and are copied at once.
         let room = output.room(bytes.count &+ 1 &+ ByteScanning.paddingOfEnd)
         room[0] = UInt8(ascii: "\"")
         if let source = bytes.baseAddress { (room + 1).initialize(from: source, count: bytes.count) }
@@ -227,7 +232,7 @@ extension JSONWriter {
         }
     }
 
-    /// Writes the rest of a string, from the first byte that has to be escaped.
+    /// Writes the rest of a string, from the first byte that must be escaped.
     @inline(never)
     private mutating func escape(_ bytes: UnsafeBufferPointer<UInt8>, from first: Int) {
         var start = first

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Hashes of names, with a seed of this process that nobody outside can know.
+/// Hashes of names, with a secret seed for this process.
 enum NameHash {
     private static let seed = UInt64.random(in: .min ... .max)
 
@@ -29,17 +29,17 @@ enum NameHash {
     }
 }
 
-/// The names an object has had so far, as hashes, to refuse one that comes twice.
+/// The names of an object's members so far, as hashes, to refuse duplicates.
 ///
-/// A few are compared one by one without allocating; many go into a set, so that an object of thousands of members costs no more
-/// than its length. Equal hashes are taken for equal names: the seed is random, so nobody can choose two names that collide, and
-/// by accident it happens once in 2⁶⁴ pairs.
+/// A few are compared one by one without allocating. Many go into a set, so that an object of thousands of members
+/// takes time proportional to its length. Equal hashes count as equal names: because the seed is random, nobody can
+/// choose names that collide, and by accident that happens once in 2⁶⁴ pairs.
 struct MemberNames {
     private var few = InlineArray<16, UInt64>(repeating: 0)
     private var count = 0
     private var many: Set<UInt64> = []
 
-    /// Adds a name's hash; false where it is there already.
+    /// Adds a name's hash; returns false for a duplicate.
     @inline(__always)
     mutating func insert(_ hash: UInt64) -> Bool {
         for index in 0..<count where few[index] == hash { return false }

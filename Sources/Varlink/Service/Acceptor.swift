@@ -13,15 +13,19 @@ final class Acceptor {
     private var source: IOSource?
     private var timer: TimerSource?
 
-    /// So that a flood of clients does not starve those who are there, and those who have left already are noticed before they count as
-    /// too many: the loop serves 64 descriptors in a round, of which this is one.
+    /// How many connections are accepted before the loop serves others.
+    ///
+    /// The loop serves 64 descriptors in a round, one of which is the listener. So a flood of clients does not starve
+    /// those that are connected, and those that have left are noticed before they count as too many.
     private static let connectionsPerWake = 16
-    /// How long to wait for descriptors when there are none left; without it the loop would spin.
+    /// How long to wait when descriptors have run out; otherwise the loop would spin.
     private static let pause = Duration.milliseconds(100)
     /// How long to wait while many connections are being closed.
     private static let shortPause = Duration.milliseconds(1)
 
-    /// - Parameter isPrivileged: whether ordinary users cannot connect to it, so it pauses later.
+    /// Creates an acceptor.
+    ///
+    /// - Parameter isPrivileged: whether ordinary users cannot connect; then it pauses later.
     init(
         _ listener: OwnedDescriptor, isPrivileged: Bool, failures: LogLimiter,
         onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void

@@ -2,31 +2,31 @@
 
 import Glibc
 
-/// Who may have how many connections.
+/// Limits how many connections each user may have.
 ///
-/// If all places are taken, a user who has fewer connections than another gets a place of the user who has most. So the greediest are
-/// refused first, and nobody can lock out a newcomer. The last places are for this process's own user and for root.
+/// If all places are taken, a new user takes one of the user who has the most. So the greediest users are refused
+/// first, and nobody can lock out a newcomer. The last places are reserved for root and for this process's own user.
 struct ConnectionPlaces {
-    /// What becomes of a new connection.
+    /// The decision about a new connection.
     enum Answer: Equatable {
-        /// It gets a place.
+        /// It is accepted.
         case place
-        /// It gets a place of this user, one of whose connections must be closed.
+        /// It is accepted; a connection of this user must be closed for it.
         case placeOf(UInt32)
-        /// Its user has as many as a user may have.
+        /// Its user has reached this limit.
         case tooManyOfUser(Int)
-        /// All places are taken, and no user has more than its own.
+        /// All users together have reached this limit, and none has more than its share.
         case tooManyOfAll(Int)
     }
 
-    /// How many places nobody but root gets.
+    /// How many places are for root only.
     static let reservedForRoot = 16
-    /// How many more nobody but root and this process's own user gets.
+    /// How many more are for root and this process's own user only.
     static let reservedForOwnUser = 16
 
-    /// How many connections one user may have; root may have more.
+    /// How many connections a user may have, except root.
     var limitOfUser: Int
-    /// How many all users together may have.
+    /// How many connections all users may have together.
     var limitOfAll: Int
     private let ownUser: UInt32
     private var connectionsOfUser: [UInt32: Int] = [:]
@@ -38,7 +38,7 @@ struct ConnectionPlaces {
         self.ownUser = ownUser
     }
 
-    /// Asks for a place for a connection of `user`; a place that it gets has been taken then.
+    /// Takes a place for a connection of `user`, if there is one.
     mutating func take(for user: UInt32) -> Answer {
         let connections = connectionsOfUser[user, default: 0]
         if user != 0, connections >= limitOfUser { return .tooManyOfUser(limitOfUser) }
@@ -52,7 +52,7 @@ struct ConnectionPlaces {
         return .placeOf(greediest.user)
     }
 
-    /// Gives the place of a connection of `user` back, unless that was given away (``Answer/placeOf(_:)``).
+    /// Returns the place of a connection of `user`, unless it was given to another (``Answer/placeOf(_:)``).
     mutating func giveBack(of user: UInt32) {
         guard let connections = connectionsOfUser[user] else { return }
         connectionsOfUser[user] = connections > 1 ? connections - 1 : nil
@@ -69,7 +69,7 @@ struct ConnectionPlaces {
         return user == ownUser ? Self.reservedForRoot : Self.reservedForRoot + Self.reservedForOwnUser
     }
 
-    /// The user other than root who has most connections.
+    /// The user other than root who has the most connections.
     private var greediest: (user: UInt32, connections: Int)? {
         connectionsOfUser.lazy.filter { $0.key != 0 }.max { $0.value < $1.value }.map { ($0.key, $0.value) }
     }

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides what a service's connection does next; does nothing itself.
+/// Decides what a service's connection does next.
 ///
-/// Calls are handed out one at a time; the next one waits for the answer. A connection alternates between reading and answering, writing or streaming. It
-/// ends in draining, when no more calls are taken but answers are still being sent, and is then closed. Or it ends in upgrading, when the answer to the
-/// last call is still being sent, and is then handed over, even if the client has left: it may have sent something in the other protocol.
+/// It hands out one call at a time; the next one waits until that is answered. A connection alternates between reading
+/// and answering, writing or streaming. At the end it drains: it takes no more calls, sends the remaining replies, and
+/// is closed.
+///
+/// After an upgrade it sends the last reply and is handed over. That happens even if the client has left, because the
+/// client may have sent something in the other protocol.
 struct ConnectionStateMachine: ~Copyable {
     /// What the connection must do, in this order.
     struct Effects: OptionSet, Hashable {
         let rawValue: UInt8
 
-        /// Drop what was not sent, and all that is written from now on.
+        /// Drop all output from now on.
         static let dropOutput = Effects(rawValue: 1)
-        /// Cancel the call that was being answered, and close its stream.
+        /// Cancel the current call, and close its stream.
         static let abandonCall = Effects(rawValue: 2)
-        /// Have the stream write what it still has to say.
+        /// Have the stream write what is left.
         static let wakeStream = Effects(rawValue: 4)
-        /// Go on with the next calls at the end of this turn of the loop.
+        /// Handle the next calls at the end of this turn of the loop.
         static let resume = Effects(rawValue: 8)
         /// Close the connection.
         static let close = Effects(rawValue: 16)
@@ -28,40 +31,40 @@ struct ConnectionStateMachine: ~Copyable {
         case input
         /// The client's departure; more calls are not read yet.
         case departure
-        /// Nothing from the client, who has left.
+        /// Nothing from the client, which has left.
         case nothing
-        /// Nothing at all: the connection must be closed.
+        /// Nothing: the connection must be closed.
         case end
-        /// Nothing more in Varlink: the socket must be handed to whoever speaks the other protocol.
+        /// Nothing: the socket must be handed to the handler of the upgrade.
         case upgrade
     }
 
     private enum State {
-        /// No call is being answered.
+        /// There is no current call.
         case reading
-        /// A call was handed out and is not answered yet.
+        /// The current call is not answered yet.
         case answering
-        /// A call is answered in pieces, the next of which may wait for a turn.
+        /// The current call is answered in pieces, the next of which may wait for a turn.
         case writing(isQueued: Bool)
-        /// A call is answered by a stream.
+        /// The current call is answered by a stream.
         case streaming
-        /// A call has been answered, and the next ones are handled at the end of the turn.
+        /// A call was answered, and the next ones are handled at the end of the turn.
         case resuming
-        /// No more calls are taken, but answers are still being sent.
+        /// No more calls are taken, but replies are still being sent.
         case draining
-        /// The last call upgrades the connection to another protocol, once its answer has been sent.
+        /// The reply that upgrades the connection is still being sent.
         case upgrading
         case closed
     }
 
     private enum Input {
-        /// More may come; there may be something to read.
+        /// The client may send more; there may be something to read.
         case open(isReadable: Bool)
-        /// No more will come; calls that were read are still handled.
+        /// The client sends no more; calls that were read are still handled.
         case ended
-        /// Whatever comes is ignored, since the client sent something that is not a call.
+        /// Input is ignored, because the client sent something that is not a call.
         case refused
-        /// The service ends; calls that were read are dropped.
+        /// The service is ending; calls that were read are dropped.
         case stopped
     }
 
@@ -72,7 +75,7 @@ struct ConnectionStateMachine: ~Copyable {
     private(set) var isHandling = false
     /// Whether the next calls wait for a turn, or until streams have caught up.
     private(set) var isQueued = false
-    /// How many bytes of answers may be unsent before calls have to wait.
+    /// How many bytes of replies may be unsent before calls have to wait.
     private let maximumUnsent: Int
 
     init(maximumUnsent: Int) { self.maximumUnsent = maximumUnsent }
@@ -81,10 +84,10 @@ struct ConnectionStateMachine: ~Copyable {
 
     var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// Whether an answer can still reach the client.
+    /// Whether a reply can still reach the client.
     var mayReply: Bool { !isClosed && !hasDeparted }
 
-    /// Whether a call is being answered.
+    /// Whether there is a current call.
     var isAnswering: Bool {
         switch state {
         case .answering, .writing, .streaming: true
@@ -92,7 +95,7 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// Whether the next pieces of an answer may be written now.
+    /// Whether the next pieces of a reply may be written now.
     var mayWrite: Bool { if case .writing(isQueued: false) = state { true } else { false } }
 
     /// Whether calls are neither being handled nor waiting for a turn.
@@ -119,7 +122,7 @@ struct ConnectionStateMachine: ~Copyable {
 
     /// There is something to read.
     ///
-    /// If it may not be read now, the loop announces it again once the connection expects input.
+    /// If it may not be read now, the loop reports it again once the connection expects input.
     mutating func bytesCame(unsent: Int) {
         if mayRead(unsent: unsent) { input = .open(isReadable: true) }
     }
@@ -142,7 +145,9 @@ struct ConnectionStateMachine: ~Copyable {
         input = .refused
     }
 
-    /// The client reads no more; what it has sent is still handled, since oneway calls are sent in just this way.
+    /// The client reads no more.
+    ///
+    /// Its calls are still handled, because a client may send oneway calls and leave.
     mutating func clientDeparted() -> Effects {
         guard mayReply else { return [] }
         hasDeparted = true
@@ -155,29 +160,29 @@ struct ConnectionStateMachine: ~Copyable {
 
     mutating func endHandling() { isHandling = false }
 
-    /// Leaves the next calls to a turn of their own; returns false if they wait for one already.
+    /// Leaves the next calls to a later turn; returns false if they wait for one already.
     mutating func queue() -> Bool {
         defer { isQueued = true }
         return !isQueued
     }
 
-    /// The turn of the next calls has come.
+    /// The turn for the next calls has come.
     mutating func turnCame() { isQueued = false }
 
     // MARK: The call that is being answered
 
-    /// A call is handed out.
+    /// Makes a call the current one.
     mutating func callBegan() { state = .answering }
 
-    /// The handler has returned: the call is answered, is answered later, or nobody would hear the answer.
+    /// The handler has returned; if the client has left, its answer would be lost.
     mutating func handlerReturned() -> Effects { hasDeparted ? abandonCall() : [] }
 
-    /// The call is answered by a stream.
+    /// A stream answers the current call.
     mutating func streamBegan() {
         if case .answering = state { state = .streaming }
     }
 
-    /// The call is answered in pieces.
+    /// The current call is answered in pieces.
     mutating func writingBegan() {
         if case .answering = state { state = .writing(isQueued: false) }
     }
@@ -187,25 +192,25 @@ struct ConnectionStateMachine: ~Copyable {
         if case .writing = state { state = .writing(isQueued: true) }
     }
 
-    /// The turn of the next pieces has come.
+    /// The turn for the next pieces has come.
     mutating func writingTurnCame() {
         if case .writing = state { state = .writing(isQueued: false) }
     }
 
-    /// The last piece of the answer has been written.
+    /// The last piece of the reply has been written.
     mutating func writingEnded() {
         if case .writing = state { state = .reading }
     }
 
-    /// The call has been answered to its end.
+    /// The current call has been answered.
     mutating func callEnded() -> Effects {
         guard isAnswering else { return [] }
-        // While calls are handled, the loop over them goes on by itself.
+        // While calls are being handled, that loop continues by itself.
         state = isHandling ? .reading : .resuming
         return isHandling ? [] : .resume
     }
 
-    /// The call has been answered with an upgrade to another protocol.
+    /// The current call has been answered with an upgrade to another protocol.
     mutating func upgradeBegan() {
         if isAnswering { state = .upgrading }
     }
@@ -215,15 +220,15 @@ struct ConnectionStateMachine: ~Copyable {
         if case .resuming = state { state = .reading }
     }
 
-    /// Nothing is left that could answer the call.
+    /// The current call can no longer be answered.
     ///
-    /// If the service ends, the client can still read earlier answers.
+    /// If the service is ending, the client can still read earlier replies.
     mutating func callWasDropped() -> Effects {
         guard isAnswering else { return [] }
         return isStopped ? abandonCall() : .close
     }
 
-    /// The stream has written all it has to say, or waits for room.
+    /// The stream has written everything, or waits for room.
     mutating func streamPaused(isHungry: Bool) -> Effects {
         guard case .streaming = state, isStopped, !isHungry else { return [] }
         return abandonCall()
@@ -239,10 +244,10 @@ struct ConnectionStateMachine: ~Copyable {
 
     private var isStopped: Bool { if case .stopped = input { true } else { false } }
 
-    /// The service ends, and takes no more calls.
+    /// The service is ending, and takes no more calls.
     mutating func stopReading() { input = .stopped }
 
-    /// The service has ended: what was answered and what a stream has to say is still sent.
+    /// The service has ended, but replies and what a stream has left are still sent.
     mutating func drain() -> Effects {
         input = .stopped
         switch state {
@@ -252,7 +257,7 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// What to wait for, now that everything that came has been dealt with.
+    /// What to wait for, after all input has been handled.
     mutating func settle(unsent: Int) -> Expectation {
         if isDone(unsent: unsent) { state = .draining }
         switch state {
@@ -265,7 +270,7 @@ struct ConnectionStateMachine: ~Copyable {
         return hasDeparted ? .nothing : .departure
     }
 
-    /// Whether nothing is left to do but to send answers.
+    /// Whether nothing is left to do except to send replies.
     private func isDone(unsent: Int) -> Bool {
         guard case .reading = state, !isQueued, !isHandling else { return false }
         switch input {
@@ -276,7 +281,7 @@ struct ConnectionStateMachine: ~Copyable {
         }
     }
 
-    /// Closes the connection; nil if it was closed before.
+    /// Closes the connection; returns nil if it was closed already.
     mutating func close() -> Effects? {
         guard !isClosed else { return nil }
         defer { state = .closed }

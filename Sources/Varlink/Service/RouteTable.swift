@@ -3,16 +3,16 @@
 import EventLoopIO
 import Glibc
 
-/// A method of a service: its names, and who implements it.
+/// A method of a service, and the interface that implements it.
 @EventLoop
 final class Route {
     /// `interface.Method`.
     let fullName: String
     /// The name without its interface.
     let method: String
-    /// Who implements it; nil for a method that nobody described.
+    /// The interface; nil for an unknown method.
     let interface: (any VarlinkInterface)?
-    /// Its place among the methods of its interface's description.
+    /// Its position in its interface's description.
     let index: Int
     /// Whether it changes nothing.
     let onlyReads: Bool
@@ -29,7 +29,9 @@ final class Route {
     }
 }
 
-/// The methods of a service, found by the bytes of their names as they stand in a message, without making a string of them.
+/// The methods of a service, found by the bytes of their names.
+///
+/// So no string is made of the name in a message.
 @EventLoop
 struct RouteTable {
     private struct Entry {
@@ -38,12 +40,12 @@ struct RouteTable {
         var route: Route
     }
 
-    /// The entries by open addressing, never more than half full.
+    /// The entries, with open addressing; at most half of the slots are used.
     ///
-    /// An entry stands at its hash's place, or behind it with no gap between.
+    /// An entry is at the slot of its hash, or after it without a gap.
     private var slots: [Entry?]
 
-    /// A table of these methods; of two with the same name the first is meant.
+    /// Creates a table; of two methods with the same name, the first counts.
     init(_ routes: [Route]) {
         var capacity = 16
         while capacity < 2 * routes.count { capacity *= 2 }
@@ -66,7 +68,7 @@ struct RouteTable {
     subscript(name: UnsafeBufferPointer<UInt8>) -> Route? {
         let hash = NameHash.hash(name)
         var place = Int(truncatingIfNeeded: hash) & (slots.count - 1)
-        // The hashes are compared first, so that an entry is copied, with its references, only if it is the one.
+        // Hashes are compared first, so that only the right entry is copied and retained.
         while let other = slots[place]?.hash {
             if other == hash, let entry = slots[place], Self.isEqual(entry.name, name) { return entry.route }
             place = (place + 1) & (slots.count - 1)

@@ -3,40 +3,39 @@
 import EventLoopIO
 import Logging
 
-/// One client's connection: messages in, calls one after another, replies out.
+/// A client's connection: it reads calls, has them handled in turn, and sends the replies.
 ///
-/// What a client has sent is handled even if it leaves at once, since a oneway call is sent in just that way, unless it only reads. And what it would
-/// wait for is cancelled the moment it leaves.
+/// Calls that were read are handled even if the client has left, because a client may send oneway calls and leave at
+/// once. Calls that only read are then skipped, and a call that is still being answered is cancelled.
 @EventLoop
 final class ServerConnection {
     private(set) var credentials: PeerCredentials
-    /// The user for whom it counts (``VarlinkService/account``).
+    /// The user whose limits and share of a turn apply (``VarlinkService/account``).
     let account: UInt32
-    /// Whether the kernel was asked for the client's groups, which only few calls depend on.
+    /// Whether `credentials` has the client's groups.
     private var hasGroups = false
-    /// Whether the client is a part of this process.
+    /// Whether the client is part of this process.
     let isInternal: Bool
-    /// Whether its calls wait in no queue.
+    /// Whether its calls skip the queue.
     private let isPreferred: Bool
     let transport: Transport
-    /// The service, which holds its connections until they are closed.
+    /// The service, which keeps its connections until they are closed.
     let service: VarlinkService
-    /// The stream of the call that is being answered.
+    /// The stream that answers the current call.
     private(set) var stream: VarlinkStream?
 
-    /// Decides what is done next.
     private var machine: ConnectionStateMachine
-    /// What the next call probably looks like.
+    /// What the next call is expected to look like.
     private var expected: ExpectedEnvelope?
-    /// A call that was answered at once and that its handler let go of, to be used again for the next one.
+    /// A call that nobody uses any more; the next call reuses it.
     private var spareCall: VarlinkCall?
-    /// The answer that is being written piece by piece.
+    /// The reply that is being written in pieces.
     private var pieces: MessageInPieces?
-    /// Takes over the socket when the answer that upgrades the connection has been sent.
+    /// Takes over the socket once the reply that upgrades the connection was sent.
     private var onUpgrade: (@EventLoop (UpgradedConnection) -> Void)?
-    /// The call that is being answered, once its handler has returned.
+    /// The current call, after its handler has returned.
     ///
-    /// Not held, so that one that everybody has forgotten is noticed.
+    /// The reference is weak: a call that nobody holds can never be answered, which must be noticed.
     private weak var waitingCall: VarlinkCall?
 
     init(
@@ -49,16 +48,19 @@ final class ServerConnection {
         machine = ConnectionStateMachine(maximumUnsent: service.limits.maximumUnsentBytes)
         isPreferred = isInternal || service.limits.preferredUsers.contains(credentials.userID)
         self.credentials = credentials
-        // Root could do worse.
+        // Clients of these users are trusted not to slow down the loop.
         let isTrusted = isPreferred || service.passesDescriptors
         transport = isTrusted ? Transport(descriptor) : Transport(descriptor, user: account)
         if service.passesDescriptors { _ = transport.allowDescriptors() }
-        // The service holds the connection until it is closed, and so does the transport's last call.
+        // `unowned` is safe: the service keeps the connection until it is closed, after which the transport makes no
+        // calls.
         try transport.open { [unowned self] in ready($0) }
         transport.interest = .input
     }
 
-    /// The client, with its supplementary groups; only few calls need those, so they are looked up when one does.
+    /// The client with its supplementary groups.
+    ///
+    /// They are looked up on first use, because few calls need them.
     var caller: PeerCredentials {
         if !hasGroups {
             hasGroups = true
@@ -67,20 +69,20 @@ final class ServerConnection {
         return credentials
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     ///
-    /// The call that is being answered is cancelled, its stream is closed.
+    /// The current call is cancelled and its stream closed.
     func close() {
         guard let effects = machine.close() else { return }
         transport.close()
         perform(effects)
-        // They hold the connection, or what does.
+        // These would keep the connection alive.
         spareCall = nil
         onUpgrade = nil
         service.remove(self)
     }
 
-    /// Gives the socket, and what was read of the other protocol, to whoever speaks that.
+    /// Gives the handler of an upgrade the socket, and the bytes that were read of the other protocol.
     private func handOver() {
         guard let onUpgrade, let descriptor = transport.release() else { return }
         let upgraded = UpgradedConnection(descriptor, bytes: transport.input.takeRest(), process: nil)
@@ -88,19 +90,19 @@ final class ServerConnection {
         onUpgrade(upgraded)
     }
 
-    /// The service ends, and takes no more calls.
+    /// Takes no more calls, because the service is ending.
     func stopReading() { machine.stopReading() }
 
-    /// The service has ended: what has been answered and what the stream has to say is still sent, then the connection is closed.
+    /// Sends what was answered and what the stream still has to write, then closes the connection.
     func drain() {
         perform(machine.drain())
         settle()
     }
 
-    /// Goes on with a stream whose turn has come.
+    /// Has a stream write, whose turn has come.
     func goOn(with stream: VarlinkStream) {
         stream.pump()
-        // A slow reader's stream goes on from where its output is sent.
+        // If the client reads slowly, the stream goes on when its output has been sent.
         perform(machine.streamPaused(isHungry: stream.isHungry))
         settle()
     }
@@ -134,7 +136,7 @@ final class ServerConnection {
         settle()
     }
 
-    /// Says what the loop watches the socket for, or closes it when there is nothing left to do.
+    /// Tells the loop which events to wait for, or closes the connection if nothing is left to do.
     func settle() {
         var interest: Transport.Interest
         switch machine.settle(unsent: transport.unsentCount) {
@@ -155,13 +157,13 @@ final class ServerConnection {
     /// Whether a reply can still reach the client.
     var mayReply: Bool { machine.mayReply }
 
-    /// The call is answered by a stream.
+    /// Lets a stream answer the current call.
     func open(_ stream: VarlinkStream) {
         machine.streamBegan()
         self.stream = stream
     }
 
-    /// The call is answered by a message in pieces.
+    /// Answers the current call with a reply in pieces.
     func write(_ message: MessageInPieces) {
         guard mayReply else { return callEnded() }
         machine.writingBegan()
@@ -172,7 +174,7 @@ final class ServerConnection {
         }
     }
 
-    /// Goes on with the answer in pieces, as far as the client takes it, and the shares of the turn last that the connection and its user have.
+    /// Writes more pieces, while the client takes them and the connection and its user have time in this turn.
     private func writePieces(hasWaited: Bool = false) {
         guard machine.mayWrite else { return }
         if mustWait(hasWaited) { return writeNextTurn() }
@@ -185,7 +187,8 @@ final class ServerConnection {
             if !hasMore {
                 machine.writingEnded()
                 waitingCall = nil
-                // Not in this turn: a client could have one long answer after another, and all others would wait.
+                // The next call waits for the next turn. Otherwise a client with one long reply after another would
+                // hold up all others.
                 return continueNextTurn()
             }
             if transport.unsentCount > 0 { return }
@@ -202,32 +205,34 @@ final class ServerConnection {
         }
     }
 
-    /// The call has been answered to its end.
+    /// The current call has been answered.
     func callEnded() {
         waitingCall = nil
         closeStream()
         perform(machine.callEnded())
     }
 
-    /// The call has been answered with an upgrade to another protocol.
+    /// The current call has been answered with an upgrade to another protocol.
     func upgrade(_ onUpgrade: @escaping @EventLoop (UpgradedConnection) -> Void) {
         waitingCall = nil
         self.onUpgrade = onUpgrade
         machine.upgradeBegan()
-        // Not in this turn: the handler has not returned.
+        // The handler has not returned yet.
         EventLoop.atEndOfTurn { self.settle() }
     }
 
-    /// Nobody can answer the call any more.
+    /// Nobody holds the current call any more, so it cannot be answered.
     func callWasForgotten(_ method: String, isOneway: Bool) {
         guard machine.isAnswering, pieces == nil, waitingCall == nil else { return }
         if isOneway { return callEnded() }
-        // A service that ends cancels what is performed, which then has nothing to say.
+        // When a service ends it cancels its tasks, which then leave calls unanswered.
         if !service.isStopping { service.logger.error("a call was never answered", metadata: ["method": "\(method)"]) }
         callWasDropped()
     }
 
-    /// The call will not be answered: ends the connection, but if the service ends, the client can still read the earlier answers.
+    /// The current call will not be answered: closes the connection.
+    ///
+    /// If the service is ending, earlier replies are sent first.
     func callWasDropped() {
         perform(machine.callWasDropped())
         settle()
@@ -239,14 +244,14 @@ final class ServerConnection {
         if events.contains(.hangUp) || events.contains(.error) { perform(machine.clientDeparted()) }
         if events.contains(.readable) { machine.bytesCame(unsent: transport.unsentCount) }
         writePieces()
-        // After output was sent there may be room for more answers, but this turn has had its share of them.
+        // There may be room for more replies now, but this turn has had its share of them.
         if events.isEmpty { handleMessagesNextTurn() } else { handleMessages() }
         if let stream, isStreamHungry { stream.enqueue() }
         if let stream, !stream.isBeingSent { service.streams.endAwaiting(of: stream) }
         settle()
     }
 
-    /// Reads what there is; returns false if nothing is known to be there.
+    /// Reads once; returns false if nothing is known to be there.
     private func readIfReadable() -> Bool {
         guard machine.beginReading(unsent: transport.unsentCount) else { return false }
         switch transport.read() {
@@ -265,7 +270,10 @@ final class ServerConnection {
 
     // MARK: Handling
 
-    /// Reads what there is, and handles whole messages as long as each is answered at once, and the shares of the turn last that the connection and its user have.
+    /// Reads once, and handles whole messages.
+    ///
+    /// Stops at a call that is not answered at once, or when the connection or its user has used up its share of the
+    /// turn.
     private func handleMessages(hasWaited: Bool = false) {
         guard machine.mayBeginHandling else { return }
         if mustWait(hasWaited) { return handleMessagesNextTurn() }
@@ -276,7 +284,7 @@ final class ServerConnection {
             machine.endHandling()
             service.turns.note(share.nanosecondsTaken, by: account)
         }
-        // What has come may take longer than was expected of this turn.
+        // The input may take longer than the turn allowed for.
         if readIfReadable(), hasWaited, isCostly { return handleMessagesNextTurn() }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
@@ -286,25 +294,25 @@ final class ServerConnection {
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
     }
 
-    /// Whether the user has had its share of the turn.
+    /// Whether the user has used up its share of the turn.
     private func mustWait(_ hasWaited: Bool) -> Bool {
         !isPreferred && !hasWaited && service.turns.mustWait(account)
     }
 
-    /// Leaves something to one of the next turns, when the turn of the user has come.
+    /// Runs `work` in a later turn, when it is the user's turn.
     private func atNextTurn(estimate: UInt64, _ work: @escaping @EventLoop () -> Void) {
         isPreferred
             ? EventLoop.atNextTurn(work)
             : service.turns.append(of: account, estimate: estimate, work)
     }
 
-    /// How long one part of an answer in pieces takes, in nanoseconds: some 64 KiB.
+    /// How long one piece of a reply takes, in nanoseconds: about 64 KiB.
     private static let estimateOfPiece: UInt64 = 200_000
 
-    /// How long what was read takes at most, in nanoseconds: as long as objects with very many members.
+    /// The longest time that the input may take, in nanoseconds: objects with very many members.
     private var estimateOfInput: UInt64 { UInt64(transport.input.count) * 8 }
 
-    /// Whether what was read may take long enough to let others go first.
+    /// Whether the input may take so long that others should go first.
     private var isCostly: Bool { estimateOfInput > TurnQueue.longestShort }
 
     private func handleMessagesNextTurn() {
@@ -329,7 +337,7 @@ final class ServerConnection {
         }
     }
 
-    /// Leaves what the client has called beside this until streams have caught up.
+    /// Holds up the client's next calls until streams have caught up.
     func holdUp() {
         guard FlowControl.isHeld, machine.queue() else { return }
         FlowControl.whenReleased { self.goOnNextTurn() }
@@ -346,7 +354,7 @@ final class ServerConnection {
         var envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method, in: message)
-        // The name may be as long as the message, and the envelope outlives it.
+        // The envelope outlives the message, and the name may be as long as that.
         envelope.method = nil
         let received = ReceivedCall(envelope: envelope, route: route)
         expected = ExpectedEnvelope(received, in: message)
@@ -378,13 +386,15 @@ final class ServerConnection {
         return call
     }
 
-    /// Refuses what a client sends whose message is longer than it may be; what it called is not known.
+    /// Refuses a message that is too long; its method is not known.
     private func refuseLongMessage(_ limit: Int) {
         if let error = service.refusal("message", limit) { transport.write { error.writeMembers(to: &$0) } }
         refuse("longer than \(limit) bytes")
     }
 
-    /// Ends the connection of a client that does not speak Varlink, once it has read what was answered before.
+    /// Closes the connection of a client that does not speak Varlink.
+    ///
+    /// It can still read earlier replies.
     private func refuse(_ reason: String) {
         service.logger.debug(
             "closing a connection: invalid message",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whoever implements an interface needs its description, too.
+// An implementation of an interface needs its description, too.
 @_exported public import VarlinkDescription
 
 extension InterfaceDescription {
-    /// `org.varlink.service`, as the Varlink documentation gives it, with the errors that came later.
+    /// `org.varlink.service` as in the Varlink documentation, with the errors that were added later.
     static let service: InterfaceDescription = {
         do throws(InterfaceDescriptionError) {
             return try InterfaceDescription(parsing: serviceText)

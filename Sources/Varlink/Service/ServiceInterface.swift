@@ -2,7 +2,7 @@
 
 import EventLoopIO
 
-/// `org.varlink.service`, which every service has: who it is, and what its interfaces are.
+/// `org.varlink.service`, which every service has: its name and its interfaces.
 @EventLoop
 final class ServiceInterface: VarlinkInterface {
     nonisolated let interfaceDescription = InterfaceDescription.service

@@ -2,25 +2,25 @@
 
 import EventLoopIO
 
-/// The streams of a service that have something to write: one after another, those of one user after those of another, each as much as there is room for.
+/// The streams of a service that have something to write, one after another; users take turns.
 ///
-/// However many there are, they take no more than a part of each turn of the loop; whoever waits for something else waits for that part.
+/// All streams together take no more than a part of each turn of the loop, so other work waits no longer than that.
 @EventLoop
 final class StreamQueue {
     /// How much of a turn all streams together should take, in nanoseconds.
     private static let share: UInt64 = 1_000_000
-    /// How much they may take if they are about to miss something.
+    /// The same while some are about to lose something.
     private static let largestShare: UInt64 = 3_000_000
 
     private var waiting = FairQueue<VarlinkStream>(credit: StreamQueue.share)
-    /// The streams that go on when other threads have sent what they wrote, and are about to miss something.
+    /// The streams that are about to lose something, and wait until other threads have sent what they wrote.
     private var behind: Set<ObjectIdentifier> = []
     private var isScheduled = false
     private var turn: UInt64 = 0
-    /// What they have taken of this turn, in nanoseconds.
+    /// How much of this turn they have taken, in nanoseconds.
     private var taken: UInt64 = 0
 
-    /// Has a stream write at the end of the turn, or as soon as its turn comes.
+    /// Has a stream write at the end of this turn, or when its turn comes.
     func append(_ stream: VarlinkStream, of user: UInt32) {
         waiting.append(stream, of: user)
         guard !isScheduled else { return }
@@ -28,22 +28,22 @@ final class StreamQueue {
         EventLoop.atEndOfTurn { self.pumpScheduled() }
     }
 
-    /// Holds up what comes in as long as a stream's output is being sent.
+    /// Holds up input until a stream's output has been sent.
     func awaitSending(of stream: VarlinkStream) {
         behind.insert(ObjectIdentifier(stream))
         FlowControl.hold()
     }
 
-    /// Notes that a stream's output has been sent, or is not being sent for now, or that it has ended.
+    /// Notes that a stream's output has been sent, is not being sent for now, or has ended.
     func endAwaiting(of stream: VarlinkStream) {
         guard behind.remove(ObjectIdentifier(stream)) != nil, behind.isEmpty, waiting.isEmpty else { return }
         FlowControl.release()
     }
 
-    /// Has those streams write now that the turn has time for.
+    /// Has streams write now, as far as the turn has time for them.
     func pump() { pump(upTo: Self.share) }
 
-    /// Has streams write now, since some are about to miss something; holds up what comes in if that does not help.
+    /// Has streams write now, because some are about to lose something; if that is not enough, holds up input.
     func catchUp() {
         pump(upTo: Self.largestShare)
         if !waiting.isEmpty { FlowControl.hold() }

@@ -2,23 +2,23 @@
 
 public import EventLoopIO
 
-/// A call as it was read, with the way to its method.
+/// A call that was read, and its method.
 struct ReceivedCall {
     var envelope: CallEnvelope
     let route: Route
-    /// Whether the envelope is only expected (``ExpectedEnvelope``), and the parameters have not proved it right.
+    /// Whether the envelope was only assumed (``ExpectedEnvelope``) and is not confirmed by the parameters yet.
     var isUnverified = false
 }
 
-/// One call of a client.
+/// A client's call.
 ///
-/// It is answered exactly once, or streams, or is oneway and not answered at all.
+/// It is answered once, by a stream, or, if it is oneway, not at all.
 @EventLoop
 public final class VarlinkCall {
     private enum State {
-        /// Nobody has answered yet.
+        /// It is not answered yet.
         case open
-        /// A child task of the service's answers.
+        /// A child task of the service is answering it.
         case performing
         case streaming
         case ended
@@ -26,7 +26,7 @@ public final class VarlinkCall {
 
     /// The method's name without its interface.
     public var method: String { route.method }
-    /// The method's place among the methods of its interface's description, counted from 0.
+    /// The method's position in its interface's description, counted from 0.
     public var methodIndex: Int { route.index }
     /// Whether the method changes nothing (``VarlinkInterface/onlyReads(_:)``).
     public var onlyReads: Bool { route.onlyReads }
@@ -34,19 +34,19 @@ public final class VarlinkCall {
     public var wantsMore: Bool { received.envelope.wantsMore }
     /// Whether the client wants no reply.
     public var isOneway: Bool { received.envelope.isOneway }
-    /// Whether an answer would reach the client: it wants one, and has not left.
+    /// Whether the client wants a reply and has not left.
     public var isHeard: Bool { !isOneway && connection.mayReply }
     /// Whether the client wants to speak another protocol after the reply (``upgrade(_:then:)``).
     public var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
     var route: Route { received.route }
-    /// Whether it comes from this process itself (``VarlinkService/add(_:isInternal:)``).
+    /// Whether it comes from this process (``VarlinkService/add(_:isInternal:)``).
     public var isInternal: Bool { connection.isInternal }
-    /// The process that calls, as it was when it connected.
+    /// The calling process, as it was when it connected.
     public var caller: PeerCredentials { connection.caller }
 
     private let connection: ServerConnection
     private var received: ReceivedCall
-    /// The call's own text, in memory that is valid while its handler runs.
+    /// The call's text, which is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
     private var state = State.open
     private var onDeparture: CheckedContinuation<Void, Never>?
@@ -57,7 +57,7 @@ public final class VarlinkCall {
         self.connection = connection
     }
 
-    /// Makes a call that has ended, and that nobody else holds, the next one of its connection.
+    /// Reuses a call that has ended, and that nobody else holds, for the next one of its connection.
     func become(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) {
         self.received = received
         self.message = message
@@ -66,23 +66,22 @@ public final class VarlinkCall {
 
     deinit {
         guard state != .ended else { return }
-        // Whoever was to answer has let go of it: the client must not wait for ever.
+        // Nobody can answer any more, and the client must not wait forever.
         EventLoop.perform { [connection, received] in
             connection.callWasForgotten(received.route.fullName, isOneway: received.envelope.isOneway)
         }
     }
 
-    /// Whether the envelope is only expected, and the parameters have not proved it right.
     var isUnverified: Bool { received.isUnverified }
 
-    /// Whether the call has been answered to its end, or its client is gone.
+    /// Whether the call has been answered, or its client has left.
     public var isEnded: Bool { state == .ended }
 
-    /// Reads the parameters; absent, `null` and `{}` are the same.
+    /// Reads the parameters; absent, `null` and `{}` mean the same.
     ///
-    /// Only while ``VarlinkInterface/handle(_:)`` runs.
+    /// Call this only while ``VarlinkInterface/handle(_:)`` runs.
     ///
-    /// - Throws: `InvalidParameter` with the name of the one that is unknown, missing or of another type.
+    /// - Throws: `InvalidParameter` with the name of a parameter that is unknown, missing or of the wrong type.
     public func parameters<Parameters: JSONReadable>(
         _ type: Parameters.Type = Parameters.self
     ) throws(VarlinkError) -> Parameters {
@@ -95,7 +94,7 @@ public final class VarlinkCall {
         }
     }
 
-    /// Reads the parameters where they are expected, or else where the whole message says that they are.
+    /// Reads the parameters from their assumed place, or else from where the whole message has them.
     private func expectedParameters<Parameters: JSONReadable>(
         _ message: UnsafeRawBufferPointer
     ) throws(JSONError) -> Parameters {
@@ -114,28 +113,29 @@ public final class VarlinkCall {
         }
     }
 
-    /// The descriptors that came with the call; none unless the service passes descriptors (``VarlinkService/passesDescriptors``).
+    /// The descriptors that came with the call, if the service passes descriptors.
     ///
-    /// Only while ``VarlinkInterface/handle(_:)`` runs. After that, those that nobody holds are closed.
+    /// Read this only while ``VarlinkInterface/handle(_:)`` runs. After that, descriptors that nobody holds are closed.
     public var descriptors: [OwnedDescriptor] { message == nil ? [] : connection.transport.passing?.current ?? [] }
 
     // MARK: Answering
 
-    /// Answers; `body` writes the members of the reply's parameters.
+    /// Sends the reply.
     ///
-    /// Where the client is gone it is not called.
+    /// - Parameter body: writes the members of its parameters; not called if the client has left.
     public func reply(_ body: (inout JSONWriter) -> Void = { _ in }) {
         guard end() else { return }
         if !isOneway { connection.transport.write { $0.member("parameters", body) } }
         connection.callEnded()
     }
 
-    /// Answers, and sends descriptors with the reply.
+    /// Sends the reply, with descriptors.
     ///
     /// - Parameters:
     ///   - descriptors: at most 253, which stay open until they have been sent.
     ///   - body: writes the members of the reply's parameters.
-    /// - Throws: ``IOError/Code/systemCall`` if there are too many, or none can be passed on this connection. Then the call is not answered yet.
+    /// - Throws: ``IOError/Code/systemCall`` if there are too many descriptors, or this connection passes none. Then
+    ///   the call is not answered yet.
     public func reply(
         descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void = { _ in }
     ) throws(IOError) {
@@ -145,23 +145,23 @@ public final class VarlinkCall {
         connection.callEnded()
     }
 
-    /// Answers with a reply that may be long: it is written piece by piece, as the client takes it.
+    /// Sends a reply that may be long: it is written in pieces, as the client reads it.
     ///
-    /// - Parameter body: writes the next members of the reply's parameters, or a part of one, and returns whether there is more. It is not
-    ///   called if nobody hears the answer.
+    /// - Parameter body: writes the next members of the reply's parameters, or part of one, and returns whether there
+    ///   is more. It is not called if the client has left or wants no reply.
     public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
         guard end() else { return }
         if isOneway { connection.callEnded() } else { connection.write(MessageInPieces(continues: false, body)) }
     }
 
-    /// Answers a call with ``wantsUpgrade``, and gives up the connection to another protocol.
+    /// Answers a call with ``wantsUpgrade``, and switches the connection to another protocol.
     ///
-    /// A call without it gets the error `InvalidParameter`, since an answer would be lost on its client.
+    /// A call without it is answered with the error `InvalidParameter`.
     ///
     /// - Parameters:
     ///   - body: writes the members of the reply's parameters.
-    ///   - handOver: gets the connection when the reply has been sent, with what the client sent after the call, even if the client has left meanwhile;
-    ///     it is not called if the service ends before. The service does not count the connection any more.
+    ///   - handOver: gets the connection, which the service no longer counts, and the bytes that came after the call.
+    ///     It is called once the reply was sent, even if the client has left, but not if the service ends before that.
     public func upgrade(
         _ body: (inout JSONWriter) -> Void = { _ in }, then handOver: @escaping @EventLoop (UpgradedConnection) -> Void
     ) {
@@ -182,21 +182,20 @@ public final class VarlinkCall {
         connection.callEnded()
     }
 
-    /// Answers that the service does not have the method.
+    /// Answers that the service does not implement the method.
     public func failNotImplemented() { fail(.methodNotImplemented(route.fullName)) }
 
-    /// Answers later: `body` runs on the loop as a child task of the service's.
+    /// Answers later: `body` runs as a child task of the service, on the loop.
     ///
-    /// It is cancelled when the client leaves and when the service ends.
-    ///
-    /// The connection's next call waits until this one is answered. A body that ends without an answer ends the connection.
+    /// It is cancelled when the client leaves or the service ends. The connection's next call waits until this one is
+    /// answered. If `body` ends without an answer, the connection is closed.
     public func perform(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) {
         guard state == .open else { return }
         state = .performing
         connection.service.enqueue { [self] in await run(body) }
     }
 
-    /// Closes the connection without an answer, as happens to everybody whose calls a service does not get to before it ends.
+    /// Closes the connection without an answer, as if the service had ended before the call.
     public func hangUp() {
         guard end() else { return }
         connection.callWasDropped()
@@ -217,11 +216,11 @@ public final class VarlinkCall {
 
     private func bodyEnded() {
         resumeDeparture()
-        // Where the call still waits and nobody holds it any more, that is found out as it goes.
+        // If nobody holds the call any more, its deinitializer notices.
         if state == .performing { state = .open }
     }
 
-    /// Returns when the body has ended or the client is gone.
+    /// Returns when the body has ended or the client has left.
     private func departure() async {
         await withCheckedContinuation { continuation in
             onDeparture = continuation
@@ -229,14 +228,14 @@ public final class VarlinkCall {
         }
     }
 
-    /// Makes the call a stream, as the answer to `more`.
+    /// Answers a call with `more` by a stream.
     ///
-    /// Where the client is gone already, the stream is closed from the beginning.
+    /// If the client has left already, the stream is closed from the start.
     ///
     /// - Parameters:
-    ///   - produce: writes the members of one reply's parameters and returns true, or returns false where there is nothing to say now. It is
-    ///     asked when the stream was woken and there is room: so what is not written yet stays where it comes from, and a client
-    ///     who does not read costs no memory.
+    ///   - produce: writes the members of one reply's parameters and returns true, or returns false if there is nothing
+    ///     to write now. It is called after the stream was woken, when there is room. So a client that does not read
+    ///     costs no memory.
     ///   - onClose: called once, when the stream has ended for whatever reason.
     public func stream(
         _ produce: @escaping @EventLoop (inout JSONWriter) -> Bool, onClose: @escaping @EventLoop () -> Void
@@ -255,30 +254,30 @@ public final class VarlinkCall {
 
     // MARK: Streams
 
-    /// Has the service's streams write what they have been woken for, as far as the turn has time for that.
+    /// Has the service's streams write now, as far as this turn has time for that.
     ///
-    /// For a call that takes away what they would say.
+    /// Use it in a call that makes what they would write obsolete.
     public func pumpStreams() { connection.service.streams.pump() }
 
-    /// Has what the client calls next wait if streams are behind (``FlowControl``).
+    /// Holds up the client's next calls while streams are behind (``FlowControl``).
     ///
-    /// For a call that gives them something to say.
+    /// Use it in a call that gives streams something to write.
     public func letStreamsCatchUp() { connection.holdUp() }
 
     // MARK: -
 
-    /// The handler has returned: the memory of the call's text is used for something else from now on.
+    /// The handler has returned, so the memory of the text may be reused.
     func handlerReturned() {
         message = nil
     }
 
-    /// The client is gone.
+    /// The client has left.
     func abandon() {
         state = .ended
         resumeDeparture()
     }
 
-    /// Ends the call; returns whether it had not ended before.
+    /// Ends the call; returns false if it had ended before.
     private func end() -> Bool {
         guard state != .ended else { return false }
         state = .ended

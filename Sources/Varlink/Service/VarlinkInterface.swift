@@ -2,25 +2,26 @@
 
 public import EventLoopIO
 
-/// An interface as a service implements it.
+/// A service's implementation of an interface.
 @EventLoop
 public protocol VarlinkInterface: AnyObject {
-    /// What the interface has, in Varlink's interface definition language.
+    /// The interface's description.
     nonisolated var interfaceDescription: InterfaceDescription { get }
 
-    /// Answers a call of a method that the description has, or sees to it that it is answered later.
+    /// Answers a call of a method in the description, or has it answered later.
     ///
-    /// Calls of one connection come in their order, the next one only when this one has been answered.
+    /// The calls of a connection come in order, each one after the one before has been answered.
     func handle(_ call: VarlinkCall)
 
-    /// Whether a method changes nothing; a generated service has this from the option `reads`.
+    /// Whether a method changes nothing; for generated services, the option `reads` lists these methods.
     ///
-    /// Its calls are skipped if the client has left. A service may also let everyone call it (``VarlinkCall/onlyReads``).
+    /// Their calls are skipped if the client has left. A service may also use this for permissions
+    /// (``VarlinkCall/onlyReads``).
     nonisolated func onlyReads(_ method: String) -> Bool
 
-    /// Whether a method upgrades the connection of a call that wants it (``VarlinkCall/upgrade(_:then:)``).
+    /// Whether a method can upgrade the connection (``VarlinkCall/upgrade(_:then:)``).
     ///
-    /// For other methods, such a call is not handled: its client would take any reply for an upgrade.
+    /// A call with `upgrade` of any other method is refused, because its client would take a reply for an upgrade.
     nonisolated func upgrades(_ method: String) -> Bool
 }
 

@@ -8,40 +8,45 @@ public import Logging
 /// Serves Varlink interfaces on listening sockets.
 @EventLoop
 public final class VarlinkService {
-    /// The bounds of what clients may use.
+    /// The limits for clients.
     public struct Limits: Sendable, Equatable {
-        /// The longest message of a client, in bytes without its NUL.
+        /// The longest message from a client, in bytes without its NUL.
         ///
-        /// A longer one ends the connection.
+        /// A longer one closes the connection.
         public var maximumMessageBytes = 64 * 1024
-        /// While more than this many bytes wait for a client, its calls are not read and not handled, its stream is not asked for more, and its
-        /// long answers are not written.
+        /// How many bytes may wait to be sent to a client.
+        ///
+        /// Above that, its calls are not read, its stream is paused, and its long replies are not written.
         public var maximumUnsentBytes = 64 * 1024
-        /// How many connections one user may have.
+        /// How many connections a user may have.
         ///
-        /// One too many is closed at once.
+        /// One more is closed at once.
         public var maximumConnectionsPerUser = 128
-        /// How many connections all users together may have; the last of them are for root and this process's own user.
+        /// How many connections all users may have together; the last ones are reserved for root and this process's own
+        /// user.
         ///
-        /// Three eighths of the descriptors, and no more than 2048: they bound the memory that all clients together can take, to some 400 MB.
+        /// The default is three eighths of the process's descriptors, but at most 2048, which limits the memory for all
+        /// clients to about 400 MB.
         public var maximumConnections = min(2048, OwnedDescriptor.limit * 3 / 8)
-        /// The users whose calls are handled before those that wait in a queue, so other users cannot delay them.
+        /// The users whose calls skip the queue, so that other users cannot delay them.
+        ///
+        /// They are trusted not to slow down the event loop.
         public var preferredUsers: Set<UInt32> = [0, geteuid()]
-        /// How long clients have, when the service ends, to read what was answered before.
+        /// How long clients may take to read their last replies when the service ends.
         public var drainTime = Duration.seconds(1)
 
-        /// The limits that hold unless somebody says otherwise.
+        /// The default limits.
         public init() {}
     }
 
-    /// What `org.varlink.service.GetInfo` says.
+    /// The reply of `org.varlink.service.GetInfo`.
     public struct Info: Sendable {
         var vendor: String
         var product: String
         var version: String
         var url: String
 
-        /// Information with what belongs to it.
+        /// Creates the reply from its members.
         public init(vendor: String, product: String, version: String, url: String) {
             self.vendor = vendor
             self.product = product
@@ -50,9 +55,9 @@ public final class VarlinkService {
         }
     }
 
-    /// The bounds of what clients may use.
+    /// The limits for clients.
     ///
-    /// Connections that are there stay.
+    /// A change does not close connections.
     public var limits: Limits {
         didSet {
             places.limitOfUser = limits.maximumConnectionsPerUser
@@ -60,14 +65,14 @@ public final class VarlinkService {
         }
     }
 
-    /// What a client is told that is refused because of ``Limits``: the limit's name, `connections` or `message`, and its value.
+    /// Returns the error for a client that reached a limit: `connections` or `message`, and its value.
     ///
-    /// Where it is nil, the connection is closed without a word.
+    /// If it returns nil, the connection is closed without an error.
     public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
 
-    /// The user for whom the connections of a client's user count, and its share of each turn.
+    /// Returns the user whose limits and share of each turn apply to a client of `user`.
     ///
-    /// What a client may do depends on the client's own user.
+    /// Permissions still depend on the client's own user.
     public var account: (_ user: UInt32) -> UInt32 = { $0 }
 
     private let routes: RouteTable
@@ -81,25 +86,26 @@ public final class VarlinkService {
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
     private var places: ConnectionPlaces
-    /// What users have it do.
+    /// The work that waits for its user's turn.
     let turns = TurnQueue()
-    /// Streams that have something to write.
+    /// The streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
     private let failures: LogLimiter
     private var onAllClosed: CheckedContinuation<Void, Never>?
-    /// Whether the service is about to end, so that no more calls are handled.
+    /// Whether the service is ending and handles no more calls.
     private(set) var isStopping = false
 
-    /// A service that serves once ``run()`` is called.
+    /// Creates a service, which serves once ``run()`` is called.
     ///
-    /// Clients may connect before; they wait. Unlisted interfaces are served, but clients are not told of them.
+    /// Clients that connect before that wait. Unlisted interfaces are served, but `GetInfo` does not list them.
     ///
     /// - Parameters:
-    ///   - privilegedListeners: the listeners that ordinary users cannot connect to. Their clients are accepted even while the closing of
-    ///     many refused connections keeps others waiting.
-    ///   - passesDescriptors: whether file descriptors may come with calls and go with replies, over Unix sockets. The clients of such a service
-    ///     must be trusted: they can send descriptors that take this process's place for descriptors, and that are slow to receive.
+    ///   - privilegedListeners: the listeners that ordinary users cannot connect to. Their clients are accepted even
+    ///     while many refused connections are being closed, which delays others.
+    ///   - passesDescriptors: whether file descriptors may come with calls and go with replies, over Unix sockets. The
+    ///     clients of such a service must be trusted: they can use up this process's descriptors, and send some that are
+    ///     slow to receive.
     public init(
         info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
         listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [],
@@ -135,10 +141,12 @@ public final class VarlinkService {
     /// How many clients are connected.
     public var connectionCount: Int { connections.count }
 
-    /// Accepts and serves until the task is cancelled; once in the service's life.
+    /// Serves until the task is cancelled.
     ///
-    /// Then no more calls are taken, what is being performed is cancelled and its end awaited, what was answered is sent for at most
-    /// ``Limits/drainTime``, and all connections are closed.
+    /// Call it only once.
+    ///
+    /// Then it takes no more calls, cancels the tasks of calls and waits for them, sends what was answered for at most
+    /// ``Limits/drainTime``, and closes all connections.
     public func run() async throws {
         defer { stopAccepting() }
         for listener in privilegedListeners { try accept(from: listener, isPrivileged: true) }
@@ -147,7 +155,7 @@ public final class VarlinkService {
         await drain()
     }
 
-    /// Runs what calls ask to be performed, side by side, until the task is cancelled; then waits for the end of each.
+    /// Runs the tasks of calls concurrently until this task is cancelled, then waits for their end.
     private func perform() async {
         await withDiscardingTaskGroup { group in
             for await job in jobs { group.addTask(operation: job) }
@@ -168,7 +176,7 @@ public final class VarlinkService {
         for connection in connections.values { connection.stopReading() }
     }
 
-    /// Closes each connection as soon as its client has read all, and those who do not read when the time is over.
+    /// Closes each connection once its client has read everything, and all of them after the drain time.
     private func drain() async {
         for connection in connections.values { connection.drain() }
         guard !connections.isEmpty else { return }
@@ -193,7 +201,7 @@ public final class VarlinkService {
 
     // MARK: Routing
 
-    /// The way to a method that is named in a message.
+    /// The method that a message names.
     func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
         switch method {
         case .inPlace(let range):
@@ -210,15 +218,15 @@ public final class VarlinkService {
 
     private func unknown(_ name: String) -> Route { Route(fullName: name, method: name, interface: nil) }
 
-    /// Has the implementer of a call's method answer it.
+    /// Has the interface answer a call.
     func handle(_ call: VarlinkCall) {
         guard let interface = call.route.interface else { return call.fail(notFound(call.route.fullName)) }
         if call.wantsUpgrade, !call.route.upgrades { call.failNotImplemented() } else { interface.handle(call) }
     }
 
-    /// The error for a method that nobody described.
+    /// The error for an unknown method.
     private func notFound(_ method: String) -> VarlinkError {
-        // By bytes: to look for a character backwards takes the square of the length, if a client sends nothing but flags.
+        // Characters would take the square of the length, if a client sends nothing but flags.
         guard let dot = method.utf8.lastIndex(of: UInt8(ascii: ".")) else { return .interfaceNotFound(method) }
         let interface = String(method[..<dot])
         return interfaceNames.contains(interface)
@@ -227,11 +235,12 @@ public final class VarlinkService {
 
     // MARK: Connections
 
-    /// Serves a client that is connected already.
+    /// Serves a client that has connected already.
     ///
-    /// - Parameter isInternal: whether it is a part of this process, which needs no place and is never closed for somebody else.
+    /// - Parameter isInternal: whether the client is part of this process. It is not counted, and is never closed to
+    ///   make room for another.
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
-        // Not their groups, which may take the kernel long: most are never asked for, and this client may be refused.
+        // Groups are looked up later, because that may be slow, few calls need them, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
         let account = self.account(credentials.userID)
         switch isInternal ? .place : places.take(for: account) {
@@ -256,7 +265,7 @@ public final class VarlinkService {
         }
     }
 
-    /// Closes a connection of an account that has more than another.
+    /// Closes a connection of the account that has the most.
     private func closeConnection(of account: UInt32) {
         guard let connection = connections.values.first(where: { $0.account == account && !$0.isInternal })
         else { return }
@@ -268,14 +277,14 @@ public final class VarlinkService {
         connection.close()
     }
 
-    /// Refuses a client for whom there is no place, and who counts for the account.
+    /// Refuses a client of an account, because a limit was reached.
     private func refuse(
         _ descriptor: OwnedDescriptor, of credentials: PeerCredentials, account: UInt32, _ limit: Int,
         _ reason: String
     ) {
         let socket = ForeignSocket(descriptor, user: account)
         let message = refusal("connections", limit)?.reply ?? []
-        // Not before: who has accepted it still holds the descriptor.
+        // The caller still holds the descriptor.
         EventLoop.atEndOfTurn { socket.dismiss(with: message) }
         refusals.log(
             "refused a connection of \(Self.name(credentials.userID, account)): \(reason)", about: "user \(account)",

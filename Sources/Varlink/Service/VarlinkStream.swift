@@ -2,7 +2,7 @@
 
 public import EventLoopIO
 
-/// A call that is answered by more than one reply.
+/// A stream of replies to one call.
 @EventLoop
 public final class VarlinkStream {
     private enum Ending {
@@ -11,18 +11,18 @@ public final class VarlinkStream {
     }
 
     private let call: VarlinkCall
-    /// Until the stream is closed.
+    /// Nil once the stream is closed.
     private var connection: ServerConnection?
     private var produce: (@EventLoop (inout JSONWriter) -> Bool)?
     private var onClose: (@EventLoop () -> Void)?
-    /// The reply that is being written piece by piece.
+    /// The reply that is being written in pieces.
     private var pieces: MessageInPieces?
-    /// What the last reply will be.
+    /// The last reply, once it is known.
     private var ending: Ending?
     /// Whether it waits for its turn to write.
     private(set) var isQueued = false
     private var isProducing = false
-    /// Whether there may be something to write that there was no room for.
+    /// Whether there may be more to write than there was room for.
     private(set) var isHungry = false
 
     init(
@@ -35,20 +35,22 @@ public final class VarlinkStream {
         self.onClose = onClose
     }
 
-    /// Whether the stream has ended or its client is gone.
+    /// Whether the stream has ended or its client has left.
     public var isClosed: Bool { produce == nil }
 
-    /// Says that there may be something to write: it is asked for at the end of this turn of the loop, once however often this is called; later
-    /// where there are so many streams that a turn has no time for all.
+    /// Has the producer called at the end of this turn, because there may be something to write.
+    ///
+    /// Further calls in the same turn change nothing. If there are too many streams for one turn, it is called later.
     public func wake() {
-        // A hungry stream is asked when its client has read.
+        // A hungry stream goes on when its client has read.
         if !isHungry { enqueue() }
     }
 
-    /// Says that what there is to write will soon be lost: it is asked for now, if there is room for it and the turn has the time, and
-    /// what is brought in is held up for a moment if it has not (``FlowControl``).
+    /// Has the producer called now, because what it would write will soon be lost.
+    ///
+    /// If there is no room or no time for that, input is held up for a moment (``FlowControl``).
     public func wakeNow() {
-        // Its client may have read meanwhile, which the loop has not come to yet.
+        // Its client may have read since, which the loop has not noticed yet.
         if isHungry, let connection {
             connection.transport.flush()
             if connection.transport.unsentCount == 0 { enqueue() }
@@ -58,7 +60,7 @@ public final class VarlinkStream {
         if isQueued { connection?.service.streams.catchUp() }
     }
 
-    /// Whether what it has written is being sent by other threads, and its client takes it.
+    /// Whether other threads are sending its output, and its client takes it.
     var isBeingSent: Bool { connection?.transport.isBeingSent ?? false }
 
     /// Has the stream write when its turn comes.
@@ -75,26 +77,32 @@ public final class VarlinkStream {
         connection?.goOn(with: self)
     }
 
-    /// Writes until nothing is left to say, or there is no room; if the client reads as fast as it is written to, the rest has to wait for its turn.
+    /// Writes until there is nothing left or no room.
+    ///
+    /// If the client reads as fast as that, the rest waits for the stream's next turn.
     func pump() {
         guard let connection, produce != nil, !isProducing else { return }
         isHungry = fill(connection)
         connection.transport.flush()
-        // Not when there is room: the kernel reports that only once three quarters of the socket are free again.
+        // The loop would report room only once three quarters of the socket are free again.
         if isHungry, connection.transport.unsentCount == 0 { enqueue() }
         connection.settle()
     }
 
-    /// Writes the next reply piece by piece; to be called by the producer, which then returns false.
+    /// Writes the next reply in pieces.
     ///
-    /// - Parameter body: writes the next members of the reply's parameters, or a part of one, and returns whether there is more. It is called
-    ///   when there is room.
+    /// The producer calls this and then returns false.
+    ///
+    /// - Parameter body: writes the next members of the reply's parameters, or part of one, and returns whether there
+    ///   is more. It is called when there is room.
     public func writeInPieces(_ body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
         precondition(isProducing && pieces == nil, "a reply in pieces is begun by the producer")
         pieces = MessageInPieces(continues: true, body)
     }
 
-    /// Ends the stream: what there still is to be written comes first, then one last reply, whose parameters `body` writes.
+    /// Ends the stream with one last reply, after everything that the producer has to write.
+    ///
+    /// - Parameter body: writes the members of the last reply's parameters.
     public func finish(_ body: @escaping @EventLoop (inout JSONWriter) -> Void = { _ in }) {
         guard ending == nil else { return }
         ending = .reply(body)
@@ -108,14 +116,14 @@ public final class VarlinkStream {
         if !isProducing, pieces == nil { end() }
     }
 
-    /// Writes replies up to the bound; returns whether there may be more.
+    /// Writes replies up to the limit; returns whether there may be more.
     private func fill(_ connection: ServerConnection) -> Bool {
         guard let produce, connection.mayReply else { return false }
         isProducing = true
         defer { isProducing = false }
         let limit = connection.service.limits.maximumUnsentBytes
         repeat {
-            // Whoever pumps need not know whether there is room.
+            // The caller does not check whether there is room.
             if pieces != nil, connection.transport.unsentCount >= limit { return true }
             if pieces != nil, writePieces(to: connection.transport, upTo: limit) { return true }
             let mayHaveMore = connection.transport.writeMessages(upTo: limit) { writer in
@@ -131,7 +139,7 @@ public final class VarlinkStream {
         return false
     }
 
-    /// Goes on with the reply in pieces; returns whether there is more of it.
+    /// Writes more of the reply in pieces; returns whether there is more.
     private func writePieces(to transport: Transport, upTo limit: Int) -> Bool {
         guard var message = pieces.take() else { return false }
         let hasMore = transport.write(&message, upTo: limit, within: TurnShare())
@@ -139,7 +147,7 @@ public final class VarlinkStream {
         return hasMore
     }
 
-    /// Writes the last reply where there is one.
+    /// Writes the last reply, if it is known.
     private func end() {
         guard produce != nil, let ending else { return }
         close()
@@ -149,7 +157,7 @@ public final class VarlinkStream {
         }
     }
 
-    /// The stream has ended, for whatever reason.
+    /// Closes the stream, for whatever reason.
     func close() {
         let onClose = onClose
         connection?.service.streams.endAwaiting(of: self)

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a call of an interface's methods may fail with: the errors of its description, and what can go wrong with any call.
+/// The errors with which a call of an interface's methods may fail.
 ///
-/// The generator makes an enumeration of it for each interface.
+/// The generator creates an enumeration for each interface. It has the errors of the description, and those that any
+/// call can have.
 public protocol InterfaceError: Error, Sendable {
     /// An error of `org.varlink.service`.
     static func service(_ error: ServiceError) -> Self
-    /// An error reply that the description does not have, or not with these parameters.
+    /// An error reply that is not in the description, or has other parameters.
     static func other(_ reply: VarlinkError) -> Self
     /// The service could not be called, or its reply could not be read.
     static func connection(_ error: VarlinkClientError) -> Self
     /// The task was cancelled.
     static var cancelled: Self { get }
 
-    /// Reads an error reply of the interface's own; returns nil if it is none.
+    /// Reads an error reply of this interface; returns nil for any other.
     ///
-    /// - Throws: an error if the reply's parameters are not those of the description.
+    /// - Throws: an error if the reply's parameters do not match the description.
     static func own(_ reply: VarlinkError) throws(JSONError) -> Self?
 
-    /// The error reply; nil for a failure that no service has replied.
+    /// The error reply; nil if the failure is not one.
     var reply: VarlinkError? { get }
 }
 
@@ -36,7 +37,7 @@ extension InterfaceError {
         }
     }
 
-    /// The error for what a call of ``VarlinkConnection`` has thrown.
+    /// Converts an error of a call of ``VarlinkConnection``.
     init(call error: any Error) {
         switch error {
         case let reply as VarlinkError: self.init(reply: reply)

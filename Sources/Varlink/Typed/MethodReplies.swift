@@ -2,26 +2,26 @@
 
 import EventLoopIO
 
-/// The replies of a call with `more`, one by one, which fails with the errors of its interface.
+/// The replies to a call with `more`, with the errors of its interface.
 ///
-/// When nobody holds it any more before the last reply, the connection is closed (``VarlinkReplies``).
+/// If nobody holds it any more, the remaining replies are dropped (``VarlinkReplies``).
 public struct MethodReplies<Reply: JSONReadable & Sendable, Failure: InterfaceError>: AsyncSequence, Sendable {
-    /// What the sequence consists of.
+    /// The type of the elements.
     public typealias Element = Reply
 
     let replies: VarlinkReplies<Reply>
 
-    /// An iterator over the replies that were not taken yet.
+    /// Creates an iterator over the replies that were not taken yet.
     public func makeAsyncIterator() -> Iterator { Iterator(replies: replies.makeAsyncIterator()) }
 
-    /// Takes one reply after another; ends behind the last one.
+    /// The iterator of the replies.
     public struct Iterator: AsyncIteratorProtocol {
         var replies: VarlinkReplies<Reply>.Iterator
 
-        /// The next reply; nil behind the last one.
+        /// Returns the next reply, or nil after the last one.
         public mutating func next() async throws(Failure) -> Reply? { try await next(isolation: #isolation) }
 
-        /// The next reply; nil behind the last one.
+        /// Returns the next reply, or nil after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Reply? {
             do { return try await replies.next(isolation: actor) } catch { throw Failure(call: error) }
         }
@@ -29,7 +29,7 @@ public struct MethodReplies<Reply: JSONReadable & Sendable, Failure: InterfaceEr
 }
 
 extension VarlinkConnection {
-    /// Calls a method of an interface whose errors are `failure`, and returns its reply (``call(_:_:returning:timeout:)``).
+    /// Calls a method and returns its reply (``VarlinkConnection/call(_:_:returning:timeout:)``).
     public func call<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, returning: Reply.Type, failure: Failure.Type,
         timeout: Duration?
@@ -42,7 +42,7 @@ extension VarlinkConnection {
         }
     }
 
-    /// Calls a method with `upgrade` (``upgrade(_:_:returning:timeout:)``).
+    /// Calls a method with `upgrade` (``VarlinkConnection/upgrade(_:_:returning:timeout:)``).
     public func upgrade<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, returning: Reply.Type, failure: Failure.Type,
         timeout: Duration?
@@ -55,7 +55,7 @@ extension VarlinkConnection {
         }
     }
 
-    /// Calls a method with `more` (``stream(_:_:of:timeout:silence:)``).
+    /// Calls a method with `more` (``VarlinkConnection/stream(_:_:of:timeout:silence:)``).
     public func stream<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, of: Reply.Type, failure: Failure.Type,
         timeout: Duration?, silence: Duration?
@@ -69,7 +69,7 @@ extension VarlinkConnection {
         }
     }
 
-    /// Calls a method that nobody is to answer.
+    /// Calls a method without waiting for a reply.
     public func callOneway<Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, failure: Failure.Type
     ) throws(Failure) {

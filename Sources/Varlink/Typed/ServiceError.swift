@@ -6,11 +6,11 @@ public enum ServiceError: Error, Sendable, Hashable {
     case interfaceNotFound(String)
     /// The interface has no method of this name.
     case methodNotFound(String)
-    /// The interface has the method, the service does not.
+    /// The service does not implement the method.
     case methodNotImplemented(String)
-    /// This parameter is unknown, missing or of another type.
+    /// The parameter is unknown, missing or of the wrong type.
     case invalidParameter(String)
-    /// The caller may not do this.
+    /// The caller has no permission.
     case permissionDenied
     /// The method answers only calls with `more`.
     case expectedMore

@@ -2,14 +2,14 @@
 
 /// A call as it stands on the wire.
 struct CallEnvelope {
-    /// The method's full name, in the message, or in memory of its own where it is written with escapes.
+    /// The method's full name: in the message, or in its own memory if it has escapes.
     enum Method {
         case inPlace(Range<Int>)
         case decoded(String)
     }
 
     var method: Method?
-    /// Where its parameters are in the message; nil where there are none.
+    /// The place of its parameters in the message; nil if there are none.
     var parameters: Range<Int>?
     var wantsMore = false
     var isOneway = false
@@ -17,7 +17,7 @@ struct CallEnvelope {
 
     /// Reads a call.
     ///
-    /// What a call does not have in it, or not in this way, is an error: then its sender is no Varlink client.
+    /// Unknown members and wrong types are errors, because then the sender does not speak Varlink.
     init(_ message: UnsafeRawBufferPointer) throws(JSONError) {
         var call = CallEnvelope()
         try JSONReader.read(message) { reader throws(JSONError) in
@@ -43,9 +43,9 @@ struct CallEnvelope {
 
 /// A reply as it stands on the wire.
 struct ReplyEnvelope {
-    /// The error's name; nil where all went well.
+    /// The error's name; nil for a reply without one.
     var error: String?
-    /// Where its parameters are in the message; nil where there are none.
+    /// The place of its parameters in the message; nil if there are none.
     var parameters: Range<Int>?
     var continues = false
 
@@ -75,14 +75,14 @@ extension JSONReader {
         return .decoded(try string())
     }
 
-    /// Where the parameters are, an object or `null`; they are checked and skipped.
+    /// The place of the parameters, an object or `null`, which are checked.
     fileprivate mutating func parametersRange() throws(JSONError) -> Range<Int>? {
         if try isNull() { return nil }
         guard current == UInt8(ascii: "{") else { throw mismatch("object") }
         return try rawRange()
     }
 
-    /// Reads parameters that are at `range` in `message`; where there are none, `{}` is read.
+    /// Reads the parameters at `range` of `message`, or `{}` if there are none.
     static func readParameters<Value: JSONReadable>(
         _ message: UnsafeRawBufferPointer, _ range: Range<Int>?, as type: Value.Type
     ) throws(JSONError) -> Value {
@@ -94,7 +94,7 @@ extension JSONReader {
         }
     }
 
-    /// Reads the parameters of a reply, in which members that the type does not know are skipped.
+    /// Reads the parameters of a reply, skipping unknown members.
     static func readReply<Value: JSONReadable>(
         _ message: UnsafeRawBufferPointer, _ range: Range<Int>?, as type: Value.Type
     ) throws(JSONError) -> Value {

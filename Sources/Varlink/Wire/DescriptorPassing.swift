@@ -5,13 +5,13 @@ import EventLoopIO
 import Glibc
 import Synchronization
 
-/// The file descriptors that travel with the messages of one connection (`SCM_RIGHTS`; unix(7)).
+/// The file descriptors that travel with a connection's messages (`SCM_RIGHTS`; unix(7)).
 ///
-/// The descriptors of a message are sent with its first byte, as sd-varlink does. They count from there for the receiver: a read takes the
-/// first byte of a message by itself if descriptors are near, and no byte behind its end. So they belong to exactly one message.
+/// They are sent with the first byte of their message, as sd-varlink does. A read that may bring descriptors takes that
+/// byte alone, and no byte beyond the message. So descriptors belong to exactly one message.
 @EventLoop
 final class DescriptorPassing {
-    /// Descriptors that were attached to a message, whose bytes stand at `range` of the stream.
+    /// Descriptors to send with a message, whose bytes are at `range` of the stream.
     private struct Outgoing {
         let range: Range<Int>
         let descriptors: [OwnedDescriptor]
@@ -32,9 +32,9 @@ final class DescriptorPassing {
 
     /// The most descriptors that a message can have.
     static let maximumOfMessage = Int(LINUX_MAX_DESCRIPTORS)
-    /// How many descriptors wait for the rest of their messages, of all connections.
+    /// How many descriptors of all connections wait until their message is complete.
     private static var waiting = 0
-    /// How many may.
+    /// The limit for that.
     private static var maximumWaiting: Int { max(maximumOfMessage, OwnedDescriptor.limit / 4) }
 
     static let isNotAllowed = IOError(.systemCall, "cannot pass descriptors: not allowed on this connection")
@@ -51,16 +51,18 @@ final class DescriptorPassing {
         }
     }
 
-    /// Attaches descriptors to a message that stands at `range` of the output.
+    /// Attaches descriptors to the message at `range` of the output.
     func attach(_ descriptors: [OwnedDescriptor], to range: Range<Int>) {
         guard !descriptors.isEmpty, !range.isEmpty else { return }
         outgoing.append(Outgoing(range: sent + range.lowerBound..<sent + range.upperBound, descriptors: descriptors))
     }
 
-    /// Sends the first bytes of the output, and the descriptors of a message that begins there: what send(2) returns.
+    /// Sends the front of the output, with the descriptors of a message that begins there.
+    ///
+    /// Returns what send(2) does.
     func send(_ bytes: UnsafeBufferPointer<UInt8>, to socket: OwnedDescriptor) -> Int {
         guard let next = outgoing.first else { return send(bytes.prefix(bytes.count), [], to: socket) }
-        // Neither what comes before such a message nor what comes after it is sent with it.
+        // A message with descriptors is sent alone, so that other receivers can tell whose they are.
         guard next.range.lowerBound == sent else {
             return send(bytes.prefix(next.range.lowerBound - sent), [], to: socket)
         }
@@ -84,7 +86,9 @@ final class DescriptorPassing {
 
     // MARK: Receiving
 
-    /// Receives bytes: what recv(2) returns, with its `errno`; `EPROTO` for descriptors that came in the middle of a message, or too many of them.
+    /// Receives bytes; returns what recv(2) does.
+    ///
+    /// It fails with `EPROTO` if descriptors came in the middle of a message, or too many of them.
     ///
     /// - Parameter isAtStart: whether the next byte begins a message.
     func receive(into room: UnsafeMutableRawBufferPointer, isAtStart: Bool, from socket: OwnedDescriptor) -> Int {
@@ -101,7 +105,7 @@ final class DescriptorPassing {
         return rest < 0 ? rest : first + rest
     }
 
-    /// Receives the rest of a message, as far as it was seen to be there.
+    /// Receives the rest of a message, as far as it has come.
     private func receiveToEnd(into bytes: UnsafeMutableRawBufferPointer, from socket: OwnedDescriptor) -> Int {
         let end = bytes.firstIndex(of: 0) ?? bytes.count - 1
         return receive(into: UnsafeMutableRawBufferPointer(rebasing: bytes[...end]), mayBring: false, from: socket)
@@ -131,7 +135,7 @@ final class DescriptorPassing {
 
     // MARK: Messages
 
-    /// Takes out the descriptors of a message of `length` bytes, behind which `unread` bytes are there.
+    /// Starts handling a message of `length` bytes, after which `unread` bytes are left.
     func beginMessage(length: Int, unread: Int) {
         endMessage()
         guard let next = incoming.first, next.start == received - unread - length else { return }
@@ -143,7 +147,7 @@ final class DescriptorPassing {
     /// Closes the message's descriptors, unless somebody holds them.
     func endMessage() { Self.letGo(current.take()) }
 
-    /// Lets go of everything.
+    /// Closes all descriptors.
     func close() {
         endMessage()
         dropOutput()
@@ -153,14 +157,14 @@ final class DescriptorPassing {
         }
     }
 
-    /// Closes descriptors of another process, on a thread of its own: that may wait, as for a socket that lingers.
+    /// Closes other processes' descriptors on a thread, because closing may block, as for a socket that lingers.
     private static func letGo(_ descriptors: consuming [OwnedDescriptor]) {
         guard !descriptors.isEmpty else { return }
         let leftovers = Leftovers(descriptors)
         BlockingThread.start { leftovers.close() }
     }
 
-    /// Descriptors that only a thread holds once it has begun.
+    /// Descriptors whose last reference the thread drops.
     private final class Leftovers: Sendable {
         private let descriptors: Mutex<[OwnedDescriptor]>
 
@@ -171,7 +175,7 @@ final class DescriptorPassing {
 }
 
 extension Array {
-    /// Returns the elements, and has none from then on.
+    /// Returns all elements and removes them.
     fileprivate mutating func take() -> [Element] {
         defer { self = [] }
         return self

@@ -2,24 +2,26 @@
 
 import EventLoopIO
 
-/// A reply that is written piece by piece, as its client takes it, so that all of it is never in memory.
+/// A reply that is written in pieces, as its client reads it.
+///
+/// So the whole reply is never in memory.
 struct MessageInPieces {
     private let continues: Bool
     private let writePiece: @EventLoop (inout JSONWriter) -> Bool
     private var hasBegun = false
     private var needsComma = false
 
-    /// A reply.
+    /// Creates a reply.
     ///
     /// - Parameters:
-    ///   - continues: whether other replies to the same call follow.
-    ///   - writePiece: writes the next members of the parameters, or the next part of one; returns whether there is more.
+    ///   - continues: whether more replies to the same call follow.
+    ///   - writePiece: writes the next members of the parameters, or part of one; returns whether there is more.
     init(continues: Bool, _ writePiece: @escaping @EventLoop (inout JSONWriter) -> Bool) {
         self.continues = continues
         self.writePiece = writePiece
     }
 
-    /// Writes the next piece, and behind the last one the NUL that ends the message; returns whether there is more.
+    /// Writes the next piece, and the NUL after the last one; returns whether there is more.
     @EventLoop
     mutating func write(to writer: inout JSONWriter) -> Bool {
         if hasBegun { writer.needsComma = needsComma } else { begin(&writer) }

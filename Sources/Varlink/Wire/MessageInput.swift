@@ -2,32 +2,32 @@
 
 import Glibc
 
-/// What was read from a socket and not taken yet: messages that end in NUL, the last one perhaps not whole.
+/// The bytes that were read from a socket and not used yet: messages that end in NUL, the last one perhaps incomplete.
 ///
-/// They are taken where they were read, without a copy. No byte is looked at twice for its NUL, so that a message that comes byte
-/// by byte costs no more than its length.
+/// They are used in place, without a copy. Each byte is searched for NUL only once, so a message that comes byte by
+/// byte costs no more than its length.
 package struct MessageInput: ~Copyable {
     /// How much is read at a time, unless a message is longer.
     ///
-    /// A hundred posts. What is written to a stream because of them fits several times into its socket, so that a reader who has fallen
-    /// behind catches up.
+    /// That is about a hundred posts. The events that they cause fit several times into a stream's socket, so a slow
+    /// reader can catch up.
     private static let usualCapacity = 16 * 1024
-    /// Less room than this is not worth a system call.
+    /// With less room than this, memory is moved or allocated before a system call.
     private static let leastRoom = 2048
 
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
     private var start = 0
     private var end = 0
-    /// Up to here there is no NUL; where one was found, it stands here.
+    /// The bytes before this are not NUL; if a NUL was found, it is here.
     private var scanned = 0
 
     package init() {}
 
-    /// How many bytes were read and not taken.
+    /// How many bytes are left.
     package var count: Int { end - start }
 
-    /// Whether what was read is whole messages, so that the next byte begins another one.
+    /// Whether the next byte begins a message, because only whole messages are left.
     var endsMessage: Bool {
         guard let base, count > 0 else { return true }
         return (base + (end - 1)).load(as: UInt8.self) == 0
@@ -35,21 +35,21 @@ package struct MessageInput: ~Copyable {
 
     deinit { base?.deallocate() }
 
-    /// Memory to read into.
+    /// Returns memory to read into.
     ///
-    /// It ends the validity of the messages taken before.
+    /// This invalidates the messages that were taken before.
     package mutating func room() -> UnsafeMutableRawBufferPointer {
         if capacity - end < Self.leastRoom { makeRoom() }
         return UnsafeMutableRawBufferPointer(start: base.map { $0 + end }, count: capacity - end)
     }
 
-    /// Says how many bytes were read into the room.
+    /// Adds the bytes that were read into the room.
     package mutating func add(_ count: Int) { end += count }
 
     /// Whether a whole message is there.
     mutating func hasMessage() -> Bool { endOfMessage() != nil }
 
-    /// Takes the next whole message, without its NUL; valid until ``room()`` or ``takeMessage()`` is called again.
+    /// Takes the next whole message, without its NUL; valid until the next call of ``room()`` or this.
     package mutating func takeMessage() -> UnsafeRawBufferPointer? {
         guard let base, let nul = endOfMessage() else {
             if count == 0 { reset() }
@@ -61,7 +61,7 @@ package struct MessageInput: ~Copyable {
         return message
     }
 
-    /// Takes all bytes that are left, whatever they are.
+    /// Takes all bytes that are left, as they are.
     mutating func takeRest() -> [UInt8] {
         guard let base else { return [] }
         defer { start = end }

@@ -3,29 +3,29 @@
 package import EventLoopIO
 import Glibc
 
-/// A connected socket on the loop: what was read and not taken yet, and what is written and not sent yet.
+/// A connected socket on the event loop, with the bytes that were read and those still to be sent.
 @EventLoop
 package final class Transport {
-    /// What reading found.
+    /// The result of reading.
     package enum ReadResult {
         /// Bytes, or nothing for now.
         case open
-        /// The peer will send no more.
+        /// The peer sends no more.
         case ended
-        /// The peer sent descriptors that may not come, or not there.
+        /// The peer sent descriptors where none are allowed.
         case descriptors
     }
 
-    /// What was read and not taken yet.
+    /// The bytes that were read and not used yet.
     package var input = MessageInput()
-    /// What is to be sent, but for what other threads send.
+    /// The bytes still to be sent, except those that other threads have.
     private var output = ByteOutput()
-    /// How many bytes other threads have been given that they are not known to have sent.
+    /// How many bytes other threads may still have to send.
     private var unsentElsewhere = 0
 
-    /// Until it is closed.
+    /// Nil once it is closed.
     private var descriptor: OwnedDescriptor?
-    /// What makes the calls on the socket, if anybody may be at the other end.
+    /// Makes the system calls, if the peer may belong to any user.
     private var foreign: ForeignSocket?
     /// The descriptors that travel with messages; nil unless that was allowed.
     private(set) var passing: DescriptorPassing?
@@ -33,53 +33,58 @@ package final class Transport {
     private var onReady: (@EventLoop (IOSource.Events) -> Void)?
     private var isFlushScheduled = false
     private var isWriting = false
-    /// Whether the peer takes nothing any more; what is written is dropped from then on.
+    /// Whether the peer reads no more; then output is dropped.
     private var isDeaf = false
 
-    /// Memory for output beyond this is given back once all is sent; if no more than this is being sent while the next message is awaited, nothing waits for it.
+    /// Larger output memory is freed once everything is sent.
+    ///
+    /// While other threads have at most this much to send and the next message is awaited, nothing waits for them to
+    /// finish.
     private static let keptCapacity = 16 * 1024
 
-    /// What the loop watches the socket for, beside room for the output.
+    /// The events to wait for, apart from room for output.
     package struct Interest: OptionSet {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// There is something to read, or the peer has gone.
+        /// There is input, or the peer has gone.
         package static let input = Interest(rawValue: 1)
         /// The peer has gone.
         package static let hangUp = Interest(rawValue: 2)
-        /// There is room to write, though there is nothing to be sent yet; where other threads send, all has been sent.
+        /// There is room for output, even if there is none yet.
+        ///
+        /// If other threads send: everything has been sent.
         package static let room = Interest(rawValue: 4)
     }
 
-    /// What `onReady` is called for.
+    /// The events for which `onReady` is called.
     package var interest: Interest = [] {
         didSet { if interest != oldValue { watch() } }
     }
 
-    /// Whether it has not been closed from this side.
+    /// Whether this side has not closed it.
     var isOpen: Bool { source != nil }
 
     /// How many bytes wait to be sent, or may still be on their way to the socket.
     var unsentCount: Int { output.count + unsentElsewhere }
 
-    /// Whether other threads are sending, and the peer takes what they send.
+    /// Whether other threads are sending, and the peer takes it.
     var isBeingSent: Bool { unsentElsewhere > 0 && foreign?.isFull == false }
 
     /// Takes over a connected, non-blocking socket.
     package init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
 
-    /// Takes over a connected, non-blocking socket whose peer is a process of some user.
+    /// Takes over a connected, non-blocking socket whose peer may belong to any user.
     init(_ descriptor: OwnedDescriptor, user: UInt32) {
         self.descriptor = descriptor
         foreign = ForeignSocket(descriptor, user: user)
     }
 
-    /// Begins to watch the socket.
+    /// Starts to watch the socket.
     ///
-    /// `onReady` is called for what is of interest, for a peer that has gone or takes no more (`hangUp`), and, with
-    /// no events, after output was sent.
+    /// `onReady` is called for events in `interest`, when the peer has gone or reads no more (`hangUp`), and, without
+    /// events, after output was sent.
     package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(IOError) {
         self.onReady = onReady
         guard let descriptor else { return }
@@ -90,9 +95,10 @@ package final class Transport {
         watch()
     }
 
-    /// Stops everything; what was not sent is dropped.
+    /// Closes the socket and drops what was not sent.
     ///
-    /// To be called before the transport is let go. Whoever still holds it, because something of it waits for its turn, holds no descriptor.
+    /// Call this before the last reference goes. Work that is still queued may hold the transport longer, but not the
+    /// descriptor.
     package func close() {
         guard let source else { return }
         source.cancel()
@@ -101,7 +107,7 @@ package final class Transport {
         output.removeFirst(output.count, keeping: 0)
         unsentElsewhere = 0
         if foreign == nil, let descriptor { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
-        // Before other threads let it go, which then close it.
+        // The other threads close the socket when they drop the last reference.
         descriptor = nil
         passing?.close()
         passing = nil
@@ -109,8 +115,10 @@ package final class Transport {
         foreign = nil
     }
 
-    /// Stops everything, as ``close()`` does, but returns the socket, which stays connected; nil if it was closed, or other threads still
-    /// work on it. Then `onReady` is called when they have done that.
+    /// Stops everything like ``close()``, but returns the socket, which stays connected.
+    ///
+    /// Returns nil if it was closed, or if other threads still work on it. Then `onReady` is called when they have
+    /// finished.
     func release() -> OwnedDescriptor? {
         if let foreign, !foreign.release() { return nil }
         foreign = nil
@@ -120,9 +128,9 @@ package final class Transport {
         return released
     }
 
-    /// Allows descriptors to travel with messages; returns false if the socket is not a Unix socket.
+    /// Allows descriptors to travel with messages; returns false if this is not a Unix socket.
     ///
-    /// The loop itself receives and closes them, so the peer must be trusted not to make that slow.
+    /// The loop itself receives and closes them, so the peer must be trusted not to slow that down.
     func allowDescriptors() -> Bool {
         precondition(foreign == nil, "other threads pass no descriptors")
         var domain: Int32 = 0
@@ -137,7 +145,7 @@ package final class Transport {
     /// The supplementary groups of the peer.
     var peerGroups: [UInt32] { descriptor.map { UnixSocket.peerGroups(of: $0.rawValue) } ?? [] }
 
-    /// Reads once what is there, as much as there is room for.
+    /// Reads once, as much as there is room for.
     package func read() -> ReadResult {
         guard let descriptor else { return .ended }
         let isAtStart = passing != nil && input.endsMessage
@@ -154,14 +162,14 @@ package final class Transport {
             if count == 0 { return .ended }
             if errno == EAGAIN { return .open }
             if errno == EPROTO { return .descriptors }
-            // ECONNRESET and the like: nothing more will come.
+            // ECONNRESET and the like: there is no more input.
             if errno != EINTR { return .ended }
         }
     }
 
-    /// Appends one message, a JSON object whose members `body` writes, and the NUL that ends it.
+    /// Appends one message: a JSON object whose members `body` writes, and a NUL.
     ///
-    /// It is sent at the end of the loop's turn, with all others of that turn.
+    /// It is sent at the end of the loop's turn, together with the other messages of that turn.
     func write(_ body: (inout JSONWriter) -> Void) {
         let isWritten = withWriter { writer in
             writer.message { writer in
@@ -172,23 +180,25 @@ package final class Transport {
         if isWritten == true { scheduleFlush() }
     }
 
-    /// Appends one message with descriptors, which may be attached to it (``DescriptorPassing/check(_:on:)``).
+    /// Appends one message with descriptors, which must have been checked (``DescriptorPassing/check(_:on:)``).
     func write(_ descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void) {
         let start = output.count
         write(body)
         passing?.attach(descriptors, to: start..<output.count)
     }
 
-    /// Appends bytes that are whole messages, each with its NUL; they are sent at the end of the loop's turn.
+    /// Appends whole messages, each with its NUL.
+    ///
+    /// They are sent at the end of the loop's turn.
     package func write(_ messages: [UInt8]) {
         guard isOpen, !isDeaf else { return }
         messages.withUnsafeBufferPointer { output.append($0) }
         scheduleFlush()
     }
 
-    /// Appends messages, whose members `body` writes, until it returns false, by which it says that it wrote nothing, or `limit` bytes wait.
+    /// Appends messages until `body` returns false, which means that it wrote nothing, or `limit` bytes wait.
     ///
-    /// Returns whether there may be more. To ``flush()`` them is the caller's business.
+    /// Returns whether there may be more. The caller has to ``flush()`` them.
     func writeMessages(upTo limit: Int, _ body: (inout JSONWriter) -> Bool) -> Bool {
         withWriter { writer in
             while writer.output.count + unsentElsewhere < limit {
@@ -198,9 +208,9 @@ package final class Transport {
         } ?? false
     }
 
-    /// Appends pieces of a message until it is complete, `limit` bytes wait, or the share of the turn is used up; returns whether there is more.
+    /// Appends pieces of a message until it is complete, `limit` bytes wait, or the share of the turn is used up.
     ///
-    /// To ``flush()`` them is the caller's business.
+    /// Returns whether there is more. The caller has to ``flush()`` them.
     func write(_ message: inout MessageInPieces, upTo limit: Int, within share: TurnShare) -> Bool {
         withWriter { writer in
             while writer.output.count + unsentElsewhere < limit {
@@ -211,7 +221,7 @@ package final class Transport {
         } ?? false
     }
 
-    /// Has `body` write behind the output; nil where the peer takes nothing any more.
+    /// Has `body` append to the output; returns nil if the peer reads no more.
     private func withWriter(_ body: (inout JSONWriter) -> Bool) -> Bool? {
         guard isOpen, !isDeaf else { return nil }
         precondition(!isWriting, "a message is written while another one is being written")
@@ -225,7 +235,7 @@ package final class Transport {
         return result
     }
 
-    /// Sends as much as the socket takes now, or has other threads do that.
+    /// Sends as much as the socket takes now, or hands everything to other threads.
     func flush() {
         guard isOpen, let descriptor else { return }
         if let foreign { sendElsewhere(foreign) } else { send(to: descriptor) }
@@ -244,7 +254,7 @@ package final class Transport {
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
                 break
             } else if errno != EINTR {
-                // The peer has gone, or has shut down its reading side. The loop would call the socket writable for ever.
+                // The peer has gone, or reads no more. Without this, the loop would keep reporting room in the socket.
                 dropOutput()
                 EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
             }
@@ -259,7 +269,7 @@ package final class Transport {
 
     private func lookAtUnsent(_ foreign: ForeignSocket) { unsentElsewhere = isDeaf ? 0 : foreign.unsentCount }
 
-    /// Drops what was not sent, and all that will be written: the peer reads no more.
+    /// Drops all output from now on, because the peer reads no more.
     func dropOutput() {
         isDeaf = true
         output.removeFirst(output.count, keeping: 0)
@@ -293,7 +303,7 @@ package final class Transport {
         onReady?(events)
     }
 
-    /// Other threads have something to tell.
+    /// Handles a notice from other threads.
     private func noticed(_ notice: ForeignSocket.Notice) {
         guard let foreign else { return }
         lookAtUnsent(foreign)
@@ -325,7 +335,7 @@ package final class Transport {
 }
 
 extension JSONWriter {
-    /// Writes one message and the NUL that ends it; nothing where `body` returns false.
+    /// Writes one message and its NUL, or nothing if `body` returns false.
     @inline(__always)
     fileprivate mutating func message(_ body: (inout JSONWriter) -> Bool) -> Bool {
         let start = output.count
