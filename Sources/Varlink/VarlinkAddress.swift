@@ -25,7 +25,7 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     /// A service's socket has the permissions of `;mode=0666` after `unix:/path`. The arguments of a program are
     /// separated by spaces and cannot contain any.
     ///
-    /// - Throws: ``IOError/Code/invalidAddress``, ``IOError/Code/pathTooLong``.
+    /// - Throws: `IOError.Code.invalidAddress`, `IOError.Code.pathTooLong`.
     public init(parsing text: String) throws(IOError) {
         let scheme = text.prefix { $0 != ":" }
         let rest = text.dropFirst(scheme.count + 1)
@@ -99,8 +99,8 @@ extension VarlinkAddress {
     /// Listens at the address, for a service.
     ///
     /// - Parameter backlog: how many connections may wait to be accepted.
-    /// - Throws: what ``UnixSocket/listen(at:mode:backlog:)`` does; ``IOError/Code/notFound`` for an unknown host;
-    ///   ``IOError/Code/invalidAddress`` for a program.
+    /// - Throws: what `UnixSocket.listen(at:mode:backlog:)` does; `IOError.Code.notFound` for an unknown host;
+    ///   `IOError.Code.invalidAddress` for a program.
     public func listen(backlog: Int32 = 128) async throws(IOError) -> OwnedDescriptor {
         switch self {
         case .unix(.path(let path), let mode):

@@ -36,9 +36,11 @@ public final class VarlinkConnection {
     /// The longest reply, in bytes.
     private static let maximumReplyBytes = 64 * 1024 * 1024
 
-    /// Connects to the service at `address`.
+    /// Connects to a service.
     ///
-    /// - Parameter timeout: how long to wait while the service's backlog is full.
+    /// - Parameters:
+    ///   - address: a Unix socket.
+    ///   - timeout: how long to wait while the service's backlog is full.
     public nonisolated static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> VarlinkConnection {
@@ -50,11 +52,13 @@ public final class VarlinkConnection {
         }
     }
 
-    /// Connects to the service at `address`, or starts it.
+    /// Connects to a service, or starts it.
     ///
     /// A started program ends with the connection: it gets SIGTERM, and SIGKILL after 5 s.
     ///
-    /// - Parameter timeout: how long to wait for the host's address, its answer, and room in the service's backlog.
+    /// - Parameters:
+    ///   - address: a Unix socket, an internet socket or a program.
+    ///   - timeout: how long to wait for the host's address, its answer, and room in the service's backlog.
     public nonisolated static func connect(
         to address: VarlinkAddress, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> VarlinkConnection {

@@ -24,9 +24,7 @@ public struct JSONReader: ~Copyable {
         remainingDepth = maximumDepth
     }
 
-    /// Reads a whole text.
-    ///
-    /// - Parameter body: reads its value, which only white space may follow.
+    /// Reads a whole text: `body` reads its value, which only white space may follow.
     public static func read<T>(
         _ bytes: UnsafeRawBufferPointer, maximumDepth: Int = defaultMaximumDepth,
         _ body: (inout JSONReader) throws(JSONError) -> T

@@ -94,7 +94,8 @@ public struct JSONWriter: ~Copyable {
 
     /// Begins a member whose value is an object.
     ///
-    /// Its members and ``endObject()`` must follow. For replies in pieces; otherwise use ``member(_:_:)`` with a closure.
+    /// Its members and ``endObject()`` must follow. This is for replies in pieces; otherwise use a member with a
+    /// closure.
     public mutating func beginObject(_ name: StaticString) {
         self.name(name)
         open(UInt8(ascii: "{"))

@@ -134,7 +134,7 @@ public final class VarlinkCall {
     /// - Parameters:
     ///   - descriptors: at most 253, which stay open until they have been sent.
     ///   - body: writes the members of the reply's parameters.
-    /// - Throws: ``IOError/Code/systemCall`` if there are too many descriptors, or this connection passes none. Then
+    /// - Throws: `IOError.Code.systemCall` if there are too many descriptors, or this connection passes none. Then
     ///   the call is not answered yet.
     public func reply(
         descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void = { _ in }
@@ -259,7 +259,7 @@ public final class VarlinkCall {
     /// Use it in a call that makes what they would write obsolete.
     public func pumpStreams() { connection.service.streams.pump() }
 
-    /// Holds up the client's next calls while streams are behind (``FlowControl``).
+    /// Holds up the client's next calls while streams are behind (`FlowControl`).
     ///
     /// Use it in a call that gives streams something to write.
     public func letStreamsCatchUp() { connection.holdUp() }

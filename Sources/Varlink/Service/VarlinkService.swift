@@ -98,14 +98,20 @@ public final class VarlinkService {
 
     /// Creates a service, which serves once ``run()`` is called.
     ///
-    /// Clients that connect before that wait. Unlisted interfaces are served, but `GetInfo` does not list them.
+    /// Clients that connect before that wait.
     ///
     /// - Parameters:
-    ///   - privilegedListeners: the listeners that ordinary users cannot connect to. Their clients are accepted even
-    ///     while many refused connections are being closed, which delays others.
+    ///   - info: the reply of `GetInfo`.
+    ///   - interfaces: what it serves, apart from `org.varlink.service`.
+    ///   - unlisted: interfaces that it serves, but that `GetInfo` does not list.
+    ///   - listeners: the listening sockets.
+    ///   - privilegedListeners: listeners that ordinary users cannot connect to. Their clients are accepted even while
+    ///     many refused connections are being closed, which delays others.
     ///   - passesDescriptors: whether file descriptors may come with calls and go with replies, over Unix sockets. The
     ///     clients of such a service must be trusted: they can use up this process's descriptors, and send some that are
     ///     slow to receive.
+    ///   - limits: the limits for clients.
+    ///   - logger: gets refused connections and errors of handlers.
     public init(
         info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
         listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [],
@@ -237,8 +243,10 @@ public final class VarlinkService {
 
     /// Serves a client that has connected already.
     ///
-    /// - Parameter isInternal: whether the client is part of this process. It is not counted, and is never closed to
-    ///   make room for another.
+    /// - Parameters:
+    ///   - descriptor: its socket.
+    ///   - isInternal: whether the client is part of this process. It is not counted, and is never closed to make room
+    ///     for another.
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
         // Groups are looked up later, because that may be slow, few calls need them, and this client may be refused.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }

@@ -48,7 +48,7 @@ public final class VarlinkStream {
 
     /// Has the producer called now, because what it would write will soon be lost.
     ///
-    /// If there is no room or no time for that, input is held up for a moment (``FlowControl``).
+    /// If there is no room or no time for that, input is held up for a moment (`FlowControl`).
     public func wakeNow() {
         // Its client may have read since, which the loop has not noticed yet.
         if isHungry, let connection {
