@@ -188,12 +188,17 @@ if Context.environment["STATUSD_BENCHMARKS"] != nil {
             path: "Tests/Benchmarks/InProcess"))
 }
 
-// Nor Varlink's certification; packaging/test asks for it.
+// Nor Varlink's certification, nor an example with swift-service-lifecycle, which would take a package of its own a minute to
+// build; packaging/test asks for them.
 if Context.environment["STATUSD_CERTIFICATION"] != nil {
-    package.targets.append(
+    package.targets += [
         .executableTarget(
             name: "varlink-certification", dependencies: ["EventLoopIO", "Varlink", logging],
-            path: "Tests/Certification", plugins: ["VarlinkGeneratorPlugin"]))
+            path: "Tests/Certification", plugins: ["VarlinkGeneratorPlugin"]),
+        .executableTarget(
+            name: "service-example", dependencies: ["EventLoopIO", "SystemdServiceLifecycle", lifecycle, logging],
+            path: "Tests/Examples/Service"),
+    ]
 }
 
 for target in package.targets where ![.system, .plugin].contains(target.type) && target.name != "CExecutorHooks" {

@@ -9,10 +9,17 @@ let package = Package(
     dependencies: [.package(name: "statusd", path: "../..", traits: [])],
     targets: [
         .executableTarget(
+            name: "SelectedServer", dependencies: [.product(name: "NotificationStreams", package: "statusd")]),
+        .executableTarget(
+            name: "UnitState",
+            dependencies: [
+                .product(name: "EventLoopIO", package: "statusd"), .product(name: "SystemdClient", package: "statusd"),
+            ]),
+        .executableTarget(
             name: "Ping",
             dependencies: [
                 .product(name: "EventLoopIO", package: "statusd"), .product(name: "Varlink", package: "statusd"),
             ],
-            plugins: [.plugin(name: "VarlinkGeneratorPlugin", package: "statusd")])
+            plugins: [.plugin(name: "VarlinkGeneratorPlugin", package: "statusd")]),
     ]
 )

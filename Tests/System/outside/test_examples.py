@@ -2,14 +2,17 @@
 """Tests/Examples: a package that uses the libraries as any other would, without what only the daemon needs."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 
-from harness.daemon import environment, run
-from harness.expect import equal, eventually
+from harness.daemon import BINARIES, Follower, environment, run
+from harness.expect import contains, equal, eventually
+from harness.manager import FakeServiceManager
 from harness.runner import test
 from harness.varlink import Connection, VarlinkError
 
@@ -18,14 +21,26 @@ PACKAGE = ROOT / "Tests" / "Examples"
 SCRATCH = ROOT / ".build" / "examples"
 
 
-@contextlib.contextmanager
+@functools.cache
+def build():
+    """Builds the package; its programs also run where there is no Swift (Tests/System/inside)."""
+    done = run("swift", "build", "--package-path", PACKAGE, "--scratch-path", SCRATCH, "--static-swift-stdlib",
+               timeout=600, env=os.environ)
+    equal(done.status, 0, done.out + done.err)
+
+
 def example(name):
-    """Runs an example on a socket in a directory of its own, and stops it."""
-    build = run("swift", "build", "--package-path", PACKAGE, "--scratch-path", SCRATCH, timeout=600, env=os.environ)
-    equal(build.status, 0, build.out + build.err)
+    """The path of an example."""
+    build()
+    return SCRATCH / "debug" / name
+
+
+@contextlib.contextmanager
+def ping_service():
+    """Runs Ping on a socket in a directory of its own, and stops it."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "socket")
-        program = subprocess.Popen([SCRATCH / "debug" / name, f"unix:{path}"], env=environment())
+        program = subprocess.Popen([example("Ping"), f"unix:{path}"], env=environment())
         try:
             eventually(lambda: os.path.exists(path))
             yield path
@@ -44,7 +59,7 @@ def refusal(client, parameters):
 
 @test("a service of 30 lines answers calls, with the errors of its description and of Varlink")
 def ping():
-    with example("Ping") as path, Connection(path) as client:
+    with ping_service() as path, Connection(path) as client:
         equal(client.call("org.example.ping.Ping", {"ping": "hello"}), {"pong": "hello"})
         equal(refusal(client, {"ping": ""}), ("org.example.ping.NothingToAnswer", {}))
         equal(refusal(client, {"pin": ""}), ("org.varlink.service.InvalidParameter", {"parameter": "pin"}))
@@ -55,12 +70,63 @@ def documentation():
     article = (ROOT / "Sources" / "Varlink" / "Varlink.docc" / "Varlink.md").read_text()
     shown = re.findall(r"^```\w*\n(.*?)^```$", article, re.DOTALL | re.MULTILINE)
     sources = PACKAGE / "Sources" / "Ping"
-    for file in [*sorted(sources.iterdir()), PACKAGE / "Package.swift"]:
+    for file in sorted(sources.iterdir()):
         equal(file.read_text() in shown, True, f"{file} is not in Varlink.md as it is")
+    # The manifest also has the other examples.
+    manifest = next(text for text in shown if text.startswith("// swift-tools-version")).splitlines()
+    equal(set(manifest) - set((PACKAGE / "Package.swift").read_text().splitlines()), set())
 
 
 @test("whoever uses the libraries resolves nothing that only the daemon needs")
 def dependencies():
-    with example("Ping"):
-        resolved = (PACKAGE / "Package.resolved").read_text()
-        equal("swift-service-lifecycle" in resolved, False, resolved)
+    build()
+    resolved = (PACKAGE / "Package.resolved").read_text()
+    equal("swift-service-lifecycle" in resolved, False, resolved)
+
+
+@test("a program shows the selected server only, and loads each server's first status once")
+def selected_server():
+    with subprocess.Popen([example("SelectedServer")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env=environment()) as program:
+        def tell(*commands):
+            program.stdin.write("".join(f"{command}\n" for command in commands))
+            program.stdin.flush()
+
+        def shown(count):
+            return [program.stdout.readline().rstrip("\n") for _ in range(count)]
+
+        tell("select db")
+        equal(shown(2), ["db loads", "db: idle"])
+        tell("post web hidden", "post db busy", "select db", "post db done")
+        equal(shown(2), ["db: busy", "db: done"])
+        tell("select web")
+        equal(shown(2), ["web loads", "web: idle"])
+        tell("post db hidden", "post web busy", "select db")
+        equal(shown(2), ["web: busy", "db: idle"])
+        program.stdin.close()
+        equal((program.stdout.read(), program.wait(15)), ("", 0))
+
+
+@test("a program that follows a unit says why it cannot, goes on, and ends when it is interrupted")
+def unit_state():
+    with Follower(example("UnitState"), "db.service",
+                  env=environment(DBUS_SYSTEM_BUS_ADDRESS="unix:path=/nonexistent")) as program:
+        equal(program.next(), "unknown: cannot reach the system bus: No such file or directory")
+        equal((program.end(), program.next(), program.errors), (0, None, []))
+
+
+@test("a service tells the service manager when it is up, alive, reloads and stops")
+def service():
+    with tempfile.TemporaryDirectory() as folder:
+        manager = FakeServiceManager(os.path.join(folder, "notify"))
+        with Follower(BINARIES / "service-example",
+                      env=environment(NOTIFY_SOCKET=manager.path, WATCHDOG_USEC=20_000)) as program:
+            manager.wait_for("READY=1")
+            manager.wait_for("WATCHDOG=1")
+            program.process.send_signal(signal.SIGHUP)
+            eventually(lambda: manager.lines().count("READY=1") == 2, "READY=1 after the reload")
+            equal(program.end(signal.SIGTERM), 0)
+            told = [message for message in manager.messages() if message != ["WATCHDOG=1"]]
+            equal([message[0] for message in told], ["READY=1", "RELOADING=1", "READY=1", "STOPPING=1"])
+            contains(told[1][1], "MONOTONIC_USEC=")
+        manager.close()
