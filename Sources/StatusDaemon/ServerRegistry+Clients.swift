@@ -59,7 +59,7 @@ extension ServerRegistry {
     func openNotifySocket(ofGuest name: ServerName) {
         let source = removeSource(of: name) as? NotifySource
         do throws(SourceProblem) {
-            sources[name] = try factory.openNotifySocket(ofGuest: name, existing: source)
+            sources[name] = try factory.sockets.open(for: name, existing: source)
         } catch {
             closedSources[name] = source
             socketFailures.log(

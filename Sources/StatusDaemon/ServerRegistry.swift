@@ -131,7 +131,8 @@ final class ServerRegistry {
 
     private func needsNewSocket(_ name: ServerName) -> Bool {
         guard let source = sources[name] as? NotifySource else { return false }
-        return !factory.isCurrent(source, for: configuration.servers[name]?.source)
+        let settings = configuration.servers[name]?.source?.base as? NotifySettings
+        return !factory.sockets.isCurrent(source, users: settings?.users ?? [])
     }
 
     /// Selects the configured server once it exists: if posts may add servers, that may be later.

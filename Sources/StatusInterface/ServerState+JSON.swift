@@ -21,7 +21,8 @@ extension ServerState: JSONReadable, JSONWritable {
         guard let name else { throw .missingMember("name") }
         guard let source else { throw .missingMember("source") }
         guard let phase else { throw .missingMember("phase") }
-        self.init(name: name, description: optional.description, source: source, phase: phase, message: optional.message)
+        self.init(
+            name: name, description: optional.description, source: source, phase: phase, message: optional.message)
         status = optional.status
         isStale = optional.isStale
         isRefreshable = optional.isRefreshable

@@ -13,7 +13,7 @@ public final class StatusMonitor: Sendable {
     public let bus: NotificationBus
 
     let clock: @Sendable () -> Moment
-    private let ledger: Mutex<Ledger>
+    let ledger: Mutex<Ledger>
     private let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
 
     /// Creates a monitor without servers.
@@ -157,12 +157,6 @@ public final class StatusMonitor: Sendable {
         }
         return Watch(id: id, monitor: self)
     }
-
-    func next(_ id: Int) -> Event? { ledger.withLock { $0.next(id) } }
-
-    func nextServers(_ id: Int, limit: Int) -> [ServerState]? { ledger.withLock { $0.nextServers(id, limit: limit) } }
-
-    func unwatch(_ id: Int) { ledger.withLock { $0.unwatch(id) } }
 
     // MARK: Probing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import StatusModel
+import Synchronization
 
 /// A reader of the event log, which is only a cursor.
 ///
@@ -15,18 +16,20 @@ public final class Watch: Sendable {
         self.monitor = monitor
     }
 
-    deinit { monitor.unwatch(id) }
+    deinit { monitor.ledger.withLock { $0.unwatch(id) } }
 
     /// The next event; nil if there is none now.
     ///
     /// After nil, `onEvents` is called when there is something to read.
     ///
     /// After a snapshot of all servers, all of them must be read with ``nextServers(limit:)`` before the next event.
-    public func next() -> Event? { monitor.next(id) }
+    public func next() -> Event? { monitor.ledger.withLock { $0.next(id) } }
 
     /// The next servers of a snapshot of all servers, with their current states; nil after the last one.
     ///
     /// So a snapshot is never in memory as a whole. A change of a server before it is read here is not an event any more. A change after that is an
     /// event after the snapshot.
-    public func nextServers(limit: Int) -> [ServerState]? { monitor.nextServers(id, limit: limit) }
+    public func nextServers(limit: Int) -> [ServerState]? {
+        monitor.ledger.withLock { $0.nextServers(id, limit: limit) }
+    }
 }

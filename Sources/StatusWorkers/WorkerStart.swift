@@ -3,19 +3,8 @@
 public import EventLoopIO
 import Glibc
 
-/// A started worker.
-public struct StartedWorker: Sendable {
-    /// The connection to it.
-    public var connection: OwnedDescriptor
-    /// Its process, if it is a child of this one.
-    public var process: ChildProcess?
-
-    /// Creates a started worker.
-    public init(connection: OwnedDescriptor, process: ChildProcess? = nil) {
-        self.connection = connection
-        self.process = process
-    }
-}
+/// A started worker: the connection to it, and its process, if that is a child of this one.
+public typealias StartedWorker = (connection: OwnedDescriptor, process: ChildProcess?)
 
 /// Starts workers, which are this program again.
 public enum WorkerStart {
@@ -31,7 +20,7 @@ public enum WorkerStart {
         let (ours, theirs) = try UnixSocket.makePair()
         do throws(ProcessStart.Failure) {
             let process = try start(role, on: theirs, program: program)
-            return StartedWorker(connection: ours, process: ChildProcess(process))
+            return (ours, ChildProcess(process))
         } catch {
             throw IOError(errno: error.number, "cannot start a worker")
         }

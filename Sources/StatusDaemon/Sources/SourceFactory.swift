@@ -20,7 +20,8 @@ final class SourceFactory {
     /// Clients can make the daemon reload as often as they like.
     private let permitFailures: LogLimiter
     private let environment: SourceEnvironment
-    private var sockets: NotifySockets { environment.shared(NotifySockets.self) }
+    /// The notify sockets of all servers.
+    var sockets: NotifySockets { environment.shared(NotifySockets.self) }
     /// Those who can reach the notify sockets; nil if that has not been set.
     private var permitted: AccessPolicy?
 
@@ -87,20 +88,6 @@ final class SourceFactory {
             SourceOrder(
                 server: name, schedule: server.schedule, runtime: server.runtime, predecessor: predecessor,
                 shown: shown, environment: environment))
-    }
-
-    /// Returns the notify socket of a server that was added by a post: the open one, or a new one.
-    ///
-    /// - Throws: ``SourceProblem`` if it cannot be opened.
-    func openNotifySocket(
-        ofGuest name: ServerName, existing source: NotifySource?
-    ) throws(SourceProblem) -> NotifySource {
-        try sockets.open(for: name, existing: source)
-    }
-
-    /// Whether a notify socket still fits the configuration of its server.
-    func isCurrent(_ socket: NotifySource, for source: AnySourceSettings?) -> Bool {
-        sockets.isCurrent(socket, users: (source?.base as? NotifySettings)?.users ?? [])
     }
 }
 

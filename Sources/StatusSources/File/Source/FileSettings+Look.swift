@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
 public import SourceKinds
 import StatusModel
+import StatusMonitor
 public import Varlink
 
 extension FileSettings: HostLooking {
     public var subject: String { path }
 
-    public func look() throws(CheckFailure) -> CheckResult { try judge(FileFinding.look(at: self), at: .now) }
+    public func look() throws(CheckFailure) -> CheckResult {
+        try judge(FileFinding.look(at: self), at: Moment.now().wall)
+    }
 
     public init(from reader: inout JSONReader) throws(JSONError) {
         self.init(path: "")
@@ -72,13 +74,4 @@ extension FileSettings {
 private func flaw(of age: Duration, limit: Duration) -> String? {
     if age > limit { return "older than \(TimeSpan.text(limit))" }
     return age < .seconds(-60) ? "from the future" : nil
-}
-
-extension Timestamp {
-    /// The current time of the wall clock, which file systems use.
-    fileprivate static var now: Timestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(time)
-    }
 }

@@ -80,7 +80,7 @@ struct WorkerStarter {
         switch place {
         case .executor(let address):
             do throws(IOError) {
-                return StartedWorker(connection: try await UnixSocket.connect(to: address, timeout: limit))
+                return (try await UnixSocket.connect(to: address, timeout: limit), nil)
             } catch {
                 throw IOError(
                     error.code,
