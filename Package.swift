@@ -111,7 +111,8 @@ let package = Package(
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Arguments", "CLinux", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusInterface",
+                "Suggestions", "Arguments", "CLinux", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds",
+                "StatusInterface",
                 "StatusConfiguration",
             ]),
         .executableTarget(
@@ -129,7 +130,7 @@ let package = Package(
         .testTarget(
             name: "NotificationStreamsFoundationTests",
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
-        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
+        .testTarget(name: "ArgumentsTests", dependencies: ["Suggestions", "Arguments"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
         .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO"]),
         .testTarget(

@@ -40,7 +40,7 @@ struct CommandLineReader<Status: Sendable> {
             } else if word.hasPrefix("--") {
                 try readOption(word.dropFirst(2), &rest)
             } else if word.hasPrefix("-"), word != "-" {
-                throw error("unknown option “\(word)”; write “--” before an argument that starts with a hyphen")
+                throw error("unknown option “\(word)”\(advice(for: word))")
             } else {
                 try take(word)
             }
@@ -76,9 +76,20 @@ struct CommandLineReader<Status: Sendable> {
             guard let value = attached ?? rest.popFirst() else { throw error("--\(name) requires a value") }
             options.append((option, value, true))
         } else {
-            let known = parameters.filter { !$0.isArgument }.map { "--\($0.name)" } + ["--help", "--version"]
-            throw error("unknown option “--\(name)”\(Nearest.suggestion(for: "--\(name)", among: known))")
+            throw error("unknown option “--\(name)”\(Nearest.suggestion(for: "--\(name)", among: longOptions))")
         }
+    }
+
+    private var longOptions: [String] {
+        parameters.filter { !$0.isArgument }.map { "--\($0.name)" } + ["--help", "--version"]
+    }
+
+    /// What a word with a single hyphen may mean: a long option, by its name or its first letter, or an argument.
+    private func advice(for word: String) -> String {
+        let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word)") })
+        let meant = initial.count == 1 ? initial.first : nil
+        let suggestion = Nearest.suggestion(for: meant ?? "-\(word)", among: longOptions)
+        return suggestion.isEmpty ? "; write “--” before an argument that starts with a hyphen" : suggestion
     }
 
     private mutating func readShell(_ name: String?) throws(UsageError) {

@@ -77,6 +77,9 @@ enum ClientCommand {
                         client = next
                     }
                 }
+            } catch MonitorError.noSuchServer(let name, nil) {
+                let suggestion = await ServerSuggestion.text(for: name, at: address)
+                throw CommandFailure(.noSuchServer(server: name, reason: nil), suggestion: suggestion)
             } catch {
                 throw CommandFailure(error, address: address)
             }

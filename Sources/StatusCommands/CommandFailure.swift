@@ -76,22 +76,24 @@ struct CommandFailure: Error {
         }
     }
 
-    /// The failure for what the daemon has answered.
-    private init(_ error: MonitorError) {
+    /// The failure for what the daemon has answered, with the server that the user may have meant.
+    init(_ error: MonitorError, suggestion: String = "") {
         guard let reply = error.reply else {
             self.init(.failed, "Failed", "interrupted")
             return
         }
-        self.init(ExitStatus(error), Self.sentence(for: error) ?? Self.sentence(for: reply), error: reply)
+        let sentence = Self.sentence(for: error, suggestion) ?? Self.sentence(for: reply)
+        self.init(ExitStatus(error), sentence, error: reply)
     }
 
-    private static func sentence(for error: MonitorError) -> String? {
+    private static func sentence(for error: MonitorError, _ suggestion: String) -> String? {
         func visible(_ text: String) -> String { VisibleText.escape(text) }
         switch error {
         case .noSuchServer(let server, let reason?):
             return "cannot post to \(visible(server)): \(visible(reason))"
         case .noSuchServer(let server, nil):
-            return "no server named “\(visible(server))”; run “statusctl list” to see all servers"
+            let advice = suggestion.isEmpty ? "; run “statusctl list” to see all servers" : suggestion
+            return "no server named “\(visible(server))”\(advice)"
         case .isConfigured(let server, let file):
             let (server, file) = (visible(server), visible(file))
             return "cannot forget \(server): it is configured in \(file); remove it there and run “statusctl reload”"
@@ -112,7 +114,7 @@ struct CommandFailure: Error {
                 "cannot refresh \(server): nothing loads its status; run “statusctl status \(server)” to see the last one"
         case .refreshFailed(let server, let reason):
             return "cannot refresh \(visible(server)): \(visible(reason))"
-        case .waitTimedOut(nil): return "timed out: there is no such server yet"
+        case .waitTimedOut(nil): return "timed out: there is no such server yet\(suggestion)"
         case .waitTimedOut(let server?):
             guard server.status != nil else {
                 return "timed out: \(server.name): \(server.headline)"

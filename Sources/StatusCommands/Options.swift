@@ -47,9 +47,8 @@ enum Options {
 }
 
 extension Completion {
-    /// The names of the daemon's servers; none if it cannot be asked.
+    /// The names of the daemon's servers; none if it does not answer.
     static let servers = Completion.dynamic {
-        guard let client = try? await ClientCommand.connect(address: nil) else { return [] }
-        return (try? await client.list().servers.map(\.name.rawValue)) ?? []
+        await ServerSuggestion.names { try await ClientCommand.connect(address: nil) }
     }
 }

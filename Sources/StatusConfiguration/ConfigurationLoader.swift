@@ -2,6 +2,7 @@
 
 public import SourceKinds
 import StatusModel
+import Suggestions
 
 /// What came of reading all files.
 public struct LoadedConfiguration: Sendable {
@@ -197,9 +198,10 @@ private struct ConfigurationMerger {
             configuration.servers[name] == nil,
             !configuration.acceptsAny, isWhole, failedFiles.isEmpty
         else { return }
+        let nearest = Nearest.suggestion(for: name.rawValue, among: configuration.servers.keys.sorted().map(\.rawValue))
+        let advice = nearest.isEmpty ? "; add it under “servers”" : nearest
         problems.append(
             Problem(
-                .warning, at: origin,
-                reason: "“select: \(name)” names a server that is not configured; add it under “servers”"))
+                .warning, at: origin, reason: "“select: \(name)” names a server that is not configured\(advice)"))
     }
 }

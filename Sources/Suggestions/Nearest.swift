@@ -3,28 +3,40 @@
 /// Finds the word that a user probably meant.
 public enum Nearest {
     /// `; did you mean “WORD”?`, or nothing if no word is near.
-    public static func suggestion(for word: String, among known: [String]) -> String {
-        let best = known.map { (word: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
-            .min { $0.distance < $1.distance }
-        guard let best, best.distance <= max(1, word.utf8.count / 3) else { return "" }
-        return "; did you mean “\(best.word)”?"
+    public static func suggestion(for word: String, among known: some Sequence<String>) -> String {
+        self.word(near: word, among: known).map { "; did you mean “\($0)”?" } ?? ""
     }
 
-    /// The number of bytes to insert, remove, replace or swap with their neighbour (optimal string alignment).
-    static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-        var rows = [Array(0...right.count)]
+    /// The first of the words that differ least, if that is in at most a third of the letters; case does not count.
+    static func word(near word: String, among known: some Sequence<String>) -> String? {
+        let bytes = Array(word.lowercased().utf8)
+        var (nearest, limit) = (String?.none, max(1, bytes.count / 3))
+        for candidate in known {
+            guard let distance = distance(bytes, Array(candidate.lowercased().utf8), atMost: limit) else { continue }
+            (nearest, limit) = (candidate, distance - 1)
+            if distance == 0 { break }
+        }
+        return nearest
+    }
+
+    /// The number of bytes to insert, remove, replace or swap with their neighbour (optimal string alignment); nil if more than `limit`.
+    static func distance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
+        guard abs(left.count - right.count) <= limit else { return nil }
+        var (former, last) = ([Int](), Array(0...right.count))
         for row in 1..<(left.count + 1) {
             var current = [row]
             for column in 1..<(right.count + 1) {
-                let replaced = rows[row - 1][column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1)
-                var least = min(rows[row - 1][column] + 1, current[column - 1] + 1, replaced)
+                let replaced = last[column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1)
+                var least = min(last[column] + 1, current[column - 1] + 1, replaced)
                 if row > 1, column > 1, left[row - 1] == right[column - 2], left[row - 2] == right[column - 1] {
-                    least = min(least, rows[row - 2][column - 2] + 1)
+                    least = min(least, former[column - 2] + 1)
                 }
                 current.append(least)
             }
-            rows.append(current)
+            // All that follows grows from these two rows.
+            guard (last + current).contains(where: { $0 <= limit }) else { return nil }
+            (former, last) = (last, current)
         }
-        return rows[left.count][right.count]
+        return last[right.count] <= limit ? last[right.count] : nil
     }
 }

@@ -91,9 +91,12 @@ import Testing
         arguments: [
             ("post", "missing NAME"),
             ("psot db", "unknown command “psot”; did you mean “post”?"),
+            ("POST db", "unknown command “POST”; did you mean “post”?"),
             ("something-else", "unknown command “something-else”"),
             ("post db --jsno", "unknown option “--jsno”; did you mean “--json”?"),
             ("post db -5", "unknown option “-5”; write “--” before an argument that starts with a hyphen"),
+            ("post db -j", "unknown option “-j”; did you mean “--json”?"),
+            ("post db -levle 2", "unknown option “-levle”; did you mean “--level”?"),
             ("post db --level", "--level requires a value"),
             ("post db --level x", "invalid --level “x”: must be a number"),
             ("post a/b", "invalid NAME “a/b”: must not contain a slash"),

@@ -54,7 +54,12 @@ import Testing
         let problems = try folder.load().problems
         #expect(problems.map(\.severity) == [.warning])
         #expect(
-            problems.first?.description.contains("statusd.yaml:2: “select: web” names a server that is not") == true)
+            problems.first?.description.hasSuffix(
+                "statusd.yaml:2: “select: web” names a server that is not configured; add it under “servers”") == true)
+        try folder.write("servers: { db: { push: true } }\nselect: dbb")
+        #expect(
+            try folder.load().problems.map(\.reason)
+                == ["“select: dbb” names a server that is not configured; did you mean “db”?"])
         try folder.write("servers: { db: { push: true } }\nselect: web\naccept: any")
         #expect(try folder.load().problems == [])
         try folder.write("accept: configured\nservers: { web: { push: true } }", to: "conf.d/web.yaml")

@@ -39,18 +39,14 @@ enum RefreshCommand {
                 if let server = event.server { terminal.line(ServerText.line(server, terminal.style)) }
             }
         } catch {
-            throw failure(error, of: subject, context)
+            throw failure(error, of: subject)
         }
         return .done
     }
 
     /// What its user is told when the refresh of `subject` has failed.
-    private static func failure(
-        _ error: any Error, of subject: String, _ context: ClientCommand.Context
-    ) -> CommandFailure {
-        guard case .connection(let lost) = error as? MonitorError, lost.code == .closed else {
-            return CommandFailure(error, address: context.address)
-        }
+    private static func failure(_ error: any Error, of subject: String) -> any Error {
+        guard case .connection(let lost) = error as? MonitorError, lost.code == .closed else { return error }
         let sentence =
             "cannot refresh \(subject): the daemon closed the connection; try again when “systemctl status statusd” shows that it is running"
         return CommandFailure(.noDaemon, "Unavailable", sentence)
@@ -110,7 +106,7 @@ enum RefreshCommand {
             }
             return nil
         } catch {
-            return failure(error, of: name.rawValue, context)
+            return CommandFailure(failure(error, of: name.rawValue), address: context.address)
         }
     }
 }

@@ -34,7 +34,13 @@ enum WaitCommand {
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)
-        let state = try await wait(context, for: arguments[name], level: level, text: arguments[text])
+        let state: ServerState
+        do {
+            state = try await wait(context, for: arguments[name], level: level, text: arguments[text])
+        } catch MonitorError.waitTimedOut(nil) {
+            let suggestion = await ServerSuggestion.text(for: arguments[name].rawValue, at: context.address)
+            throw CommandFailure(.waitTimedOut(server: nil), suggestion: suggestion)
+        }
         if context.terminal.isJSON { context.terminal.json(state) }
         return .done
     }

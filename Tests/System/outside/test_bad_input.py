@@ -25,6 +25,33 @@ def unknown_server():
             equal(error["parameters"], {"server": "nosuch"})
 
 
+@test("a mistyped server name suggests the nearest one; the JSON of the error stays the same")
+def mistyped_server():
+    with Daemon("servers: { db: { push: true }, login: { push: true } }\n") as daemon:
+        for command in ("status", "select", "refresh", "watch", "forget"):
+            equal(one_sentence(daemon.ctl(command, "dbb"), 4), "statusctl: no server named “dbb”; did you mean “db”?")
+        equal(one_sentence(daemon.ctl("status", "web"), 4), "statusctl: no server named “web”; run “statusctl list” to see all servers")
+        equal(one_sentence(daemon.ctl("wait", "lgoin", "--timeout", "1ms"), 75),
+              "statusctl: timed out: there is no such server yet; did you mean “login”?")
+        equal(json.loads(daemon.ctl("status", "dbb", "--json").out),
+              {"error": "org.statusd.monitor.NoSuchServer", "parameters": {"server": "dbb"}})
+
+
+@test("a daemon that does not list its servers only takes away the suggestion")
+def no_suggestion():
+    with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(daemon.socket)
+        listener.listen()
+        with daemon.follow("status", "dbb") as asker:
+            with listener.accept()[0] as asked:
+                asked.recv(1 << 16)
+                asked.sendall(b'{"error":"org.statusd.monitor.NoSuchServer","parameters":{"server":"dbb"}}\0')
+                with listener.accept()[0] as listing:
+                    contains(listing.recv(1 << 16).decode(), "org.statusd.monitor.List")
+                    equal(asker.wait(), 4, "exit status")
+            equal(asker.errors, ["statusctl: no server named “dbb”; run “statusctl list” to see all servers"])
+
+
 @test("a server that is not configured may not post where accept is configured")
 def not_accepted():
     with Daemon("accept: configured\nservers: { db: { push: true } }\n") as daemon:
