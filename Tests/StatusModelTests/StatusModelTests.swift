@@ -15,6 +15,16 @@ import Testing
     func refuses(_ text: String) { #expect(ServerName(text) == nil) }
 }
 
+@Suite struct LevelTests {
+    @Test("from ok to critical each level is worse than the ones before; unknown comes before critical")
+    func order() {
+        let order: [Level] = [.ok, .warning, .unknown, .critical]
+        for (place, level) in order.enumerated() {
+            #expect(order.filter { level.isWorse(than: $0) } == Array(order[..<place]))
+        }
+    }
+}
+
 @Suite struct StatusTextTests {
     @Test("a text is trimmed of white space of every kind")
     func trims() throws {

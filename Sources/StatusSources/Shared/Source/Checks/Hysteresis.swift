@@ -40,7 +40,7 @@ struct Hysteresis {
     /// Whether a level is worse or better than the one that is shown; nil if neither, or if none is shown.
     func direction(of level: Level) -> Direction? {
         guard let shown, level != shown else { return nil }
-        return level.rank > shown.rank ? .worse : .better
+        return level.isWorse(than: shown) ? .worse : .better
     }
 
     /// Takes a result.
@@ -59,17 +59,5 @@ struct Hysteresis {
         shown = level
         streak = 0
         return .show
-    }
-}
-
-extension Level {
-    /// How serious it is; unknown is worse than a warning, because it may be anything.
-    fileprivate var rank: Int {
-        switch self {
-        case .ok: 0
-        case .warning: 1
-        case .unknown: 2
-        case .critical: 3
-        }
     }
 }
