@@ -572,7 +572,7 @@ def by_hand():
         shutil.rmtree("/run/statusd/notify")
         refused = run("/usr/bin/statusd")
         equal(refused.status, 1)
-        contains(refused.err + refused.out, "the directory /run/statusd belongs to user ")
+        contains(refused.err + refused.out, "the directory /run/statusd belongs to user statusd; ")
         assert not os.path.exists("/run/statusd/notify"), "root has made a directory that the service cannot use"
 
 
