@@ -25,11 +25,11 @@ public enum StatusCtl {
         do throws(UsageError) {
             switch try parser.parse(words) {
             case .show(let text):
-                Terminal(isJSON: false, environment: [:]).line(text)
+                Terminal(isJSON: false, environment: ProcessEnvironment.current).line(text)
                 exit(ExitStatus.done.rawValue)
             case .complete(let words):
                 EventLoop.runProcess {
-                    let terminal = Terminal(isJSON: false, environment: [:])
+                    let terminal = Terminal(isJSON: false, environment: ProcessEnvironment.current)
                     for line in await parser.candidates(for: words) { terminal.line(line) }
                     return ExitStatus.done.rawValue
                 }

@@ -8,7 +8,7 @@ import Varlink
 @testable import StatusCommands
 
 @Suite("Output") struct OutputTests {
-    private let plain = Style(isTerminal: false, environment: [:])
+    private let plain = Style(isTerminal: false, environment: ["LANG": "C.UTF-8"])
 
     private func server(_ name: String, _ text: String? = nil, level: Level = .ok) throws -> ServerState {
         var state = ServerState(
@@ -50,6 +50,9 @@ import Varlink
         let narrow = ServerText.table([db], style: plain, width: 80, legend: false)
         #expect(narrow[0].count <= 80)
         #expect(narrow[0].contains("x…  ok"))
+        let ascii = ServerText.table([db], style: Style(isTerminal: false, environment: [:]), width: 80, legend: false)
+        #expect(ascii[0].count <= 80)
+        #expect(ascii[0].contains("x...  ok"))
     }
 
     @Test("of a status that is of the past the reason is told, and also that it is stale")
@@ -132,6 +135,19 @@ import Varlink
         ] as [([String: String], Bool, Bool)])
     func colour(_ environment: [String: String], _ isTerminal: Bool, _ isColoured: Bool) {
         #expect(Style(isTerminal: isTerminal, environment: environment).isColoured == isColoured)
+    }
+
+    @Test(
+        "a locale that is not UTF-8 gets ASCII quotes and dots, and other characters as they are",
+        arguments: [
+            ([:], false), (["LANG": "C"], false), (["LANG": "de_DE"], false), (["LANG": "de_DE.ISO-8859-1"], false),
+            (["LC_ALL": "POSIX", "LANG": "C.UTF-8"], false), (["LC_CTYPE": "C", "LANG": "C.UTF-8"], false),
+            (["LANG": "utf8"], false), (["LANG": "en_US.UTF-8"], true), (["LC_CTYPE": "de_DE.utf8@euro"], true),
+            (["LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"], true),
+        ] as [([String: String], Bool)])
+    func charset(_ environment: [String: String], _ isUTF8: Bool) {
+        let text = Charset(environment: environment).text("“db”: it’s ‘über’ 5 °…")
+        #expect(text == (isUTF8 ? "“db”: it’s ‘über’ 5 °…" : "\"db\": it's 'über' 5 °..."))
     }
 
     @Test(

@@ -24,12 +24,10 @@ final class ProgressIndicator: Sendable {
 
     /// - Parameters:
     ///   - terminal: where JSON is wanted there is no indicator.
-    ///   - environment: says whether the terminal knows more than ASCII.
+    ///   - environment: says whether the terminal can move its cursor.
     init(_ terminal: Terminal, environment: [String: String]) {
         isShown = !terminal.isJSON && isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb"
-        let locale = environment["LC_ALL"] ?? environment["LC_CTYPE"] ?? environment["LANG"] ?? ""
-        let isUnicode = locale.lowercased().contains("utf-8") || locale.lowercased().contains("utf8")
-        frames = isUnicode ? Self.frames : Self.plainFrames
+        frames = terminal.charset.isUTF8 ? Self.frames : Self.plainFrames
     }
 
     /// Runs `work`, with the indicator for as long as it takes.

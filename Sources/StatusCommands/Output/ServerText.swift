@@ -33,7 +33,7 @@ enum ServerText {
         func line(_ cells: [String], _ server: ServerState?) -> String {
             var line = ""
             for (column, cell) in cells.enumerated() {
-                let fitted = fit(cell, widths[column])
+                let fitted = fit(cell, widths[column], style.ellipsis)
                 let painted = column == 3 ? server.map { style.level(fitted, of: $0) } ?? fitted : fitted
                 line += (column == 0 ? "" : column == 1 ? " " : "  ") + (column == cells.count - 1 ? cell : painted)
             }
@@ -112,9 +112,9 @@ enum ServerText {
     }
 
     /// Fills up with blanks, or cuts and ends in an ellipsis.
-    private static func fit(_ text: String, _ width: Int) -> String {
+    private static func fit(_ text: String, _ width: Int, _ ellipsis: String = "") -> String {
         let count = text.count
-        if count > width { return text.prefix(width - 1) + "…" }
+        if count > width { return text.prefix(width - ellipsis.count) + ellipsis }
         return text + String(repeating: " ", count: width - count)
     }
 }

@@ -5,9 +5,12 @@ import StatusModel
 /// Colours for people; none where it is not a terminal, or where the user does not want any.
 struct Style: Sendable {
     let isColoured: Bool
+    /// What stands for the end of a text that is cut.
+    let ellipsis: String
 
     /// `SYSTEMD_COLORS` decides where it is set, then `NO_COLOR` (no-color.org), then whether it is a terminal.
     init(isTerminal: Bool, environment: [String: String]) {
+        ellipsis = Charset(environment: environment).text("…")
         switch environment["SYSTEMD_COLORS"] {
         case "0", "no", "false", "off": isColoured = false
         case .some: isColoured = isTerminal

@@ -8,19 +8,22 @@ import Varlink
 
 /// The one place where something is written.
 struct Terminal: Sendable {
-    /// Whether JSON is wanted.
+    /// Whether the output is JSON, which is always UTF-8.
     let isJSON: Bool
     /// How levels are coloured.
     let style: Style
-    /// Whether there is nothing left to do where nobody reads any more: the process then ends with status 0.
+    /// What all other lines are written in.
+    let charset: Charset
+    /// Whether the process ends with status 0 when nobody reads its output any more.
     var endsWithReader = false
-    /// How wide the terminal is; nil where standard output is none.
+    /// The width of the terminal; nil if standard output is not a terminal.
     let width: Int?
 
     init(isJSON: Bool, environment: [String: String]) {
         self.isJSON = isJSON
         let isTerminal = isatty(STDOUT_FILENO) == 1
         style = Style(isTerminal: isTerminal, environment: environment)
+        charset = Charset(environment: environment)
         width = isTerminal ? Self.width(of: STDOUT_FILENO) : nil
     }
 
@@ -34,8 +37,10 @@ struct Terminal: Sendable {
     ///
     /// Where nobody reads any more nothing is written, and the command goes on: its status is an answer, too.
     /// Any other failure is told, and ends the process with a status of its own.
-    func line(_ text: String) {
-        let failure = StandardOutput.write(text + "\n", to: STDOUT_FILENO)
+    func line(_ text: String) { write(charset.text(text)) }
+
+    private func write(_ line: String) {
+        let failure = StandardOutput.write(line + "\n", to: STDOUT_FILENO)
         if failure == 0 { return }
         if failure == EPIPE, endsWithReader { exit(ExitStatus.done.rawValue) }
         if failure == EPIPE { return }
@@ -45,24 +50,24 @@ struct Terminal: Sendable {
     }
 
     /// Writes one JSON value as a line.
-    func json(_ value: some JSONWritable) { line(Self.json(of: value)) }
+    func json(_ value: some JSONWritable) { write(Self.json(of: value)) }
 
     /// Writes one JSON object as a line.
     func json(_ members: (inout JSONWriter) -> Void) {
         var writer = JSONWriter()
         writer.object(members)
-        line(Self.visible(writer))
+        write(Self.visible(writer))
     }
 
     /// Writes a remark to standard error; nothing is said there where JSON is wanted.
     func remark(_ text: String) {
-        if !isJSON { StandardOutput.write("statusctl: \(text)\n", to: STDERR_FILENO) }
+        if !isJSON { StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO) }
     }
 
     /// Tells of a failure.
     func failure(_ failure: CommandFailure) {
         guard isJSON else { return remark(failure.sentence) }
-        line(Self.json(of: failure.error))
+        write(Self.json(of: failure.error))
     }
 
     /// A value as one line of JSON.

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pwd
 import signal
 import socket
 
@@ -35,6 +36,22 @@ def mistyped_server():
               "statusctl: timed out: there is no such server yet; did you mean “login”?")
         equal(json.loads(daemon.ctl("status", "dbb", "--json").out),
               {"error": "org.statusd.monitor.NoSuchServer", "parameters": {"server": "dbb"}})
+
+
+@test("in a locale that is not UTF-8, quotes are ASCII on both outputs; status texts and JSON stay UTF-8")
+def ascii_quotes():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "“größer” als 5 °C…")
+        for locale in {"LC_ALL": "C"}, {"LC_ALL": "", "LC_CTYPE": "POSIX"}, {"LC_ALL": "de_DE.ISO-8859-1"}:
+            plain = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", **locale)
+            equal(one_sentence(daemon.ctl("status", "dbb", env=plain), 4), 'statusctl: no server named "dbb"; did you mean "db"?')
+            result = daemon.ctl("status", "--jsn", env=plain)
+            equal((result.status, result.err),
+                  (64, 'statusctl: unknown option "--jsn"; did you mean "--json"?\nusage: statusctl status [OPTION...] [NAME]\n'))
+            assert daemon.ctl("--help", env=plain).out.isascii()
+            contains(daemon.ctl("status", "db", env=plain).out, 'db: "größer" als 5 °C...\n')
+            equal(json.loads(daemon.ctl("status", "db", "--json", env=plain).out)["status"]["text"], "“größer” als 5 °C…")
+            contains(daemon.ctl("post", "db", "--json", env=plain).out, "missing TEXT")
 
 
 @test("a daemon that does not list its servers only takes away the suggestion")
@@ -286,8 +303,8 @@ def foreign_directory():
     def elsewhere(daemon):
         (daemon.runtime / "notify").symlink_to(daemon.folder / "etc")
 
-    for prepare, reason in ((owned, f"belongs to user {NOBODY}"), (writable, "users other than root can write to"),
-                            (owned_within, f"notify belongs to user {NOBODY}"), (elsewhere, "notify is not a directory but a link or a file"),
+    for prepare, reason in ((owned, f"belongs to user {pwd.getpwuid(NOBODY).pw_name}; "), (writable, "users other than root can write to"),
+                            (owned_within, f"notify belongs to user {pwd.getpwuid(NOBODY).pw_name}; "), (elsewhere, "notify is not a directory but a link or a file"),
                             (within_owned, "users other than root can replace files in the directory")):
         with Daemon("servers: { web: { notify: true } }\n", start=False) as daemon:
             prepare(daemon)

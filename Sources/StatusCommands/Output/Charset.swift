@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The characters that the user's locale has for punctuation: Unicode's, or ASCII's.
+struct Charset: Sendable {
+    let isUTF8: Bool
+
+    /// The charset of the locale that `LC_ALL`, `LC_CTYPE` or `LANG` names; the first that is set counts (locale(7)).
+    init(environment: [String: String]) {
+        let values = ["LC_ALL", "LC_CTYPE", "LANG"].map { environment[$0] ?? "" }
+        let locale = values.first { !$0.isEmpty } ?? ""
+        // LANGUAGE_TERRITORY.CODESET@MODIFIER
+        let codeset = locale.prefix { $0 != "@" }.drop { $0 != "." }.dropFirst().lowercased()
+        isUTF8 = codeset == "utf-8" || codeset == "utf8"
+    }
+
+    /// The text, with ASCII quotes and dots if the locale is not UTF-8; all other characters stay.
+    func text(_ text: String) -> String {
+        if isUTF8 || text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
+        return text.reduce(into: "") { plain, character in
+            switch character {
+            case "“", "”": plain += "\""
+            case "‘", "’": plain += "'"
+            case "…": plain += "..."
+            default: plain.append(character)
+            }
+        }
+    }
+}
