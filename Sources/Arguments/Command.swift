@@ -6,15 +6,15 @@ public struct Command<Status: Sendable>: Sendable {
     public let name: String
     /// What it does, in a sentence.
     public let abstract: String
-    /// What else its help says, above the exit statuses.
+    /// What else its help says.
     public let discussion: String
-    /// What may follow it.
+    /// Its arguments, in order, and its options.
     public let parameters: [any Parameter]
     /// Its commands; a program has either these or parameters.
     public let subcommands: [Command]
     /// Checks that the parameters make sense together.
     let validate: @Sendable (ParsedArguments) throws(InvalidUsage) -> Void
-    /// Does it.
+    /// Runs it; nil if the program does it by itself.
     public let run: (@Sendable (ParsedArguments) async throws -> Status)?
 
     /// A command, or a program without commands.
@@ -52,7 +52,7 @@ public struct Command<Status: Sendable>: Sendable {
     }
 }
 
-/// What users wrote, by parameter; each value has been checked.
+/// The values that a user wrote, by parameter, each of them checked.
 public struct ParsedArguments: Sendable {
     var flags: [String: Bool] = [:]
     var values: [String: [String]] = [:]
@@ -79,7 +79,7 @@ public struct ParsedArguments: Sendable {
     }
 }
 
-/// Why parameters do not make sense together: a sentence that says what to do.
+/// Why parameters do not make sense together, as a sentence that says what to do.
 public struct InvalidUsage: Error, Sendable, Hashable {
     /// The sentence.
     public let reason: String

@@ -4,7 +4,7 @@ import Suggestions
 
 /// Sorts the words of a command line into the command, its options and its arguments.
 struct CommandLineReader<Status: Sendable> {
-    /// What every program can be asked for.
+    /// What every program offers.
     enum Request {
         case help, version
         case completionScript(CompletionShell)
@@ -18,7 +18,7 @@ struct CommandLineReader<Status: Sendable> {
 
     init(program: Command<Status>) { self.program = program }
 
-    /// The parameters that may follow; before a command is named those of all commands.
+    /// The parameters of the command, or those of all commands before one is named.
     var parameters: [ParameterSpecification] {
         let current = command ?? program
         let all = current.subcommands.isEmpty ? current.parameters : current.subcommands.flatMap(\.parameters)
@@ -84,7 +84,7 @@ struct CommandLineReader<Status: Sendable> {
         parameters.filter { !$0.isArgument }.map { "--\($0.name)" } + ["--help", "--version"]
     }
 
-    /// What a word with a single hyphen may mean: a long option, by its name or its first letter, or an argument.
+    /// Suggests what a word with a single hyphen may mean: a long option, by its name or its first letter, or an argument.
     private func advice(for word: String) -> String {
         let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word)") })
         let meant = initial.count == 1 ? initial.first : nil
@@ -109,7 +109,7 @@ struct CommandLineReader<Status: Sendable> {
         return nil
     }
 
-    /// The values for a command, each checked.
+    /// Checks the values and returns them.
     func finish(_ command: Command<Status>) throws(UsageError) -> ParsedArguments {
         var arguments = ParsedArguments()
         let known = command.parameters.map(\.specification)

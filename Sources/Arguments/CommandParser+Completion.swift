@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommandParser {
-    /// What the last of the words may become: a line for each candidate, with its description behind a tab.
+    /// The candidates for the last word, one line each, with the description after a tab.
     public func candidates(for words: [String]) async -> [String] {
         guard let current = words.last else { return [] }
         let before = Array(words.dropLast())

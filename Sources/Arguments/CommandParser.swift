@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What users want of a program.
+/// What a command line asks for.
 public enum Invocation<Status: Sendable>: Sendable {
     /// Run a command.
     case run(Command<Status>, ParsedArguments)
@@ -10,15 +10,15 @@ public enum Invocation<Status: Sendable>: Sendable {
     case complete([String])
 }
 
-/// Why a command line is wrong.
+/// Why a command line is invalid.
 public struct UsageError: Error, Sendable, Hashable {
-    /// What is wrong and what to do: a sentence without the program's name.
+    /// What is wrong and what to do, without the program's name.
     public let reason: String
-    /// How the command is used.
+    /// The usage of the command, in one line.
     public let usage: String
 }
 
-/// A program's command line, by the conventions of getopt_long(3).
+/// Parses a program's command line by the conventions of getopt_long(3).
 ///
 /// Options may stand anywhere, before the command too; `--name=value` and `--name value` are the same; `--` ends options.
 public struct CommandParser<Status: Sendable>: Sendable {
@@ -31,7 +31,7 @@ public struct CommandParser<Status: Sendable>: Sendable {
         self.version = version
     }
 
-    /// Reads the words behind the program's name.
+    /// Parses the words after the program's name.
     public func parse(_ words: [String]) throws(UsageError) -> Invocation<Status> {
         if words.first == "--complete", words.dropFirst().first == "--" { return .complete(Array(words.dropFirst(2))) }
         var line = CommandLineReader(program: program)
@@ -43,14 +43,14 @@ public struct CommandParser<Status: Sendable>: Sendable {
         case nil: break
         }
         guard let command = line.command ?? (program.subcommands.isEmpty ? program : nil) else {
-            // A program by itself says what it can do.
+            // Without any words, the program shows its help.
             if words.isEmpty { return .show(HelpText(program, nil, version: version).text) }
             throw line.error("missing command; run “\(program.name) --help”")
         }
         return .run(command, try line.finish(command))
     }
 
-    /// Whether the words ask for something by an option, wherever it stands; for what has to be known before they are parsed.
+    /// Whether the words contain a flag; for use without a successful parse.
     public static func asks(for flag: Flag, _ words: [String]) -> Bool {
         words.prefix { $0 != "--" }.contains("--\(flag.specification.name)")
     }

@@ -2,12 +2,12 @@
 
 /// A shell for which a program writes a completion script.
 ///
-/// The scripts are alike: they ask the program itself, with `--complete -- WORD…`, what the last word may become. It answers
-/// with a line for each candidate, and the candidate's description behind a tab.
+/// Each script calls the program with `--complete -- WORD…`. The program prints the candidates for the last word, one line each,
+/// with the description after a tab.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
-    /// The script, to be read by the shell.
+    /// The script that the shell reads.
     func script(for program: String) -> String {
         switch self {
         case .bash:

@@ -17,7 +17,7 @@ struct HelpText<Status: Sendable> {
 
     private var shown: Command<Status> { command ?? program }
 
-    /// How it is used, in one line.
+    /// The usage, in one line.
     var usage: String {
         var words = ["usage:", program.name] + (command.map { [$0.name] } ?? [])
         if !shown.subcommands.isEmpty { words.append("COMMAND") }
@@ -71,13 +71,13 @@ struct HelpText<Status: Sendable> {
         return ["\(title):\n" + lines.joined(separator: "\n")]
     }
 
-    /// Breaks the lines of a text that are not part of a table.
+    /// Wraps the lines of a text that are not part of a table.
     private static func wrapParagraphs(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.hasPrefix(" ") ? String($0) : wrap(String($0), indent: 0) }.joined(separator: "\n")
     }
 
-    /// Breaks a text into lines; those behind the first are indented.
+    /// Wraps a text; all lines after the first are indented.
     private static func wrap(_ text: String, indent: Int) -> String {
         var lines = [""]
         for word in text.split(separator: " ") {

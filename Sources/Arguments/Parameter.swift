@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What users may write behind a command: a flag, an option or an argument.
+/// A flag, an option or an argument of a command.
 ///
-/// One declaration serves parsing, help and completion. Values are read with it, typed:
+/// One declaration serves parsing, help and completion, and reads the typed value:
 /// ```swift
 /// let level = Option("level", value: "LEVEL", help: "How serious it is.", default: Level.ok) { try Level(parsing: $0) }
 /// let chosen = arguments[level]
 /// ```
 public protocol Parameter: Sendable {
-    /// What parsing, help and completion need to know of it.
+    /// The parameter without the type of its value, for parsing, help and completion.
     var specification: ParameterSpecification { get }
 }
 
@@ -18,9 +18,9 @@ public struct ParameterSpecification: Sendable {
     public enum Form: Sendable, Equatable {
         /// `--name`, and `--no-name` if it is on by default.
         case flag(isOnByDefault: Bool)
-        /// `--name VALUE`; the value's name in help.
+        /// `--name VALUE`, with the value's name in help.
         case option(value: String)
-        /// A word by itself.
+        /// A word without a name.
         case argument(Arity)
     }
 
@@ -33,11 +33,11 @@ public struct ParameterSpecification: Sendable {
     public let name: String
     /// How users write it.
     public let form: Form
-    /// What it is for, in a sentence.
+    /// Its help, in a sentence.
     public let help: String
-    /// What may be suggested as its value.
+    /// The values that completion suggests.
     public let completion: Completion
-    /// Throws if these words are not a value of it.
+    /// Throws if the words are not a valid value.
     let check: @Sendable ([String]) throws(InvalidValue) -> Void
 
     /// Its name as users see it in messages: `--level`, or `NAME` for an argument.
@@ -49,18 +49,18 @@ public struct ParameterSpecification: Sendable {
     }
 }
 
-/// What may be suggested as a parameter's value.
+/// The values that completion suggests for a parameter.
 public enum Completion: Sendable {
     case nothing
     /// The names of files.
     case files
     /// These words.
     case words([String])
-    /// Words that are known only when the user asks.
+    /// Words that are found out when completion runs.
     case dynamic(@Sendable () async -> [String])
 }
 
-/// Why a word is not a value of a parameter: a phrase such as “must be a number”.
+/// Why a word is not a valid value, as a phrase such as “must be a number”.
 public struct InvalidValue: Error, Sendable, Hashable {
     /// The phrase.
     public let reason: String
@@ -80,12 +80,12 @@ public struct Flag: Parameter {
     }
 }
 
-/// A parameter with a value, behind its name.
+/// A parameter with a value after its name.
 public struct Option<Value: Sendable>: Parameter {
     public let specification: ParameterSpecification
     let value: @Sendable (String?) throws(InvalidValue) -> Value
 
-    /// An option with a value that stands for it if users do not write it.
+    /// An option with a default value.
     public init(
         _ name: String, value: String, help: String, default defaultValue: Value, completion: Completion = .nothing,
         parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
@@ -101,7 +101,7 @@ public struct Option<Value: Sendable>: Parameter {
     }
 }
 
-/// A parameter that is a word, or several, by its place.
+/// A parameter that is one word or several, identified by position.
 public struct Argument<Value: Sendable>: Parameter {
     public let specification: ParameterSpecification
     let value: @Sendable ([String]) throws(InvalidValue) -> Value

@@ -6,31 +6,34 @@ import Glibc
 import StatusInterface
 import Varlink
 
-/// Makes commands that ask the daemon.
+/// Makes commands that call the daemon.
 enum ClientCommand {
-    /// What such a command works with.
+    /// What a command runs with.
     struct Context: Sendable {
         let client: MonitorClient
-        /// Where the client is connected to.
+        /// The address of the client's connection.
         let address: UnixAddress
-        /// When the user wants an end of it; nil for never.
+        /// The deadline that the user set; nil for none.
         let deadline: ContinuousClock.Instant?
         let terminal: Terminal
         let arguments: ParsedArguments
     }
 
-    /// How long a command that may be repeated waits for a daemon that was stopping when the command connected.
+    /// How long a repeatable command waits for a daemon that closed the connection to return.
     private static let restartTime = Duration.seconds(5)
     private static let pause = Duration.milliseconds(100)
-    /// After what time without an answer the user is told what it waits for, in seconds; a socket that the service manager listens on takes connections
-    /// also while the daemon does not start.
+    /// The seconds without an answer after which the user gets a hint.
+    ///
+    /// The service manager's socket accepts connections even if the daemon cannot start.
     private static let hintTime = 5
 
-    /// A command with ``Options/json`` and ``Options/address`` beside its own parameters.
+    /// A command with ``Options/json`` and ``Options/address`` in addition to its own parameters.
     ///
-    /// If it may be repeated and the daemon closes the connection without an answer, which happens if it is being restarted, the command runs again. The
-    /// next daemon knows nothing of what the former one was told. If it changes something, and there is no answer in time, the user is told that this
-    /// may still come. If it takes its time, as a wait does, nothing is said while it does. `limit` is how long all of it may take, connecting included.
+    /// - Parameters:
+    ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
+    ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
+    ///   - takesItsTime: whether a long wait is normal, so that there is no hint.
+    ///   - limit: how long the command may take, including the time to connect.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
         mayBeRepeated: Bool = false, isChange: Bool = false, takesItsTime: Bool = false,
@@ -68,7 +71,7 @@ enum ClientCommand {
                     } catch MonitorError.connection(let lost) where mayBeRepeated && lost.code == .closed {
                         let deadline = end ?? ContinuousClock.now + restartTime
                         end = deadline
-                        // It may be the same daemon, which has not ended yet.
+                        // The same daemon may still be stopping.
                         try await EventLoop.sleep(for: pause)
                         let left = deadline - ContinuousClock.now
                         guard left > .zero, let next = try? await daemon.wait(within: left) else {
@@ -86,7 +89,7 @@ enum ClientCommand {
         }
     }
 
-    /// Says on the terminal what is waited for, unless it is let go before that.
+    /// A timer that writes the hint unless it is released before.
     @EventLoop
     private static func hint(on terminal: Terminal) -> TimerSource? {
         let timer = try? TimerSource {
@@ -105,7 +108,7 @@ enum ClientCommand {
         }
     }
 
-    /// A client of the daemon at an address, or at the usual place.
+    /// A client of the daemon at `address`, or at the standard address.
     static func connect(address: UnixAddress?) async throws -> MonitorClient {
         try await MonitorClient.connect(to: try address ?? standardAddress())
     }
@@ -116,7 +119,7 @@ enum ClientCommand {
 }
 
 extension Terminal {
-    /// The terminal for what users asked for.
+    /// The terminal for the user's options.
     init(_ arguments: ParsedArguments) {
         self.init(isJSON: arguments[Options.json], environment: ProcessEnvironment.current)
     }

@@ -5,14 +5,12 @@ import StatusInterface
 import StatusModel
 import Varlink
 
-/// What a user is told when a command fails: one sentence for people, the error itself for programs, and the exit status.
+/// Why a command failed: a sentence for people, an error for programs, and the exit status.
 struct CommandFailure: Error {
     var status: ExitStatus
-    /// One sentence that says what to do.
-    ///
-    /// Lines after the first are details.
+    /// One sentence that says what to do; lines after the first are details.
     var sentence: String
-    /// What `--json` writes.
+    /// The error that `--json` writes.
     var error: VarlinkError
 
     init(_ status: ExitStatus, _ sentence: String, error: VarlinkError) {
@@ -21,19 +19,19 @@ struct CommandFailure: Error {
         self.error = error
     }
 
-    /// A failure of this program's own: `name` is the error's name without the interface.
+    /// A failure of statusctl itself; `name` is the error's name without the interface.
     init(_ status: ExitStatus, _ name: String, _ sentence: String) {
         let error = VarlinkError(MonitorInterface.qualified(name)) { $0.member("reason", sentence) }
         self.init(status, sentence, error: error)
     }
 
-    /// The failure if the user's own time limit is over before the daemon has answered.
+    /// The failure if the user's time limit ends before the daemon answers.
     static var timedOut: CommandFailure {
         CommandFailure(
             .timeIsOver, "TimedOut", "timed out: the daemon does not answer; see “systemctl status statusd”")
     }
 
-    /// The failure for whatever was thrown while `address` was asked.
+    /// The failure for an error of a call to the daemon at `address`.
     init(_ error: any Error, address: UnixAddress?) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -45,13 +43,13 @@ struct CommandFailure: Error {
         }
     }
 
-    /// The failure of a call, and what else a user should know of it.
+    /// The failure for a failed connection; `note` is added to the sentence.
     init(of error: VarlinkClientError, address: UnixAddress?, note: String? = nil) {
         let note = note.map { "; \($0)" } ?? ""
         let place = address.map { "\($0)" } ?? "the address"
         switch error.code {
         case .noService:
-            // Where the system's daemon listens is the service manager's business; of any other one nobody knows.
+            // The service manager starts only the system's daemon.
             let advice =
                 place.hasSuffix(MonitorAddress.system)
                 ? "run “systemctl enable --now statusd.socket statusd” or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or give its address with --address"
@@ -76,7 +74,7 @@ struct CommandFailure: Error {
         }
     }
 
-    /// The failure for what the daemon has answered, with the server that the user may have meant.
+    /// The failure for an error reply; `suggestion` names the server that the user may have meant.
     init(_ error: MonitorError, suggestion: String = "") {
         guard let reply = error.reply else {
             self.init(.failed, "Failed", "interrupted")

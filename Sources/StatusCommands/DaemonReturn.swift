@@ -4,26 +4,25 @@ import EventLoopIO
 import StatusInterface
 import Varlink
 
-/// Finds the daemon again after it went away.
+/// Reconnects to a daemon that restarts.
 @EventLoop
 final class DaemonReturn {
     private static let shortestPause = Duration.milliseconds(100)
-    /// So long may a daemon be there again that somebody who follows it does not see.
+    /// The longest time that a follower may miss of a daemon that has returned.
     private static let longestPause = Duration.milliseconds(500)
-    /// A daemon that is lost again sooner than this has not really come back.
+    /// A daemon that is lost again within this time keeps failing.
     private static let steadyTime = Duration.seconds(2)
 
     private let address: UnixAddress
-    /// How long to wait before the next attempt.
+    /// The time until the next attempt.
     private var pause = DaemonReturn.shortestPause
     private var lastReturn: ContinuousClock.Instant?
 
-    /// A way back to the daemon at `address`.
     init(to address: UnixAddress) { self.address = address }
 
-    /// Tries again, at growing intervals, until the daemon is back.
+    /// Tries to connect, at growing intervals, until the daemon is back.
     ///
-    /// - Throws: the last error if the daemon is not back within `limit`; without a limit it tries until the task is cancelled.
+    /// - Throws: the last error if the daemon is not back within `limit`. Without a limit, it tries until the task is cancelled.
     func wait(within limit: Duration? = nil) async throws -> MonitorClient {
         let deadline = limit.map { ContinuousClock.now + $0 }
         if let lastReturn, ContinuousClock.now - lastReturn < Self.steadyTime {
@@ -56,18 +55,18 @@ final class DaemonReturn {
 }
 
 extension MonitorError {
-    /// Why the daemon could not be asked, if that is what failed.
+    /// The error of the connection, if that failed.
     var ofConnection: VarlinkClientError? {
         if case .connection(let error) = self { error } else { nil }
     }
 
-    /// Whether there was no place for one more connection, as there may be again.
+    /// Whether the limit of connections is reached, which may pass.
     var isOfFullDaemon: Bool {
         if case .limitReached("connections", _) = self { true } else { false }
     }
 }
 
 extension VarlinkClientError {
-    /// Whether the daemon has gone, or hangs, and may come back.
+    /// Whether the daemon disconnected or hangs, and may return.
     var isOfLostDaemon: Bool { code == .closed || code == .timedOut }
 }

@@ -3,7 +3,7 @@
 import StatusInterface
 import Varlink
 
-/// The exit statuses of statusctl: one table, which `--help` lists.
+/// The exit statuses of statusctl, which `--help` lists.
 public enum ExitStatus: Int32, CaseIterable, Sendable {
     case done = 0
     case failed = 1
@@ -16,7 +16,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case notAllowed = 77
     case configurationWrong = 78
 
-    /// What it means, in a few words.
+    /// Its meaning, in a few words.
     var meaning: String {
         switch self {
         case .done: "done; for status: the server is ok now"
@@ -32,13 +32,13 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         }
     }
 
-    /// The table as `--help` shows it.
+    /// The table in `--help`.
     static var table: String {
         "Exit status:\n"
             + allCases.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
     }
 
-    /// The status for what the daemon has answered.
+    /// The exit status for an error reply.
     init(_ error: MonitorError) {
         self =
             switch error {
@@ -53,7 +53,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             }
     }
 
-    /// The status for a daemon that cannot be asked.
+    /// The exit status for a failed connection.
     init(_ code: VarlinkClientError.Code) {
         self =
             switch code {

@@ -20,7 +20,7 @@ enum Options {
 
     static let all = Flag("all", help: "Follow every server.")
 
-    /// A server's name, which must be one.
+    /// A required name of a server, which is checked.
     static func serverName(help: String = "The server's name.") -> Argument<ServerName> {
         .required("name", help: help, completion: .servers) { text throws(InvalidValue) in
             guard let name = ServerName(text) else { throw InvalidValue(ServerName.rule) }
@@ -28,7 +28,7 @@ enum Options {
         }
     }
 
-    /// A server's name that may be left out; the daemon says whether it is one.
+    /// An optional name of a server, which the daemon checks.
     static let anyServer = Argument<String?>.optional("name", help: "The server's name.", completion: .servers)
 
     /// An option whose value is a level.

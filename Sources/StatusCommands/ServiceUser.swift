@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A user that one of the installed services runs as, so that `verify` sees files as that service does.
+/// A user of one of the installed services, so that `verify` sees files as the service does.
 enum ServiceUser: String {
     /// The user of the daemon, which reads the configuration.
     case daemon = "statusd"
@@ -11,7 +11,7 @@ enum ServiceUser: String {
 
     /// Runs `body` with the rights of this user.
     ///
-    /// Only root can do that, and only if the user exists; otherwise `body` runs with the rights of the caller.
+    /// If the caller is not root or the user does not exist, `body` runs with the rights of the caller.
     func perform<Result>(_ body: () -> Result) -> Result {
         guard let account else { return body() }
         var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
@@ -27,9 +27,9 @@ enum ServiceUser: String {
         return body()
     }
 
-    /// What hides a file from the service as it is installed; nil if nothing does.
+    /// The setting of the installed service that hides a file; nil if none does.
     ///
-    /// - Parameter path: the file's path, without links in it.
+    /// - Parameter path: the file's path, with all links resolved.
     func obstacle(to path: String) -> String? {
         let obstacle = obstacles.first { (path + "/").hasPrefix($0.folder + "/") }
         return obstacle.map { "\($0.setting) of \(rawValue).service hides \($0.folder)" }

@@ -18,9 +18,9 @@ public enum StatusCtl {
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)
 
-    /// Reads the words behind the program's name, runs the command, and ends the process with its exit status.
+    /// Runs the command line, without the program's name, and exits.
     ///
-    /// The process has one thread, the event loop's.
+    /// The process has a single thread, the event loop's.
     public static func start(_ words: [String]) -> Never {
         do throws(UsageError) {
             switch try parser.parse(words) {
@@ -34,7 +34,7 @@ public enum StatusCtl {
                     return ExitStatus.done.rawValue
                 }
             case .run(let command, let arguments):
-                // A reader that goes away is noticed when something is written, not by a signal.
+                // A write reports that the reader has closed the pipe; no signal is needed.
                 signal(SIGPIPE, SIG_IGN)
                 EventLoop.runProcess { await run(command, arguments).rawValue }
             }

@@ -6,25 +6,25 @@ import SourceKinds
 import StatusConfiguration
 import StatusModel
 
-/// What is wrong with a configuration, as whoever is going to use it sees it.
+/// Checks a configuration with the rights of those who will use it.
 struct Verification {
-    /// By whose rights files are looked at.
+    /// Whose rights apply to files.
     private enum View {
-        /// As the system's services, for root.
+        /// Those of the system's services; only root can check them.
         case services
-        /// As the caller, whose own configuration or draft it is.
+        /// Those of the caller, for the caller's own configuration or draft.
         case caller
-        /// As a caller who may not see all that the system's services see.
+        /// Those of a caller who may not see all files of the system's services.
         case stranger
     }
 
     private let view: View
-    /// What was read.
+    /// The configuration.
     private let loaded: LoadedConfiguration
 
-    /// Reads what is at `location`.
+    /// Reads the configuration at `location`.
     init(of location: ConfigurationLocation) {
-        // Not that of a daemon for which the environment names another one.
+        // A directory that the environment sets is not the system daemon's.
         let system = ConfigurationLocation.standard(environment: [:], isRoot: true)
         let view: View = !location.isWithin(system) ? .caller : geteuid() == 0 ? .services : .stranger
         let loader = ConfigurationLoader(location: location)
@@ -38,13 +38,13 @@ struct Verification {
     /// The files that were read, or should have been.
     var files: [String] { loaded.files }
 
-    /// What was found.
+    /// The errors and warnings.
     var problems: [Problem] {
         let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
         return loaded.problems.map(explain) + hiddenFiles + servers.flatMap { missing(for: $0.key, $0.value) }
     }
 
-    /// The files of the configuration that are links to where the daemon does not see them.
+    /// Errors of files that are links to places hidden from the daemon.
     private var hiddenFiles: [Problem] {
         loaded.files.compactMap { file in
             hidden(file, from: .daemon).map {
@@ -53,7 +53,7 @@ struct Verification {
         }
     }
 
-    /// Why a service does not see a file that this process sees; nil if it does, or it is none of the system's services that is going to.
+    /// What hides a file from the service of `user`; nil if nothing does, or if the caller's rights apply.
     private func hidden(_ path: String, from user: ServiceUser) -> String? {
         if view == .caller { return nil }
         let resolved = realpath(path, nil)
@@ -61,7 +61,7 @@ struct Verification {
         return user.obstacle(to: resolved.map { String(cString: $0) } ?? path)
     }
 
-    /// Says who cannot read a file, and what helps.
+    /// Adds who cannot read a file, and what to do.
     private func explain(_ problem: Problem) -> Problem {
         guard problem.isPermissionDenied else { return problem }
         var problem = problem
@@ -74,7 +74,7 @@ struct Verification {
         return problem
     }
 
-    /// What a server needs and this machine does not have; a warning, since it may be there when the daemon needs it.
+    /// Warns of requirements that this host does not meet; it may meet them when the daemon needs them.
     private func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
         let reasons = (server.source?.base.requirements ?? []).compactMap(obstacle)
         return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }

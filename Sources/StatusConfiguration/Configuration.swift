@@ -3,23 +3,23 @@
 public import SourceKinds
 public import StatusModel
 
-/// What statusd is to follow, and how: all files together.
+/// The configuration that all files make together.
 public struct Configuration: Equatable, Sendable {
-    /// The first selection; later the last one is kept.
+    /// The server to select at the first start; after that, the daemon keeps the last selection.
     public var select: ServerName?
-    /// Where that is said.
+    /// The place of `select:`.
     public var selectOrigin: Origin?
-    /// Whether servers that nobody configured may post.
+    /// Whether servers that are not configured may post.
     public var acceptsAny = false
     /// The servers, by name.
     public var servers: [ServerName: ServerConfiguration] = [:]
-    /// The bounds of what clients and checks may use.
+    /// The limits of clients and checks.
     public var limits = Limits()
 
-    /// A configuration without servers, in which only configured ones may post.
+    /// A configuration without servers, in which only configured servers may post.
     public init() {}
 
-    /// What holds where there is no configuration at all: whoever posts is accepted.
+    /// The configuration that holds if there are no files: every server may post.
     public static var embedded: Configuration {
         var configuration = Configuration()
         configuration.acceptsAny = true

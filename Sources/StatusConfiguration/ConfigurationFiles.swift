@@ -3,16 +3,16 @@
 import Glibc
 import SourceKinds
 
-/// Where a configuration is looked for.
+/// The place of a configuration.
 public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible {
     /// One file, and nothing else.
     case file(String)
-    /// `statusd.yaml` and `conf.d/*.yaml` in these directories, the most important first.
+    /// `statusd.yaml` and `conf.d/*.yaml` in these directories, in order of precedence.
     case directories([String])
 
-    /// Where it is when nobody says: `/etc`, `/run` and `/usr/lib` for root and for a system service; for another user the user's own.
+    /// The default: `/etc`, `/run` and `/usr/lib` for root and for a system service, the user's own directory for others.
     ///
-    /// `CONFIGURATION_DIRECTORY`, as systemd sets it, stands for the directory in `/etc`.
+    /// `CONFIGURATION_DIRECTORY`, which systemd sets, replaces the directory in `/etc`.
     public static func standard(environment: [String: String], isRoot: Bool) -> ConfigurationLocation {
         if let directories = environment["CONFIGURATION_DIRECTORY"], let first = directories.split(separator: ":").first
         {
@@ -23,7 +23,7 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
     }
 
-    /// A path that a user gave: one file, a directory, or its `conf.d`, which is read as a part of that directory.
+    /// A path that a user gave: a file, a directory, or the `conf.d` of a directory, which then is read as a whole.
     public init(path: String) {
         var status = stat()
         let isDirectory = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -38,7 +38,7 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return slash == name.startIndex ? "/" : String(name[..<slash])
     }
 
-    /// Whether all of it is in directories of `other`.
+    /// Whether all of its directories are among those of `other`.
     public func isWithin(_ other: ConfigurationLocation) -> Bool {
         guard case .directories(let parents) = other else { return false }
         return switch self {
@@ -47,7 +47,7 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         }
     }
 
-    /// The files and directories where it is looked for, for messages.
+    /// The files and directories, for messages.
     public var description: String {
         switch self {
         case .file(let path): path
@@ -58,17 +58,18 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
 
 /// The files that make up a configuration, in the order in which they are read.
 struct ConfigurationFiles: Equatable {
-    /// `statusd.yaml`, or the one file a user named.
+    /// `statusd.yaml`, or the only file that a user gave.
     var main: String?
-    /// Whether there are others that are not read, since a user named one drop-in alone.
+    /// Whether other files are not read because a user gave a single drop-in.
     var isPart = false
     /// The drop-ins, by name.
     var dropIns: [String] = []
-    /// What was found and is not read, and why.
+    /// The files that are ignored, and why.
     var problems: [Problem] = []
 
-    /// Finds them as systemd finds its own (UAPI.6): a file hides those of the same name in less important directories, and a link to
-    /// `/dev/null` (or an empty file) hides them without saying anything itself.
+    /// Finds the files by the rules of systemd (UAPI.6).
+    ///
+    /// A file hides those of the same name in directories of lower precedence. So does a link to `/dev/null`, or an empty file.
     static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
         switch location {
         case .file(let path):
@@ -91,7 +92,7 @@ struct ConfigurationFiles: Equatable {
         }
     }
 
-    /// The same for whoever checks files that the daemon is going to read: one that a user names may be a drop-in.
+    /// Finds the files to check before the daemon reads them: the file that a user gave may be a drop-in.
     static func findToCheck(at location: ConfigurationLocation) -> ConfigurationFiles {
         var files = find(at: location)
         guard case .file(let path) = location else { return files }
@@ -103,14 +104,13 @@ struct ConfigurationFiles: Equatable {
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }
 
-    /// Whether there is something, even if it is a link to what is gone: then reading it says so.
+    /// Whether the path exists, even as a dangling link; reading that reports the error.
     private static func exists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
-    /// Whether this user may look for files in a directory; if not, or if it is a link to what is gone, what is in there is not known, which becomes
-    /// a problem.
+    /// Whether this user may search a directory; if not, or if it is a dangling link, that is a problem.
     private mutating func isSearchable(_ directory: String) -> Bool {
         var status = stat()
         if lstat(directory + "/statusd.yaml", &status) == 0 { return true }
@@ -121,7 +121,7 @@ struct ConfigurationFiles: Equatable {
         return false
     }
 
-    /// The drop-ins in a directory; what is wrong with it becomes a problem.
+    /// The drop-ins in a directory; an error of the directory becomes a problem.
     private mutating func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else {
             let failure = errno

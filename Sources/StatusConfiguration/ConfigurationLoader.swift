@@ -4,23 +4,23 @@ public import SourceKinds
 import StatusModel
 import Suggestions
 
-/// What came of reading all files.
+/// The result of reading all files.
 public struct LoadedConfiguration: Sendable {
-    /// What the files say together, those that cannot be used as they were when they could, or left out.
+    /// The configuration, with the last valid contents of a file that cannot be used.
     public var configuration: Configuration
-    /// What is not as it should be, in the order of the files.
+    /// The errors and warnings, in the order of the files.
     public var problems: [Problem]
     /// The files that are disabled as a whole.
     public var failedFiles: Set<String>
 
     /// The files that were read, or should have been, in order.
     public var files: [String] = []
-    /// Whether no file was found, so that what is built in holds.
+    /// Whether no file was found, so that the built-in configuration holds.
     public var isEmbedded = false
-    /// What is to be known when the files are read again.
+    /// What the next reading needs to know.
     public var usable = UsableFiles()
 
-    /// Puts the problems into the order of the files, and of their lines; those of no file that was read come first.
+    /// Sorts the problems by file and line; problems that belong to no file come first.
     fileprivate mutating func sortProblems() {
         let places = Dictionary(zip(files, 1...), uniquingKeysWith: { first, _ in first })
         let keyed = problems.enumerated().map { offset, problem in
@@ -33,12 +33,12 @@ public struct LoadedConfiguration: Sendable {
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
 
-/// What each drop-in says, or said when it could last be used.
+/// The last valid contents of each drop-in.
 public struct UsableFiles: Sendable {
-    /// By the names of the files: a file of the same name in a more important directory takes the place of another.
+    /// By file name, because a file replaces those of the same name in directories of lower precedence.
     private var fragments: [Substring: ConfigurationFragment] = [:]
 
-    /// Nothing known yet.
+    /// No contents.
     public init() {}
 
     subscript(file: String) -> ConfigurationFragment? {
@@ -49,7 +49,7 @@ public struct UsableFiles: Sendable {
     private static func name(_ file: String) -> Substring { file.split(separator: "/").last ?? "" }
 }
 
-/// Reads all files of a configuration and puts them together.
+/// Reads and merges all files of a configuration.
 public struct ConfigurationLoader: Sendable {
     private let location: ConfigurationLocation
 
@@ -58,16 +58,15 @@ public struct ConfigurationLoader: Sendable {
 
     /// Reads the files as they are now.
     ///
-    /// A drop-in that cannot be used disables its servers and nothing else: what it said when it could last be used goes on to hold, so
-    /// that nothing takes its place that was not meant, and its servers are failed. At first these are the servers that it seems to
-    /// describe, as far as it can be read.
+    /// A drop-in that cannot be used disables its servers and nothing else. Its servers are failed, and the rest of its last valid contents still
+    /// holds, so that nothing unintended takes its place. If it was never valid, its servers are those that it seems to describe.
     ///
-    /// - Parameter former: what the reading before this one came to know.
-    /// - Throws: the ``Problem`` of the main file, without which nothing is known, or of a directory that cannot be read.
+    /// - Parameter former: the valid contents that the previous reading found.
+    /// - Throws: the ``Problem`` of the main file, or of a directory that cannot be read.
     public func load(after former: UsableFiles = UsableFiles()) throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
         let loaded = load(files, former)
-        // What cannot be looked at might be anything; so nothing is changed.
+        // Its contents are unknown, so nothing is changed.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
         if let main = files.main, loaded.failedFiles.contains(main) {
             try throwFirst(of: loaded.errors.filter { $0.origin.file == main })
@@ -75,14 +74,14 @@ public struct ConfigurationLoader: Sendable {
         return loaded
     }
 
-    /// Throws the first error, which says how many others there are.
+    /// Throws the first error, with the number of the others.
     private func throwFirst(of errors: [Problem]) throws(Problem) {
         guard var first = errors.first else { return }
         if errors.count > 1 { first.reason += "; \(errors.count - 1) more, run “statusctl verify” to see all" }
         throw first
     }
 
-    /// The same, but reads as much as can be read, for whoever wants to know all that is wrong.
+    /// Reads as much as possible, to find all errors.
     public func loadAll() -> LoadedConfiguration { load(ConfigurationFiles.findToCheck(at: location)) }
 
     private func load(_ files: ConfigurationFiles, _ former: UsableFiles = UsableFiles()) -> LoadedConfiguration {
@@ -106,7 +105,7 @@ public struct ConfigurationLoader: Sendable {
     }
 }
 
-/// Puts fragments together: what is said later holds.
+/// Merges fragments; a later one overrides the ones before.
 private struct ConfigurationMerger {
     private let main: String?
     /// Whether all files of the configuration are read.
@@ -127,7 +126,7 @@ private struct ConfigurationMerger {
 
     mutating func add(_ fragment: ConfigurationFragment, from file: String) {
         guard fragment.errors.isEmpty else {
-            // Which servers it describes is known.
+            // Only the names of its servers are used.
             var servers = ConfigurationFragment()
             servers.servers = fragment.servers
             return fail(file, fragment.errors + fragment.problems + fragment.failures, servers)
@@ -149,7 +148,7 @@ private struct ConfigurationMerger {
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
 
-    /// Notes a file that cannot be used: what it said before holds, else no more than `servers` is known of it.
+    /// Notes a file that cannot be used: its last valid contents hold, or `servers` if it was never valid.
     mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
         failedFiles.insert(file)
         self.problems += problems
@@ -159,7 +158,7 @@ private struct ConfigurationMerger {
     }
 
     private mutating func note(_ fragment: ConfigurationFragment, of file: String) {
-        // Without the main file nothing is changed at all.
+        // If the main file fails, the whole configuration does.
         if file != main { usable[file] = fragment }
     }
 
@@ -177,7 +176,7 @@ private struct ConfigurationMerger {
         return loaded
     }
 
-    /// A check whose status is stale before the next load is due was not meant so.
+    /// Warns of a time to live that may end before the next check.
     private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
         guard server.source?.delivery == .checked, let timeToLive = server.timeToLive,
             timeToLive <= server.schedule.longestPause
@@ -192,7 +191,7 @@ private struct ConfigurationMerger {
             ))
     }
 
-    /// Where all files are known, a first selection that nobody can ever post to is a mistake.
+    /// Warns of a first selection that can never exist; this is certain only if all files are known.
     private mutating func checkSelection() {
         guard let name = configuration.select, let origin = configuration.selectOrigin,
             configuration.servers[name] == nil,

@@ -5,22 +5,22 @@ import StatusModel
 import Suggestions
 import YAML
 
-/// What one file says.
+/// The contents of one file.
 struct ConfigurationFragment: Sendable {
     var select: (server: ServerName?, origin: Origin)?
     var acceptsAny: Bool?
     var defaults = ServerOptions()
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var servers: [(name: ServerName, draft: ServerDraft)] = []
-    /// What is not as it should be and disables no more than one server.
+    /// Errors that disable a single server, and warnings.
     var problems: [Problem] = []
-    /// What disables the whole file.
+    /// Errors that disable the whole file.
     var errors: [Problem] = []
 
     /// Why some of the servers are disabled.
     var failures: [Problem] { servers.flatMap { $0.draft.errors(of: $0.name) } }
 
-    /// What still holds of it when its file cannot be used any more: all but its servers, which are failed for this reason.
+    /// What still holds if the file cannot be used any more: all but its servers, which are failed for this reason.
     func disabled(by problem: Problem) -> ConfigurationFragment {
         var fragment = self
         for index in fragment.servers.indices { fragment.servers[index].draft.fileProblem = problem }
@@ -29,7 +29,7 @@ struct ConfigurationFragment: Sendable {
     }
 }
 
-/// Reads one file: YAML into a fragment, where every mistake has its line.
+/// Reads the YAML of one file into a fragment; every error has its line.
 struct ConfigurationReader {
     private let reader: NodeReader
     private var fragment = ConfigurationFragment()
@@ -38,7 +38,7 @@ struct ConfigurationReader {
 
     /// Reads `text`, the text of `file`.
     ///
-    /// - Throws: a ``Problem`` if it is not a mapping. Other mistakes are in the fragment, all of them.
+    /// - Throws: a ``Problem`` if it is not a mapping. The fragment has all other errors.
     static func read(_ text: String, file: String) throws(Problem) -> ConfigurationFragment {
         var reader = ConfigurationReader(file: file)
         guard let root = try YAMLText.read(text, file: file) else { return reader.fragment }
@@ -60,14 +60,14 @@ struct ConfigurationReader {
         }
     }
 
-    /// Goes on behind a mistake that disables the file, so that the next one is found, too.
+    /// Continues after an error that disables the file, to find all errors.
     private mutating func collect(_ body: (inout ConfigurationReader) throws(Problem) -> Void) {
         do throws(Problem) { try body(&self) } catch { fragment.errors.append(error) }
     }
 
     private static let keys = ["select", "accept", "defaults", "limits", "servers"]
 
-    /// A section that is almost known was meant: to pass over all that is below it would be no kindness.
+    /// A mistyped section is an error, because ignoring it would ignore everything in it.
     private mutating func readUnknown(_ key: YAMLNode) throws(Problem) {
         let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
         guard nearest.isEmpty else { throw reader.problem(at: key, "unknown key “\(reader.key(key))”\(nearest)") }
@@ -119,7 +119,7 @@ struct ConfigurationReader {
         }
     }
 
-    /// The limits' keys, and what they may be.
+    /// The keys of the limits, with their ranges.
     private static let limits:
         [(key: String, path: any WritableKeyPath<Limits, Int> & Sendable, range: ClosedRange<Int>)] = [
             ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),

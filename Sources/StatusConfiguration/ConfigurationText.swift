@@ -5,22 +5,22 @@ import SourceKinds
 
 /// The text of a configuration file.
 enum ConfigurationText {
-    /// More than this is no configuration.
+    /// The size of the largest file.
     static let maximumLength = 1024 * 1024
 
-    /// Reads a file, never waiting for it.
+    /// Reads a file, without waiting for a writer.
     ///
-    /// - Throws: a ``Problem`` in words, where it cannot be read or is no text.
+    /// - Throws: a ``Problem`` if it cannot be read or is not text.
     static func read(_ path: String) throws(Problem) -> String {
         func problem(_ reason: String) -> Problem { Problem(.error, at: Origin(file: path), reason: reason) }
-        // Without O_NONBLOCK a named pipe without a writer would hold the daemon up for ever.
+        // Without O_NONBLOCK, a named pipe without a writer would block the daemon for ever.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw Problem(unreadable: path, errno: errno)
         }
         defer { close(descriptor) }
         var status = stat()
-        // A link to /dev/null stands for an empty file (UAPI.6). A pipe would be one, too, however much were written to it.
+        // A link to /dev/null is an empty file (UAPI.6). A pipe has no size either, but is not empty.
         var null = stat()
         guard fstat(descriptor, &status) == 0, stat("/dev/null", &null) == 0,
             status.st_mode & S_IFMT == S_IFREG || status.st_rdev == null.st_rdev
@@ -43,14 +43,14 @@ enum ConfigurationText {
     }
 
     private static func firstLineNotUTF8(_ bytes: [UInt8]) -> Int? {
-        // No character but the newline has its byte in it.
+        // In UTF-8, no other character contains the byte of a newline.
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         return lines.firstIndex { String(validating: $0, as: UTF8.self) == nil }.map { $0 + 1 }
     }
 }
 
 extension Problem {
-    /// A file or directory that cannot be read, with what helps.
+    /// The problem of a file or directory that cannot be read, with advice.
     init(unreadable path: String, errno number: Int32) {
         let reason =
             switch number {

@@ -2,19 +2,19 @@
 
 public import SourceKinds
 
-/// The bounds of what clients and checks may use.
+/// The limits of clients and checks.
 public struct Limits: Equatable, Sendable {
     /// The longest message of a client, in bytes.
     public var message = 64 * 1024
-    /// How many bytes of replies may wait for one client.
+    /// The most bytes of replies that may wait for one client.
     public var unsent = 64 * 1024
-    /// How many connections one user may have.
+    /// The most connections of one user.
     public var connections = 128
-    /// How many servers there may be that nobody configured.
+    /// The most servers that are not configured.
     public var servers = 4096
-    /// How many checks may run side by side.
+    /// The most checks that run at the same time.
     public var checks = CheckLimits()
 
-    /// The limits that hold where no file says otherwise.
+    /// The default limits.
     public init() {}
 }

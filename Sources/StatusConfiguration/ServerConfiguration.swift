@@ -4,24 +4,23 @@ public import SourceKinds
 
 /// One server's configuration.
 public struct ServerConfiguration: Equatable, Sendable {
-    /// What people are told about it.
+    /// Its description, for people.
     public var description: String?
-    /// Where its statuses come from; nil if no source that works is configured.
+    /// Its source; nil if no valid one is configured.
     public var source: AnySourceSettings?
-    /// What is shown until it has a status; nil: what is shown of all that say nothing else.
+    /// The text until it has a status; nil for the default text.
     public var placeholder: String?
-    /// How long a status holds; nil: see ``lifetime``.
+    /// The time to live of a status; nil: see ``lifetime``.
     public var timeToLive: Duration?
-    /// When a check runs, and when its result, or a unit's state, counts.
+    /// When checks run, and how many results in a row count.
     public var schedule: CheckSchedule
-    /// How long a unit may run that runs to its end; nil: as long as it likes.
+    /// The longest run of a unit that runs to its end; nil for no limit.
     public var runtime: Duration?
-    /// Why it cannot be followed; nil where it can.
+    /// Why it cannot be followed; nil if it can.
     public var failure: String?
-    /// The file that says so.
+    /// The place of its entry.
     public var origin: Origin
 
-    /// A server's configuration with what belongs to it.
     public init(
         description: String? = nil, source: AnySourceSettings?, placeholder: String?, timeToLive: Duration? = nil,
         schedule: CheckSchedule = CheckSchedule(), runtime: Duration? = nil, failure: String? = nil, origin: Origin
@@ -36,13 +35,13 @@ public struct ServerConfiguration: Equatable, Sendable {
         self.origin = origin
     }
 
-    /// Whether its statuses are loaded, so that a load can be asked for.
+    /// Whether its status is loaded, so that a load can be requested.
     public var isRefreshable: Bool { source.map { $0.delivery != .posted } ?? false }
 
-    /// How long a status holds: as long as somebody says, or, where it is checked, twice as long as it may be from one load to the next; nil: for
-    /// ever.
+    /// The time to live that holds; nil for no limit.
     ///
-    /// A check that gets no place, because others take all, would else show its last status for ever.
+    /// The default for a check is twice the longest time between two checks.
+    /// Without a default, a check that gets no check slot would show its last status for ever.
     public var lifetime: Duration? {
         timeToLive ?? (source?.delivery == .checked ? max(Self.shortestLifetime, schedule.longestPause * 2) : nil)
     }

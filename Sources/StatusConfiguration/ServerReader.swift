@@ -4,33 +4,33 @@ import SourceKinds
 import StatusModel
 import YAML
 
-/// A server as one file describes it; what it leaves open comes from the defaults of all files.
+/// A server's entry in one file, without the defaults of all files.
 struct ServerDraft: Sendable {
     var description: String?
     var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
     var origin: Origin
-    /// Why the file that described it cannot be used any more.
+    /// Why its file cannot be used any more.
     var fileProblem: Problem?
-    /// The errors behind the first one, which is ``failure``.
+    /// The errors after the first one, which is ``failure``.
     var furtherErrors: [Problem] = []
 
-    /// Why the server itself is wrong; empty if it is not.
+    /// The errors of the entry itself.
     func errors(of name: ServerName) -> [Problem] {
         guard let failure, fileProblem == nil else { return [] }
         return [Problem(.error, at: origin, server: name, reason: failure)] + furtherErrors
     }
 
-    /// The server, with what all files say of all servers where it says nothing itself.
+    /// The server's configuration, with the defaults of all files.
     func configuration(with defaults: ServerOptions) -> ServerConfiguration {
         let options = options.over(defaults)
         var configuration = ServerConfiguration(
             description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
-        // What its source does not go by does not make it another one.
+        // A key that the source does not use must not make the configuration differ.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
-        // What is followed by events holds until the next one.
+        // A status that comes from events holds until the next event.
         if source?.delivery == .followed {
             configuration.runtime = options.runtime
         } else {
@@ -40,7 +40,7 @@ struct ServerDraft: Sendable {
     }
 }
 
-/// What may be said of one server, and under `defaults` of all.
+/// The keys that one server may have, and `defaults` for all servers.
 struct ServerOptions: Sendable {
     var placeholder: String?
     var timeToLive: Duration?
@@ -52,10 +52,10 @@ struct ServerOptions: Sendable {
 
     static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime"]
 
-    /// Those that say when a check runs and when its result counts.
+    /// The keys about when a check runs and which results count.
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
 
-    /// Takes one key's value; returns whether the key is one of these.
+    /// Reads the value of a key; returns false if it is not one of these keys.
     mutating func read(_ key: String?, _ value: YAMLNode, with reader: NodeReader) throws(Problem) -> Bool {
         switch key {
         case "placeholder": placeholder = try reader.text(value, of: "placeholder")
@@ -72,7 +72,7 @@ struct ServerOptions: Sendable {
 
     private static let longest = Duration.seconds(366 * 86_400)
 
-    /// What a key is for, if it means nothing for sources whose statuses come in like this.
+    /// What a key applies to; nil if it applies to sources with this delivery.
     static func users(of key: String, unlike delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
         case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
@@ -83,13 +83,13 @@ struct ServerOptions: Sendable {
         }
     }
 
-    /// The kinds of sources whose statuses come in in one of these ways, for a sentence.
+    /// The source kinds with one of these deliveries, for a sentence.
     private static func list(of deliveries: [SourceDelivery]) -> String {
         let keys = deliveries.flatMap { delivery in SourceKinds.all.filter { $0.delivery == delivery }.map { $0.key } }
         return "\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "")"
     }
 
-    /// These, and where they say nothing the others.
+    /// These options, with the others as defaults.
     func over(_ others: ServerOptions) -> ServerOptions {
         ServerOptions(
             placeholder: placeholder ?? others.placeholder, timeToLive: timeToLive ?? others.timeToLive,
@@ -121,7 +121,7 @@ struct ServerReader {
 
     static let keys = ["description"] + ServerOptions.keys + SourceKinds.keys
 
-    /// Reads the server; a mistake in it disables this one only.
+    /// Reads the server; an error in it disables only this server.
     mutating func read(_ node: YAMLNode, key: YAMLNode) -> ServerDraft {
         var draft = ServerDraft(origin: reader.origin(of: key))
         var errors: [Problem] = []
@@ -159,7 +159,7 @@ struct ServerReader {
                 errors.append(error)
             }
         }
-        // What a source is that is wrong itself, is not known.
+        // The delivery of an invalid source is unknown.
         if !errors.isEmpty, sources.isEmpty { return }
         guard sources.count == 1 else {
             let advice = SourceKinds.keys.map { "“\($0)”" }.joined(separator: ", ")
@@ -191,7 +191,7 @@ struct ServerReader {
         return try kind.read(node, with: &settingsReader).map(AnySourceSettings.init)
     }
 
-    /// Warns of a key that means nothing for this kind of source; whoever wrote it expects something of it.
+    /// Warns of a key that does not apply to this source kind.
     private mutating func warnIfMeaningless(_ key: YAMLNode, for source: AnySourceSettings) {
         guard let word = key.string, let users = ServerOptions.users(of: word, unlike: source.delivery) else { return }
         problems.append(

@@ -6,7 +6,7 @@ import YAML
 
 /// Reads the YAML of a configuration file, with errors that name file and line.
 enum YAMLText {
-    /// The tree of the one document in `text`; nil if it is empty.
+    /// The tree of the document in `text`; nil if it is empty.
     static func read(_ text: String, file: String) throws(Problem) -> YAMLNode? {
         do throws(YAMLError) {
             return try YAMLDocument.read(text)

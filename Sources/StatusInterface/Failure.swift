@@ -3,7 +3,7 @@
 import StatusModel
 public import Varlink
 
-/// One thing in the configuration that could not be used.
+/// One error or warning of the configuration.
 public struct Failure: JSONReadable, JSONWritable, Hashable, Sendable, CustomStringConvertible {
     /// The file.
     public var file: String
@@ -11,10 +11,9 @@ public struct Failure: JSONReadable, JSONWritable, Hashable, Sendable, CustomStr
     public var line: Int?
     /// The server it is about.
     public var server: String?
-    /// What is wrong and what to do about it.
+    /// What is wrong and what to do.
     public var reason: String
 
-    /// A failure with what belongs to it.
     public init(file: String, line: Int?, server: String?, reason: String) {
         self.file = file
         self.line = line

@@ -3,19 +3,19 @@
 public import EventLoopIO
 import Glibc
 
-/// Where a client finds the daemon when nobody says.
+/// The standard addresses of the daemon.
 public enum MonitorAddress {
-    /// The environment's variable that says it.
+    /// The environment variable with the address.
     public static let variable = "STATUSD_ADDRESS"
     /// The path of the socket that the system's service manager listens on.
     public static let system = "/run/statusd/\(MonitorInterface.name)"
 
-    /// `STATUSD_ADDRESS`, else the user's own socket if the user has run a daemon; else the system's.
+    /// `STATUSD_ADDRESS`, or the user's socket if the user has run a daemon, or the system's.
     ///
-    /// A user's daemon leaves its directory: while it is restarted, what is meant for it must not reach the system's.
-    /// `RUNTIME_DIRECTORY` is that of the service that runs the client, whose user could answer there as it likes.
+    /// A user's daemon leaves its directory behind, so that requests do not reach the system's daemon during a restart.
+    /// `RUNTIME_DIRECTORY` belongs to the service that runs the client, so it is not used: that service's user could impersonate the daemon.
     ///
-    /// - Throws: ``IOError/Code/invalidAddress`` where the variable holds none.
+    /// - Throws: ``IOError/Code/invalidAddress`` if the variable is not an address.
     public static func standard(
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
     ) throws(IOError) -> UnixAddress {
@@ -36,23 +36,22 @@ public enum MonitorAddress {
     /// The service manager does not listen on it, so connecting to it never starts a daemon.
     public static func live(_ path: String) -> String { path + ".live" }
 
-    /// The socket beside the one at `path` that only root and the group statusd can connect to, so that clients of other users cannot keep these waiting.
+    /// The socket beside the one at `path` for root and the group statusd, which other users cannot keep busy.
     public static func privileged(_ path: String) -> String { path + ".privileged" }
 
-    /// Where to look for the daemon at `address`: the first place that accepts a connection is the right one.
+    /// The sockets to try for the daemon at `address`, in order.
     ///
-    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's sockets do, also if an administrator has stopped it. The live
-    ///   socket stays when such a daemon ends.
+    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's sockets start it even if an administrator has stopped it.
     package static func places(
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists
     ) -> [UnixAddress] {
         guard case .path(let path) = address else { return [address] }
         if !mayStart, !exists(live(path)) { return [address] }
         let place = mayStart ? path : live(path)
-        // Elsewhere, whoever can write to the directory could listen there.
+        // In other directories, other users might listen there.
         return (path == system ? [.path(privileged(place))] : []) + [.path(place)]
     }
 
-    /// Whether there is anything at a path.
+    /// Whether a path exists.
     public static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }

@@ -5,9 +5,9 @@ public import StatusModel
 public import Varlink
 
 extension MonitorClient {
-    /// How long the daemon may take to say that a wait has timed out.
+    /// How long the daemon may take to report that a wait has timed out.
     private static let grace = Duration.seconds(1)
-    /// The daemon says every thirty seconds that a stream is alive.
+    /// The longest time between two events; the daemon sends one at least every thirty seconds.
     private static let longestSilence = Duration.seconds(90)
 
     /// Connects to the daemon at `address`, through the privileged socket if this process may use it.
@@ -29,7 +29,7 @@ extension MonitorClient {
 
     /// Loads a server's status now; returns the event at the end of it.
     ///
-    /// The load takes as long as it takes; only its beginning must be told in time.
+    /// The load itself has no time limit; only the event at its start does.
     public func refreshed(server: String?) async throws(MonitorError) -> Event {
         var last: Event?
         for try await reply in try refreshReplies(server: server) { last = reply.event }
@@ -39,14 +39,14 @@ extension MonitorClient {
         return last
     }
 
-    /// Follows servers; the stream takes the connection for itself.
+    /// Follows servers; the stream occupies the connection.
     public func watch(_ parameters: WatchParameters) throws(MonitorError) -> MethodReplies<WatchReply, MonitorError> {
         try watchReplies(
             server: parameters.server, all: parameters.all, updates: parameters.updates, since: parameters.since,
             silence: Self.longestSilence)
     }
 
-    /// Waits until a server has a level or a text; nil: for ever.
+    /// Waits until a server has a level or a text; without a timeout, for ever.
     public func wait(
         server: ServerName, level: Level?, text: String?, timeout: Duration?
     ) async throws(MonitorError) -> ServerState {
@@ -56,7 +56,7 @@ extension MonitorClient {
         ).server
     }
 
-    /// Returns if the daemon answers calls at all; a wait without a time limit would wait for ever for one that does not.
+    /// Checks that the daemon answers calls; a wait without a timeout would not notice that it hangs.
     public func checkAnswers() async throws(MonitorError) {
         _ = try await connection.call(
             "org.varlink.service.GetInfo", NoMembers(), returning: NoMembers.self, failure: MonitorError.self,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The version of statusd and statusctl, which come together.
+/// The version of statusd and statusctl.
 public enum MonitorVersion {
-    /// The version, as semantic versioning has it.
+    /// The version, in the form of semantic versioning.
     public static let current = "0.1.0"
 }

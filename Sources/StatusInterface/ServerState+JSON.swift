@@ -8,7 +8,7 @@ extension ServerState: JSONReadable, JSONWritable {
         var name: ServerName?
         var source: String?
         var phase: Phase?
-        // The name and the rest are put in when all have been read: members come in any order.
+        // Members come in any order, so the server is made when all have been read.
         var optional = Optionals()
         try reader.object { member, reader throws(JSONError) in
             switch member {
@@ -48,7 +48,7 @@ extension ServerState: JSONReadable, JSONWritable {
     }
 }
 
-/// What a server may have beside what it must have.
+/// The optional members of a server.
 private struct Optionals {
     var description: String?
     var status: Status?

@@ -56,7 +56,7 @@ extension Cursor: JSONReadable, JSONWritable {
     }
 }
 
-/// A time as it is written, so that several that are equal are encoded once.
+/// The encoded form of a time, so that equal times are encoded once.
 private struct EncodedTime: JSONWritable {
     private let time: Timestamp
     /// The characters of the time.
@@ -71,7 +71,7 @@ private struct EncodedTime: JSONWritable {
         }
     }
 
-    /// This one if the other time is the same, else that.
+    /// This one if `other` is the same time; otherwise the encoded `other`.
     @inline(__always)
     func or(_ other: Timestamp) -> EncodedTime { other == time ? self : EncodedTime(other) }
 
@@ -84,7 +84,7 @@ private struct EncodedTime: JSONWritable {
 }
 
 extension Status: JSONReadable, JSONWritable {
-    // What a daemon adds later is passed over: a client understands newer daemons.
+    // Unknown members are ignored, so that a client understands newer daemons.
     public init(from reader: inout JSONReader) throws(JSONError) {
         var text: StatusText?
         var level: Level?
@@ -93,7 +93,7 @@ extension Status: JSONReadable, JSONWritable {
         var updatedAt: Timestamp?
         try reader.object { name, reader throws(JSONError) in
             switch name {
-            // Escaped once more, since nobody but this daemon vouches for what comes out of a socket.
+            // Escaped again, because the peer may not be statusd.
             case "text": text = StatusText(fitting: try reader.string())
             case "level": level = try Level(from: &reader)
             case "changedAt": changedAt = try Timestamp(from: &reader)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A place in the daemon's history.
+/// A position in the daemon's event log.
 public struct Cursor: Hashable, Sendable, CustomStringConvertible {
-    /// Names one life of the daemon.
+    /// The run of the daemon.
     public var epoch: Epoch
-    /// Counts the events of that life.
+    /// The number of the event in that run.
     public var revision: Int
 
-    /// The place behind event number `revision` of the life `epoch`.
+    /// The position after event number `revision` of the run `epoch`.
     public init(epoch: Epoch, revision: Int) {
         self.epoch = epoch
         self.revision = revision

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Names one life of the daemon: 128 bits that no other life has, written as 32 hexadecimal digits.
+/// Identifies one run of the daemon with 128 random bits, written as 32 hexadecimal digits.
 ///
-/// A number and no text, since one goes out with every event.
+/// It is a number, not a text, because every event carries one.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {
     private var high: UInt64
     private var low: UInt64
 
-    /// The epoch of no daemon.
+    /// The epoch that no daemon has.
     public static let none = Epoch(high: 0, low: 0)
 
-    /// The number of characters of its text.
+    /// The length of its text.
     public static let length = 32
 
     private init(high: UInt64, low: UInt64) {
@@ -18,12 +18,12 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
         self.low = low
     }
 
-    /// An epoch that no other life of a daemon has.
+    /// A new epoch, unlike any other.
     public static func random() -> Epoch {
         Epoch(high: .random(in: 1 ... .max), low: .random(in: 0 ... .max))
     }
 
-    /// Reads what ``description`` writes; any other text is ``none``.
+    /// Parses the form of ``description``; any other text is ``none``.
     public init(_ text: String) {
         var (high, low) = (UInt64(0), UInt64(0))
         let digits = Array(text.utf8)

@@ -1,45 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an event says.
+/// The kind of an event.
 public enum EventKind: String, Sendable, CaseIterable {
-    /// The state as it is now: first on every stream, and again after each gap.
+    /// The current state: first in every stream, and again after each gap.
     case snapshot
-    /// The selection moved; the event carries all of the server that is now selected.
+    /// The selection moved; the event has the state of the newly selected server.
     case selected
-    /// Text, level, phase or staleness became another.
+    /// Text, level, phase or staleness changed.
     case changed
-    /// Posted again unchanged, or described anew; only where updates were asked for.
+    /// Posted again unchanged, or described anew; sent only if the reader requested updates.
     case updated
-    /// A load began that somebody asked for.
+    /// A requested load started.
     case refreshing
     /// That load ended.
     case refreshed
-    /// A server appeared.
+    /// A server was added.
     case added
-    /// A server went away.
+    /// A server was removed.
     case removed
     /// The reader was too slow, or its cursor is too old.
     case gap
-    /// There is nothing else to say.
+    /// Nothing happened; the stream is alive.
     case alive
 }
 
-/// One line of a stream.
+/// One event of a stream.
 public struct Event: Hashable, Sendable {
-    /// What it says.
+    /// Its kind.
     public let kind: EventKind
-    /// Where the reader stands once it has read this.
+    /// The position of the reader after this event.
     public let cursor: Cursor
-    /// The server it is about, with all of its state.
+    /// The state of the server that it is about.
     public var server: ServerState? { snapshot?.state }
-    /// The same, as the log shares it.
+    /// The same state, shared with the event log.
     public let snapshot: ServerSnapshot?
-    /// All servers, in a snapshot of all.
+    /// All servers; only in a snapshot of all.
     public let servers: [ServerState]?
-    /// In a gap: how many events this reader missed, nil where that is not known.
+    /// The number of events that the reader missed in a gap; nil if unknown.
     public let missed: Int?
 
-    /// An event with what belongs to its kind.
     public init(
         kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil, missed: Int? = nil
     ) {
@@ -50,7 +49,7 @@ public struct Event: Hashable, Sendable {
         self.missed = missed
     }
 
-    /// An event about a server, with a state that others share.
+    /// An event about a server, with a shared state.
     public init(kind: EventKind, cursor: Cursor, snapshot: ServerSnapshot?) {
         self.kind = kind
         self.cursor = cursor

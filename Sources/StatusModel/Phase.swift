@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a server stands with what it has to show.
+/// Whether a server has a status, and why not.
 public enum Phase: String, Sendable, CaseIterable {
     /// Its first load has not ended.
     case loading

@@ -2,24 +2,24 @@
 
 /// The name of a server: `[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}`.
 ///
-/// What passes is safe as a file's name, as a journal field's value and on a terminal.
+/// A valid name is safe as a file name, in a journal field and on a terminal.
 public struct ServerName: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// The longest name, in bytes.
     public static let maximumLength = 64
 
-    /// What a name has to look like, for people.
+    /// The rule for names, for people.
     public static let rule =
         "must start with a letter or digit, followed by at most 63 of A-Z a-z 0-9 . _ : @ -"
 
     /// The name's text.
     public let rawValue: String
 
-    /// Makes a name of `text`, or returns nil where it is none.
+    /// Makes a name from `text`; nil if it is invalid.
     public init?(_ text: some StringProtocol) {
         self.init(String(text))
     }
 
-    /// Makes a name of `text`, or returns nil where it is none.
+    /// Makes a name from `text`; nil if it is invalid.
     public init?(_ text: String) {
         var text = text
         guard text.withUTF8({ Self.isName($0) }) else { return nil }

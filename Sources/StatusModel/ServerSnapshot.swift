@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A server's state at one revision, shared by the event log, its readers and the listeners of notifications.
+/// A server's state at one revision, shared by the event log, its readers and observers.
 ///
-/// A reference, so that an event costs one copy of the state, however many readers it has.
+/// A class, so that an event costs one copy of the state, however many readers it has.
 public final class ServerSnapshot: Sendable, Hashable {
     /// The state at that revision.
     public let state: ServerState

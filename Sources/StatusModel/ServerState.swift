@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// All there is to know about a server at one moment: the `Server` of the control interface.
+/// The complete state of a server: the `Server` of the control interface.
 public struct ServerState: Hashable, Sendable {
     /// Its name, which never changes.
     public var name: ServerName
-    /// What its configuration says about it, for people.
+    /// Its description in the configuration.
     public var description: String?
-    /// Where its statuses come from: `push`, `notify` and so on.
+    /// Its source kind: `push`, `notify` and so on.
     public var source: String
-    /// Where it stands with what it has to show.
+    /// Whether it has a status, and why not.
     public var phase: Phase
-    /// The last known status, kept while it loads again and after a load failed.
+    /// The last known status, kept while a new one is loaded and after a failed load.
     public var status: Status?
-    /// Why the server is empty or failed; where it is neither, what its last load found that does not count yet.
+    /// Why the server is empty or failed; otherwise a result that does not count yet.
     public var message: String?
     /// Whether the status is older than the server's time to live.
     public var isStale = false
-    /// Whether a load can be asked for.
+    /// Whether a load can be requested.
     public var isRefreshable = false
-    /// Whether a load runs that somebody asked for.
+    /// Whether a requested load is running.
     public var isRefreshing = false
     /// Whether it is the selected server.
     public var isSelected = false
-    /// The revision of the event that last touched it.
+    /// The revision of its last event.
     public var revision = 0
 
-    /// A server that has shown nothing yet.
+    /// A server without a status.
     public init(
         name: ServerName, description: String? = nil, source: String, phase: Phase, message: String? = nil,
         isRefreshable: Bool = false
@@ -38,11 +38,12 @@ public struct ServerState: Hashable, Sendable {
         self.isRefreshable = isRefreshable
     }
 
-    /// The one line to show for it: the last known status, else why there is none.
+    /// The text of the last known status, or why there is none.
     public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
 
-    /// The headline with what else there is to know at a glance: a level that is not ok, and whether it is of the past, because the status is
-    /// stale, is being loaded anew after a reload, or the load after it failed.
+    /// The headline with a level that is not ok, and with the reason if the status is not current.
+    ///
+    /// It is not current if it is stale, is being loaded again after a reload, or a load failed after it.
     public var markedHeadline: String {
         var line = headline
         if let level = status?.level, level != .ok { line += " [\(level.rawValue)]" }
@@ -51,9 +52,9 @@ public struct ServerState: Hashable, Sendable {
         return isStale ? "\(line) (stale)" : line
     }
 
-    /// Whether what it shows is of now: it has a status, which is fresh, and its last load did not fail.
+    /// Whether its status is current: fresh, and without a failed load after it.
     public var isCurrent: Bool { status != nil && phase == .loaded && !isStale }
 
-    /// Whether all is well: what it shows is of now, and ok.
+    /// Whether its status is current and ok.
     public var isHealthy: Bool { isCurrent && status?.level == .ok }
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a server said last, and when.
+/// The last status of a server, with its times.
 public struct Status: Hashable, Sendable {
     /// The text that people read.
     public var text: StatusText
-    /// How serious it is.
+    /// The level.
     public var level: Level
-    /// When text or level last became another.
+    /// When text or level last changed.
     public var changedAt: Timestamp
-    /// When the level last became another.
+    /// When the level last changed.
     public var levelChangedAt: Timestamp
     /// When it was last posted, changed or not.
     public var updatedAt: Timestamp
 
-    /// A status with all that belongs to it; unless it is said, the level changed together with the text.
+    /// A status; by default, the level changed together with the text.
     public init(
         text: StatusText, level: Level, changedAt: Timestamp, levelChangedAt: Timestamp? = nil, updatedAt: Timestamp
     ) {

@@ -4,12 +4,12 @@ import Glibc
 
 /// The text of a status: one visible line of 1 to 1024 bytes of UTF-8.
 ///
-/// It is trimmed of white space, and what is invisible in it is escaped (``VisibleText``), before its length is judged.
+/// White space around it is removed, and invisible characters are escaped (``VisibleText``), before its length is checked.
 public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     /// The longest text, in bytes of UTF-8.
     public static let maximumLength = 1024
 
-    /// More bytes than these are not looked at: no white space around a text is that long.
+    /// The most bytes to read; no reasonable text has more white space around it.
     private static let maximumRead = 8 * maximumLength
 
     /// The text itself.
@@ -17,7 +17,7 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
 
     /// Takes `text` as it is.
     ///
-    /// - Throws: ``InvalidStatus`` where nothing is left of it, or it is too long.
+    /// - Throws: ``InvalidStatus`` if it is empty or too long.
     public init(_ text: consuming String) throws(InvalidStatus) {
         let visible = try Self.visible(text)
         if visible.isEmpty { throw .empty }
@@ -26,27 +26,27 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         rawValue = visible
     }
 
-    /// Takes as much of `text` as fits, for a source that cannot be told: what is too long is cut at a character and ends in `…`.
+    /// Takes as much of `text` as fits; nil if it is empty.
     ///
-    /// Returns nil where nothing is left of it.
+    /// For sources that cannot be told of an error. A text that is too long is cut after a character and ends in `…`.
     public init?(fitting text: String) {
         let text = Self.trim(Self.beginning(of: text[...], Self.maximumRead))
         if text.isEmpty { return nil }
-        // What follows would be cut off, however little of it is escaped.
+        // Even without escapes, the rest would be cut.
         let beginning = Self.beginning(of: text, Self.maximumLength + 4)
         let visible = VisibleText.escape(beginning)
         let isWhole = visible.utf8.count <= Self.maximumLength && beginning.endIndex == text.endIndex
         rawValue = isWhole ? visible : Self.cut(visible)
     }
 
-    /// The level's word, for what has no text of its own.
+    /// The level's word, for a status without a text.
     public init(of level: Level) { rawValue = level.rawValue }
 
     public var description: String { rawValue }
 
     /// Compares the bytes.
     ///
-    /// `String` compares canonical equivalence, which can take a thousand times as long.
+    /// Comparing by canonical equivalence, as `String` does, can take a thousand times as long.
     public static func == (left: StatusText, right: StatusText) -> Bool {
         var (left, right) = (left.rawValue, right.rawValue)
         return left.withUTF8 { left in
@@ -68,7 +68,7 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         if text.withUTF8({ VisibleText.isPlain($0) && $0.first != 0x20 && $0.last != 0x20 }) { return text }
         if text.utf8.count > maximumRead { throw .tooLong(text.utf8.count) }
         let text = trim(text[...])
-        // Escaping makes it no shorter, but may take long.
+        // Escaping does not make it shorter, but may take long.
         if text.utf8.count > maximumLength { throw .tooLong(text.utf8.count) }
         return VisibleText.escape(text)
     }
@@ -79,11 +79,11 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
         guard let start = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let end = scalars.lastIndex(where: { !$0.properties.isWhitespace })
         else { return "" }
-        // Not of the text itself, where an index after another one is looked for by characters.
+        // Not in the text itself, where finding the next index segments characters.
         return Substring(scalars[start...end])
     }
 
-    /// The text up to a character that begins after so many bytes.
+    /// The longest prefix of whole characters within so many bytes.
     private static func beginning(of text: Substring, _ count: Int) -> Substring {
         guard let limit = text.utf8.index(text.startIndex, offsetBy: count, limitedBy: text.endIndex) else {
             return text
@@ -107,7 +107,7 @@ public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Why a text is no status.
+/// Why a text is not valid for a status.
 public enum InvalidStatus: Error, Hashable, Sendable, CustomStringConvertible {
     /// Nothing but white space.
     case empty

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Spans of time as people write them, by the rules of systemd.time(7): `30s`, `5min`, `1h 30min`, `1.5h`; a number alone is seconds.
+/// Reads and writes time spans by the rules of systemd.time(7).
+///
+/// For example `30s`, `5min`, `1h 30min` or `1.5h`. A number alone is in seconds.
 public enum TimeSpan {
-    /// The units and their microseconds, the largest first; those that ``text(_:)`` writes stand before their synonyms.
+    /// The units and their microseconds, largest first; the names that ``text(_:)`` writes come before their synonyms.
     private static let units: [(name: String, microseconds: Int64)] = [
         ("y", 31_557_600_000_000), ("year", 31_557_600_000_000), ("years", 31_557_600_000_000),
         ("month", 2_629_800_000_000), ("months", 2_629_800_000_000), ("M", 2_629_800_000_000),
@@ -15,10 +17,10 @@ public enum TimeSpan {
         ("us", 1), ("usec", 1), ("µs", 1), ("μs", 1),
     ]
 
-    /// Those that are written; weeks and longer are of no help to a reader.
+    /// The units that are written; weeks and longer units do not help a reader.
     private static let written = ["d", "h", "min", "s", "ms", "us"]
 
-    /// Reads a span; nil where `text` is none, or too long to be counted in microseconds.
+    /// Parses a time span; nil if it is invalid, or too long to count in microseconds.
     public static func parse(_ text: String) -> Duration? {
         var rest = text[...]
         var total: Int64 = 0
@@ -56,7 +58,7 @@ public enum TimeSpan {
         return isTooLong || overflow ? nil : sum
     }
 
-    /// What the digits behind the point come to.
+    /// The value of the digits after the point.
     private static func part(_ fraction: Substring, of unit: Int64) -> Int64 {
         var divisor: Int64 = 1
         var sum: Int64 = 0
@@ -73,7 +75,7 @@ public enum TimeSpan {
         units.first { $0.name == unit }?.microseconds
     }
 
-    /// Writes a span with its two largest units, as systemd does: `1min 30s`.
+    /// Writes a time span with its two largest units, as systemd does: `1min 30s`.
     public static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         var rest = seconds * 1_000_000 + attoseconds / 1_000_000_000_000

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A moment of the wall clock, to the millisecond.
+/// A time of the wall clock, in milliseconds.
 ///
-/// Written as RFC 3339 in UTC, always with three digits of a second: `2026-11-21T08:30:00.250Z`. It is for people and for the
-/// journal; nothing is decided by it, since the wall clock may jump.
+/// Its text is RFC 3339 in UTC with three digits of a second: `2026-11-21T08:30:00.250Z`. It is for people and the journal. No decision
+/// depends on it, because the wall clock may jump.
 public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
     public var milliseconds: Int64
 
-    /// The moment this many milliseconds after 1970 began.
+    /// The time so many milliseconds after 1970-01-01T00:00:00Z.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     public static func < (left: Timestamp, right: Timestamp) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// The number of characters of the RFC 3339 form.
+    /// The length of the RFC 3339 form.
     public static let length = 24
 
     public var description: String {
@@ -56,7 +56,7 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
         place[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
     }
 
-    /// Reads the form that ``description`` writes; nil for any other.
+    /// Parses the form of ``description``; nil for any other text.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }

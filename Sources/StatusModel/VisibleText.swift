@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text from outside made safe to show: no character in it moves a cursor, ends a line or turns the direction of writing.
+/// Makes text from outside safe to show: no character moves the cursor, ends the line or changes the writing direction.
 ///
 /// C0 and C1 controls, DEL, the line and paragraph separators and the bidirectional controls become visible escapes as
 /// Swift writes them (`\n`, `\u{9b}`). Everything else stays as it is, so that escaping twice changes nothing.
@@ -20,7 +20,7 @@ public enum VisibleText {
         return visible
     }
 
-    /// Whether every byte is printable ASCII, which needs no further look.
+    /// Whether every byte is printable ASCII.
     static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let raw = UnsafeRawBufferPointer(bytes)
         var index = 0
@@ -50,7 +50,7 @@ public enum VisibleText {
         }
     }
 
-    /// The escapes of the first controls, which are made once: a text may be full of them.
+    /// The escapes of the first controls, made once because a text may contain many.
     private static let firstEscapes = (0..<0xa0).map { spelled(Unicode.Scalar(UInt8($0))) }
 
     private static func escaped(_ scalar: Unicode.Scalar) -> String {

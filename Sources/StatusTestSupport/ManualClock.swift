@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// A clock that stands still until a test moves it on.
+/// A clock that a test advances.
 package final class ManualClock: Clock, Sendable {
-    /// A time on this clock, which begins at zero.
+    /// A time on this clock, which starts at zero.
     package struct Instant: InstantProtocol {
         var offset: Duration
 
@@ -19,7 +19,7 @@ package final class ManualClock: Clock, Sendable {
         var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
 
-        /// Takes those out who wait for no more sleepers than there are.
+        /// Removes and returns those whose number of sleepers is reached.
         mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
             defer { waiters.removeAll { $0.count <= sleepers.count } }
             return waiters.filter { $0.count <= sleepers.count }.map(\.continuation)
@@ -54,7 +54,7 @@ package final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Returns as soon as so many sleep.
+    /// Returns when so many tasks sleep.
     package func sleeper(_ count: Int = 1) async {
         await withCheckedContinuation { continuation in
             let waiters = state.withLock { state in
@@ -65,7 +65,7 @@ package final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Moves the clock on, and wakes whose time has come.
+    /// Advances the clock and wakes the tasks whose time has come.
     package func advance(by duration: Duration) {
         let due = state.withLock { state in
             state.now = state.now.advanced(by: duration)

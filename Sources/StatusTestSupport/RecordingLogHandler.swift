@@ -3,11 +3,11 @@
 package import Logging
 import Synchronization
 
-/// Keeps what is logged, for a test to look at.
+/// Records log messages for a test.
 package final class LogRecorder: Sendable {
     /// One message with its metadata.
     package struct Entry: Sendable {
-        /// How serious it is.
+        /// The log level.
         package let level: Logger.Level
         /// The message.
         package let message: String
@@ -20,10 +20,10 @@ package final class LogRecorder: Sendable {
     /// A recorder without entries.
     package init() {}
 
-    /// What was logged, in order.
+    /// The messages, in order.
     package var entries: [Entry] { kept.withLock { $0 } }
 
-    /// A logger that logs to this.
+    /// A logger that logs to this recorder.
     package var logger: Logger { Logger(label: "test") { _ in Handler(recorder: self) } }
 
     private struct Handler: LogHandler {

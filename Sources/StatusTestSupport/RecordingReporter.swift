@@ -4,14 +4,13 @@ import StatusModel
 package import StatusMonitor
 import Synchronization
 
-/// Remembers what it was told, as `name: text`, and lets a test wait for it.
+/// Records reports as `name: text`, and lets a test wait for them.
 package final class RecordingReporter: Reporter {
     private let state = Mutex<(lines: [String], waiters: [(String, CheckedContinuation<Void, Never>)])>(([], []))
 
-    /// A reporter that was told nothing yet.
     package init() {}
 
-    /// What it was told, in order; `none` where none was selected.
+    /// The reports, in order; `none` if no server was selected.
     package var lines: [String] { state.withLock { $0.lines } }
 
     package func report(_ report: Report) {
@@ -25,7 +24,7 @@ package final class RecordingReporter: Reporter {
         for (_, continuation) in due { continuation.resume() }
     }
 
-    /// Returns once this line has been reported.
+    /// Returns when this line has been reported.
     package func wait(for line: String) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in

@@ -73,7 +73,7 @@ struct YAMLComposer {
     private mutating func aliased(_ name: String, at mark: YAMLNode.Mark) throws(YAMLError) -> YAMLNode {
         // An anchor is known once its node is complete, so an alias cannot stand for what contains it.
         guard let node = anchors[name] else {
-            // It is not shown, as it may be a secret that was not quoted.
+            // The text is not shown because it may be a secret.
             throw YAMLError(
                 mark, "text that starts with * must be quoted; an alias must be defined before it is used, with &")
         }

@@ -5,12 +5,12 @@ import Glibc
 
 /// Reads a YAML document with libyaml into a tree of nodes.
 ///
-/// It reads what configuration files need, and bounds what a hostile file can cost: one document, scalars as keys, no tags,
-/// tag directives, nesting to ``maximumDepth``, and aliases that add at most ``maximumAliasedNodes`` nodes to the tree.
+/// It reads the part of YAML that configuration files need: one document, scalars as keys, no tags or tag directives. To bound the cost of
+/// a hostile file, it limits nesting (``maximumDepth``) and the nodes that aliases add (``maximumAliasedNodes``).
 public enum YAMLDocument {
-    /// How deeply sequences and mappings may be nested.
+    /// The deepest nesting of sequences and mappings.
     public static let maximumDepth = 32
-    /// How many nodes all aliases together may add; a few hundred bytes of nested aliases could stand for billions.
+    /// The most nodes that all aliases together may add; a few hundred bytes of nested aliases could add billions.
     public static let maximumAliasedNodes = 10_000
 
     /// Reads the document in `text`; returns nil if the text is empty.
@@ -34,7 +34,7 @@ public enum YAMLDocument {
         }
     }
 
-    /// The first line that begins with `%TAG`, counted from 1.
+    /// The first line that starts with `%TAG`, counted from 1.
     ///
     /// libyaml compares each tag directive with all before it, which takes seconds for a file of a megabyte.
     private static func lineOfTagDirective(in text: UnsafeBufferPointer<UInt8>) -> Int? {

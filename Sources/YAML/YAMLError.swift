@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text is not YAML, or not the part of YAML that ``YAMLDocument`` reads.
+/// Why ``YAMLDocument`` cannot read a text.
 public struct YAMLError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// Where; nil if the place is unknown.
+    /// The place of the error; nil if unknown.
     public let mark: YAMLNode.Mark?
     /// What is wrong, as a phrase.
     public let reason: String

@@ -18,13 +18,13 @@ struct YAMLEvents {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let text: UnsafeBufferPointer<UInt8>
 
-    /// The events of a parser that reads `text`, which must stay in place as long as the events are asked for.
+    /// Parses `text`, which must stay in place until the last event has been read.
     init(_ parser: UnsafeMutablePointer<yaml_parser_t>, reading text: UnsafeBufferPointer<UInt8>) {
         self.parser = parser
         self.text = text
     }
 
-    /// The next event and where it begins.
+    /// The next event and the place where it starts.
     func next() throws(YAMLError) -> (event: Event, mark: YAMLNode.Mark) {
         var raw = yaml_event_t()
         guard yaml_parser_parse(parser, &raw) == 1 else { throw failure }
@@ -56,7 +56,7 @@ struct YAMLEvents {
     }
 
     private func refuseTag(_ tag: UnsafeMutablePointer<yaml_char_t>?, at mark: YAMLNode.Mark) throws(YAMLError) {
-        // It is not shown, as it may be a secret that was not quoted.
+        // The text is not shown because it may be a secret.
         if tag != nil { throw YAMLError(mark, "text that starts with ! must be quoted; tags are not supported") }
     }
 
@@ -72,13 +72,13 @@ struct YAMLEvents {
         bytes.map { String(cString: $0) }
     }
 
-    /// What the parser stumbled over.
+    /// The error that the parser reports.
     private var failure: YAMLError {
         let state = parser.pointee
         let problem = state.problem.map { String(cString: $0) } ?? "syntax error"
         switch state.error {
         case YAML_MEMORY_ERROR: return YAMLError(nil, "out of memory")
-        // The parser reads ahead, so its mark is not where the byte is that it cannot read.
+        // The parser reads ahead, so its mark is not at the byte that it cannot read.
         case YAML_READER_ERROR: return YAMLError(mark(at: state.problem_offset), problem)
         case YAML_SCANNER_ERROR where state.buffer.pointer?.pointee == UInt8(ascii: "\t"):
             return YAMLError(YAMLNode.Mark(state.problem_mark), "tab in the indentation; use spaces")

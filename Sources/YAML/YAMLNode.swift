@@ -12,7 +12,7 @@ public struct YAMLNode: Sendable {
 
     /// The three kinds of values.
     public enum Content: Sendable {
-        /// A text. A plain one is written without quotation marks, so that it may stand for null, a number or true and false.
+        /// A text. A plain one has no quotation marks, so it may mean null, a number, true or false.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
         /// The members in the order of the text; keys are scalars, and no two are equal.
@@ -21,9 +21,9 @@ public struct YAMLNode: Sendable {
 
     /// The value.
     public let content: Content
-    /// Where it begins; for an alias, where the value that it stands for begins.
+    /// Where it starts; for an alias, where the aliased value starts.
     public let mark: Mark
-    /// The number of nodes that it consists of, itself included.
+    /// The number of nodes in it, including itself.
     let size: Int
 
     init(_ content: Content, mark: Mark) {
@@ -70,7 +70,7 @@ public struct YAMLNode: Sendable {
 }
 
 extension YAMLNode {
-    /// A key as it may be shown: what stands behind a colon in it may be a secret, such as the value, for want of a space.
+    /// A key without the text after a colon, which may be a secret value whose space was forgotten.
     public var keyToShow: String {
         let text = string ?? "?"
         let start = text.prefix { $0 != ":" }

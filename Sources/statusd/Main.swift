@@ -69,7 +69,7 @@ enum Main {
 }
 
 extension WorkerRole {
-    /// Plays it until the end.
+    /// Runs the role until it ends.
     fileprivate func run() -> Never {
         prepare()
         switch self {

@@ -8,7 +8,7 @@ import Varlink
 
 /// The command `statusctl refresh`.
 enum RefreshCommand {
-    /// The number of loads to wait for at once; each takes a connection.
+    /// The most loads to wait for at the same time; each needs a connection.
     private static let concurrentLoads = 32
 
     private static let all = Flag(
@@ -44,7 +44,7 @@ enum RefreshCommand {
         return .done
     }
 
-    /// What its user is told when the refresh of `subject` has failed.
+    /// The error of a refresh of `subject`, with advice if the daemon closed the connection.
     private static func failure(_ error: any Error, of subject: String) -> any Error {
         guard case .connection(let lost) = error as? MonitorError, lost.code == .closed else { return error }
         let sentence =
@@ -69,7 +69,7 @@ enum RefreshCommand {
                 var told: Set<String> = []
                 func note(_ failure: CommandFailure?) {
                     guard let failure else { return }
-                    // One that is about the user, or the daemon, is the same for all servers.
+                    // A failure of the user or the daemon is the same for all servers.
                     if told.insert(failure.sentence).inserted {
                         indicator.interrupt { context.terminal.failure(failure) }
                     }
@@ -83,11 +83,11 @@ enum RefreshCommand {
                 return failures
             }
         }
-        // Each has been told.
+        // All were written already.
         return failures.first?.status ?? .done
     }
 
-    /// Refreshes one of many, on a connection of its own, and tells its status at once; returns why there is none.
+    /// Refreshes one of many servers on its own connection and writes its status; returns the failure, if any.
     private static func refresh(
         _ name: ServerName, _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async -> CommandFailure? {

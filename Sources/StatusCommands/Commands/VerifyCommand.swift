@@ -44,7 +44,7 @@ enum VerifyCommand {
         return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .notAllowed : .configurationWrong
     }
 
-    /// The user's own configuration where there is one, which is said; else that of the system's daemon.
+    /// The user's own configuration if there is one, with a message; otherwise the system's.
     private static func standardLocation(_ terminal: Terminal) -> ConfigurationLocation {
         let environment = ProcessEnvironment.current
         let system = ConfigurationLocation.standard(environment: environment, isRoot: true)

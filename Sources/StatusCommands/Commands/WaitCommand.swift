@@ -45,7 +45,7 @@ enum WaitCommand {
         return .done
     }
 
-    /// Waits, and if the daemon goes away waits for that, too, and goes on; in the same time.
+    /// Waits for the server, and for the daemon if it restarts, within the same deadline.
     private static func wait(
         _ context: ClientCommand.Context, for server: ServerName, level: Level?, text: String?
     ) async throws -> ServerState {
@@ -61,7 +61,7 @@ enum WaitCommand {
             } catch {
                 let lost = error.ofConnection?.code
                 let hasGone = lost == .closed || lost == .timedOut && deadline != nil
-                // Others of this user may have been there first.
+                // After a restart, other clients of this user may have taken all connections.
                 guard hasGone || error.isOfFullDaemon && hasComeBack else { throw error }
             }
             client = try await back(daemon, by: deadline)

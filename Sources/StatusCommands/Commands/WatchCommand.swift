@@ -52,17 +52,17 @@ enum WatchCommand {
     }
 }
 
-/// Shows one stream after another as if they were one.
+/// Shows successive streams as if they were one.
 private struct Follower {
     var parameters: WatchParameters
     let terminal: Terminal
-    /// Whether the user was told that the daemon went away, and not yet that it is back.
+    /// Whether the daemon disconnected and has not returned.
     private(set) var isAway = false
-    /// Whether it has ever been there.
+    /// Whether the daemon has sent an event.
     private var hasBegun = false
-    /// The servers that the last snapshot of all shows as they were after it had begun, with the last event that was about each.
+    /// The servers in the last snapshot that changed after its cursor, with their revisions.
     private var snapshotRevisions: [ServerName: Int] = [:]
-    /// The server whose lines are shown, where that is whichever is selected; nil before the first line.
+    /// The selected server whose lines are shown; nil before the first line.
     private var selected: ServerName??
 
     init(parameters: WatchParameters, terminal: Terminal) {
@@ -72,21 +72,21 @@ private struct Follower {
 
     mutating func follow(_ client: MonitorClient) async throws(MonitorError) {
         for try await reply in try await client.watch(parameters) {
-            // Said with the first event only: a daemon that is on its way down may still accept a connection.
+            // Only after the first event, because a daemon that is stopping may still accept connections.
             reconnected()
-            // Where the next stream goes on, if this one breaks.
+            // The next stream continues here if this one breaks.
             parameters.since = reply.event.cursor
             if !isInSnapshot(reply.event) { show(reply.event) }
         }
     }
 
-    /// Returns if a stream that has failed is to be followed by another.
+    /// Returns if another stream must follow the failed one.
     mutating func goOn(after error: MonitorError, reconnects: Bool) async throws {
         switch error {
         case .connection(let error) where error.isOfLostDaemon && reconnects: disconnected(error)
-        // A server that nobody configured comes back with its next post.
+        // A server that is not configured returns with its next post.
         case .noSuchServer where isAway: try await EventLoop.sleep(for: .seconds(1))
-        // Others of this user were there first; it comes back as if the daemon were still away.
+        // Other clients of this user have taken all connections; try again as if the daemon were away.
         case _ where error.isOfFullDaemon && isAway: break
         default: throw error
         }
@@ -109,15 +109,16 @@ private struct Follower {
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
     }
 
-    /// Whether the snapshot of all showed what an event says, or something newer: a stream that goes on behind the beginning of a snapshot knows
-    /// nothing of how far that had been read.
+    /// Whether the last snapshot showed the state of an event, or a newer one.
+    ///
+    /// A stream that continues after the start of a snapshot repeats events that the snapshot already includes.
     private mutating func isInSnapshot(_ event: Event) -> Bool {
         if let servers = event.servers {
             let newer = servers.filter { $0.revision > event.cursor.revision }
             snapshotRevisions = Dictionary(newer.map { ($0.name, $0.revision) }) { $1 }
         }
         guard let server = event.server, let shown = snapshotRevisions[server.name] else { return false }
-        // A selection is news, with whatever state: then what follows is, too, so that the newest comes last.
+        // A selection is always shown, and so is every event after it, so that the newest state comes last.
         if event.kind == .selected { snapshotRevisions[server.name] = nil }
         return event.kind != .selected && server.revision <= shown
     }

@@ -3,15 +3,15 @@
 import EventLoopIO
 import Glibc
 
-/// Whoever reads standard output, where that is a pipe or a socket.
+/// Ends the process when the reader of its output disconnects.
 ///
-/// When the reader goes away the process ends, without a word and with status 0: a stream that is quiet would find it out only with the next line.
+/// The exit status is 0. A stream without events would otherwise notice this only with the next line.
 @EventLoop
 final class PipeReader {
     private var source: IOSource?
 
     init() {
-        // What cannot be watched, such as a file, has nobody who goes away.
+        // A file, for example, cannot be polled, and has no reader.
         let copy = dup(STDOUT_FILENO)
         guard copy >= 0 else { return }
         source = try? IOSource(OwnedDescriptor(adopting: copy), events: .hangUp) { events in

@@ -3,12 +3,12 @@
 import StatusInterface
 import StatusModel
 
-/// What a reload changes, for people.
+/// The changes of a reload, for people.
 enum PlanText {
-    /// How many servers a line names; who has more wants JSON.
+    /// The most servers that a line names; JSON has all.
     private static let namesPerLine = 20
 
-    /// A line for each kind of change that there is.
+    /// One line for each kind of change.
     static func lines(of reply: ReloadReply) -> [String] {
         [("added", reply.added), ("changed", reply.changed), ("removed", reply.removed)].compactMap { word, names in
             names.isEmpty ? nil : "\(word): \(list(names))"

@@ -4,26 +4,26 @@ import EventLoopIO
 import Glibc
 import Synchronization
 
-/// Shows on a terminal that something is under way, and for how long, as long as it is.
+/// Shows on a terminal that work is running, and for how long.
 ///
-/// It appears after 200 ms, since what is quicker needs none, on standard error, and leaves nothing behind. Where standard error is
-/// no terminal there is none.
+/// It appears on standard error after 200 ms, because quicker work does not need it, and is erased at the end. If standard error is not a
+/// terminal, nothing is shown.
 final class ProgressIndicator: Sendable {
     private static let delay = Duration.milliseconds(200)
     private static let interval = Duration.milliseconds(100)
     private static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
     private static let plainFrames = ["|", "/", "-", "\\"]
 
-    /// Back to the first column, and nothing right of it.
+    /// Returns to the first column and clears the line.
     private static let erase: StaticString = "\r\u{1b}[K"
 
     private let isShown: Bool
     private let frames: [String]
-    /// What is drawn now: nobody writes beside it at the same time.
+    /// The drawn line; the lock serializes all writes.
     private let drawn = Mutex("")
 
     /// - Parameters:
-    ///   - terminal: where JSON is wanted there is no indicator.
+    ///   - terminal: if it writes JSON, there is no indicator.
     ///   - environment: says whether the terminal can move its cursor.
     init(_ terminal: Terminal, environment: [String: String]) {
         isShown = !terminal.isJSON && isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb"
@@ -35,7 +35,7 @@ final class ProgressIndicator: Sendable {
         _ text: String, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         guard isShown else { return try await work() }
-        // Ctrl-C ends the process, and with it the connection, by which the daemon knows that nobody waits any more.
+        // Ctrl-C ends the process. The daemon then sees that the caller has disconnected.
         signal(SIGINT) { _ in
             _ = write(STDERR_FILENO, ProgressIndicator.erase.utf8Start, ProgressIndicator.erase.utf8CodeUnitCount)
             _exit(130)
@@ -50,7 +50,7 @@ final class ProgressIndicator: Sendable {
         }
     }
 
-    /// Runs `write`, which writes lines, with the indicator out of the way.
+    /// Runs `write`, which writes lines, while the indicator is erased.
     func interrupt(_ write: () -> Void) {
         drawn.withLock { drawn in
             Self.draw(drawn.isEmpty ? nil : "")
@@ -67,7 +67,7 @@ final class ProgressIndicator: Sendable {
             let tenths = Int((ContinuousClock.now - began) / .milliseconds(100))
             let time = " \(tenths / 10).\(tenths % 10) s"
             let frame = frames[count % frames.count]
-            // One line of the terminal, however narrow that has become: a second one could not be taken back.
+            // It must fit on one line of the terminal, because only one line can be erased.
             let room = Terminal.width(of: STDERR_FILENO).map { max(0, $0 - time.count - 3) } ?? Int.max
             show("\(frame) \(text.prefix(room))\(time)")
             try await EventLoop.sleep(for: Self.interval)

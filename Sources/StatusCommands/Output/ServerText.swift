@@ -4,7 +4,7 @@ import StatusModel
 
 /// Servers and events as lines for people.
 enum ServerText {
-    /// The word for how serious it is: the level, or why that says nothing.
+    /// The level, or the word that replaces it: failed, loading or stale.
     static func levelWord(_ server: ServerState) -> String {
         if server.phase == .failed { return "failed" }
         if server.phase == .loading { return "loading" }
@@ -12,7 +12,7 @@ enum ServerText {
         return server.status?.level.rawValue ?? "-"
     }
 
-    /// The table of `list`: a line a server, the selected one marked.
+    /// The table of `list`, with one line for each server.
     static func table(_ servers: [ServerState], style: Style, width: Int?, legend: Bool) -> [String] {
         let header = ["", "SERVER", "STATUS", "LEVEL", "SINCE", "SOURCE"]
         let rows = servers.map { server in
@@ -25,7 +25,7 @@ enum ServerText {
             ([header] + rows).map { $0[column].count }.max() ?? 0
         }
         widths[0] = 1
-        // On a terminal the text gives way, so that a line is a line; in a pipe nothing is cut.
+        // On a terminal, texts are cut to keep each server on one line.
         if let width {
             let others = widths.reduce(0, +) - widths[2] + 2 * (header.count - 1)
             widths[2] = max(min(widths[2], width - others), 10)
@@ -42,7 +42,7 @@ enum ServerText {
         return (legend ? [style.strong(line(header, nil))] : []) + zip(rows, servers).map { line($0, $1) }
     }
 
-    /// What `status` shows of one server.
+    /// The lines of `status` for one server.
     static func details(_ server: ServerState, style: Style) -> [String] {
         var lines = ["\(style.strong(server.name.rawValue)): \(style.level(headline(server), of: server))"]
         func add(_ label: String, _ value: String?) {
@@ -62,10 +62,9 @@ enum ServerText {
         return lines
     }
 
-    /// The line that `watch` shows for an event; none for those that are not for people.
+    /// The lines of `watch` for an event; none for events that are not for people.
     ///
-    /// A snapshot of all has several. One that `isSwitch`, because the selection moved while the reader was behind, is marked as a
-    /// selection is.
+    /// A snapshot with `isSwitch` is marked as a selection: the selection moved while the reader was behind.
     static func lines(for event: Event, isSwitch: Bool = false, style: Style) -> [String] {
         switch event.kind {
         case .alive: return []
@@ -77,7 +76,7 @@ enum ServerText {
             return [style.faint("-- selected ") + line(server, style)]
         case .added, .removed:
             return event.server.map { [style.faint("-- \(event.kind.rawValue) ") + $0.name.rawValue] } ?? []
-        // What a refresh found is told by the change that it led to.
+        // The change that a refresh leads to has its own event.
         case .refreshing, .refreshed: return []
         case .changed, .updated: return event.server.map { [line($0, style)] } ?? []
         }
@@ -85,15 +84,14 @@ enum ServerText {
 
     private static func none(_ style: Style) -> String { style.faint("-- no server selected") }
 
-    /// One line that says how a server is, and since when that is known.
+    /// One line with a server's status and its time.
     static func line(_ server: ServerState, _ style: Style) -> String {
         let time = server.status.map { TimeText.short($0.updatedAt) } ?? "--:--:--"
         let word = style.level(levelWord(server), of: server)
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
     }
 
-    /// Why the status that is shown is not all there is to say: a failed load, or one that does not count yet; and that it is stale, if ``levelWord(_:)``
-    /// says something else.
+    /// Why the shown status may not be current: the message beside it, and “stale” if ``levelWord(_:)`` is another word.
     static func reason(for server: ServerState) -> String {
         let reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
         return isStaleUnsaid(server) ? "\(reason) (stale)" : reason
@@ -101,17 +99,17 @@ enum ServerText {
 
     private static func isStaleUnsaid(_ server: ServerState) -> Bool { server.isStale && levelWord(server) != "stale" }
 
-    /// The status as `list` has it: with the reason, where it is of the past for that.
+    /// The status in `list`; that of a failed server has the reason.
     private static func tableText(_ server: ServerState) -> String {
         server.phase == .failed ? headline(server) + reason(for: server) : headline(server)
     }
 
-    /// The status's text, or in brackets why there is none.
+    /// The text of the status, or the reason in brackets if there is no status.
     private static func headline(_ server: ServerState) -> String {
         server.status == nil ? "(\(server.headline))" : server.headline
     }
 
-    /// Fills up with blanks, or cuts and ends in an ellipsis.
+    /// Pads with blanks, or cuts and adds an ellipsis.
     private static func fit(_ text: String, _ width: Int, _ ellipsis: String = "") -> String {
         let count = text.count
         if count > width { return text.prefix(width - ellipsis.count) + ellipsis }

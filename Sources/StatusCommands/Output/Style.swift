@@ -2,13 +2,13 @@
 
 import StatusModel
 
-/// Colours for people; none where it is not a terminal, or where the user does not want any.
+/// Colours for terminals, unless the user turns them off.
 struct Style: Sendable {
     let isColoured: Bool
-    /// What stands for the end of a text that is cut.
+    /// The end of a text that was cut.
     let ellipsis: String
 
-    /// `SYSTEMD_COLORS` decides where it is set, then `NO_COLOR` (no-color.org), then whether it is a terminal.
+    /// `SYSTEMD_COLORS` decides, then `NO_COLOR` (no-color.org), then `TERM`.
     init(isTerminal: Bool, environment: [String: String]) {
         ellipsis = Charset(environment: environment).text("…")
         switch environment["SYSTEMD_COLORS"] {

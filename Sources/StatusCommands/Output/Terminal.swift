@@ -6,13 +6,13 @@ import Glibc
 import StatusModel
 import Varlink
 
-/// The one place where something is written.
+/// Writes all output of statusctl.
 struct Terminal: Sendable {
     /// Whether the output is JSON, which is always UTF-8.
     let isJSON: Bool
     /// How levels are coloured.
     let style: Style
-    /// What all other lines are written in.
+    /// The charset of all other lines.
     let charset: Charset
     /// Whether the process ends with status 0 when nobody reads its output any more.
     var endsWithReader = false
@@ -27,16 +27,16 @@ struct Terminal: Sendable {
         width = isTerminal ? Self.width(of: STDOUT_FILENO) : nil
     }
 
-    /// How wide a terminal is at this moment; nil for what is none.
+    /// The current width of a terminal; nil if the descriptor is not a terminal.
     static func width(of descriptor: Int32) -> Int? {
         var size = winsize()
         return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
-    /// Writes one line to standard output, at once, whatever that is.
+    /// Writes one line to standard output, without a buffer.
     ///
-    /// Where nobody reads any more nothing is written, and the command goes on: its status is an answer, too.
-    /// Any other failure is told, and ends the process with a status of its own.
+    /// If nobody reads it any more, the command continues, because its exit status is an answer, too.
+    /// Any other failure is written to standard error and ends the process.
     func line(_ text: String) { write(charset.text(text)) }
 
     private func write(_ line: String) {
@@ -59,12 +59,12 @@ struct Terminal: Sendable {
         write(Self.visible(writer))
     }
 
-    /// Writes a remark to standard error; nothing is said there where JSON is wanted.
+    /// Writes a message to standard error, unless the output is JSON.
     func remark(_ text: String) {
         if !isJSON { StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO) }
     }
 
-    /// Tells of a failure.
+    /// Writes a failure.
     func failure(_ failure: CommandFailure) {
         guard isJSON else { return remark(failure.sentence) }
         write(Self.json(of: failure.error))
@@ -87,13 +87,13 @@ struct Terminal: Sendable {
         return visible(writer)
     }
 
-    /// JSON as one line, whatever the daemon sent: characters that could end the line or control a terminal are escaped or left out.
+    /// JSON as one line; characters that could end the line or control a terminal are escaped or left out.
     private static func visible(_ writer: borrowing JSONWriter) -> String {
         let text = String(decoding: writer.bytes, as: UTF8.self)
         if text.utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return text }
         return text.unicodeScalars.reduce(into: "") { line, scalar in
             switch scalar.value {
-            // Space between values: in a string it is escaped already.
+            // White space between values; in a string, it is escaped.
             case 0x09, 0x0A, 0x0D: break
             case _ where VisibleText.isControl(scalar): line += escape(scalar)
             default: line.unicodeScalars.append(scalar)

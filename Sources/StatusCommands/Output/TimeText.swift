@@ -3,7 +3,7 @@
 import Glibc
 import StatusModel
 
-/// Moments as people read them: local time.
+/// Local times for people.
 enum TimeText {
     /// `2026-11-21 08:30:00`.
     static func full(_ time: Timestamp) -> String { format(time, "%Y-%m-%d %H:%M:%S") }
