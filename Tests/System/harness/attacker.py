@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of an ordinary user who means ill."""
+"""Processes of an unprivileged user who attacks the daemon."""
 
 import multiprocessing
 import os
@@ -12,13 +12,13 @@ _processes = multiprocessing.get_context("fork")
 
 
 def need_root():
-    """Another user can only be had by root."""
+    """Skips the test unless it runs as root, which can start processes of other users."""
     if os.getuid() != 0:
         raise Skip("needs root, to run a command as another user")
 
 
 def become(user, groups=()):
-    """Makes this process an unprivileged user's, in these groups, if it may."""
+    """Gives up root's rights for those of an unprivileged user in these groups."""
     if os.geteuid() == 0 and user != 0:
         os.setgroups(groups)
         os.setgid(user)
@@ -62,11 +62,11 @@ class Attacker:
             time.sleep(60)
 
     def wait(self, timeout=60):
-        """Waits until the attack has done all it does."""
+        """Waits until the attack has ended."""
         assert self._done.wait(timeout), f"the attack was not done after {timeout} s; it ended with {self.process.exitcode}"
 
     def is_done(self):
-        """Whether the attack has done all it does, or has failed."""
+        """Whether the attack has ended or failed."""
         return self._done.is_set() or not self.process.is_alive()
 
     def __enter__(self):

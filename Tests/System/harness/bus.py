@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A raw client of the system bus that sends what it likes to whomever it likes."""
+"""A raw client of the system bus that can send any message to any connection."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ def _receive(bus, size):
 
 
 def _receive_message(bus):
-    """One whole message, and no byte of the next one."""
+    """Reads exactly one message."""
     start = _receive(bus, 16)
     body, _, fields = struct.unpack_from("<III", start, 4)
     return start + _receive(bus, len(_padded(bytes(fields), 8)) + body)
@@ -57,7 +57,7 @@ def _reply(bus):
 
 @contextlib.contextmanager
 def _client(takes_descriptors=False):
-    """A connection that has said hello."""
+    """A connection that has called Hello."""
     with socket.socket(socket.AF_UNIX) as bus:
         bus.settimeout(10)
         bus.connect(BUS)
@@ -82,11 +82,11 @@ def send_descriptor(destination, descriptor):
 
 
 def _send_all(message, count):
-    """Sends a message so many times, each on a connection of its own: the bus drops one that has much under way."""
+    """Sends a message so many times, each on its own connection, because the bus closes connections with many pending messages."""
     for _ in range(count):
         with _client() as bus:
             bus.sendall(message)
-            # The bus answers when it has taken the signal.
+            # The bus answers after it has accepted the signal.
             bus.sendall(_message(CALL, 3, {PATH: "/org/freedesktop/DBus", DESTINATION: "org.freedesktop.DBus",
                                            INTERFACE: "org.freedesktop.DBus.Peer", MEMBER: "Ping"}))
             _reply(bus)
@@ -96,13 +96,13 @@ SIZE = 30 << 20
 
 
 def fill_queue(destination, megabytes):
-    """Sends signals of so many megabytes together to a connection of the bus that does not read."""
+    """Sends so many megabytes of signals to a connection that does not read."""
     fields = {PATH: "/x", INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination, SIGNATURE: "ay"}
     _send_all(_message(SIGNAL, 2, fields, struct.pack("<I", SIZE) + bytes(SIZE)), megabytes * 1024 * 1024 // SIZE)
 
 
 def fill_manager_queue(megabytes, seconds):
-    """Sends calls of so many megabytes together to the service manager, on connections that stay: while it is busy, the bus refuses what others send to it."""
+    """Sends so many megabytes of calls to the service manager and keeps the connections; while it is busy, the bus refuses other messages to it."""
     fields = {PATH: "/org/freedesktop/systemd1", DESTINATION: "org.freedesktop.systemd1", INTERFACE: "org.freedesktop.systemd1.Manager",
               MEMBER: "GetUnit", SIGNATURE: "s"}
     message = _message(CALL, 2, fields, struct.pack("<I", SIZE) + b"a" * SIZE + b"\0", flags=1)
@@ -115,7 +115,7 @@ def fill_manager_queue(megabytes, seconds):
 
 
 def flood_manager(seconds):
-    """Sends the service manager notifications, which any user may, and which it handles before all else."""
+    """Sends notifications to the service manager, which handles them first; any user may send them."""
     until = time.monotonic() + seconds
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.connect("/run/systemd/notify")
@@ -124,13 +124,13 @@ def flood_manager(seconds):
 
 
 def send_long_paths(destination, count):
-    """Sends signals of objects whose paths are as long as may be: a receiver has to look at each of their bytes."""
+    """Sends signals of objects with the longest paths; a receiver has to check each byte."""
     fields = {PATH: "/a" * (SIZE // 2), INTERFACE: "a.b", MEMBER: "C", DESTINATION: destination}
     _send_all(_message(SIGNAL, 2, fields), count)
 
 
 def load_units(names, seconds):
-    """Has the service manager load units, again and again; of those that do not exist it says each time that they came and went."""
+    """Makes the service manager load missing units repeatedly; for each it signals an addition and a removal."""
     fields = {PATH: "/org/freedesktop/systemd1", DESTINATION: "org.freedesktop.systemd1", INTERFACE: "org.freedesktop.systemd1.Manager",
               MEMBER: "LoadUnit", SIGNATURE: "s"}
     calls = [_message(CALL, serial, fields, struct.pack("<I", len(name)) + name.encode() + b"\0", flags=1 if name != names[-1] else 0)
@@ -140,7 +140,7 @@ def load_units(names, seconds):
         bus.settimeout(60)
         while time.monotonic() < until:
             bus.sendall(b"".join(calls))
-            # Only the last one is answered. Without waiting for that, this would fill the manager's queue.
+            # Only the last call is answered. Waiting for it keeps the manager's queue from filling.
             _reply(bus)
 
 
@@ -154,7 +154,7 @@ def keep_asking(connections, calls, seconds):
     fields = {PATH: "/org/freedesktop/systemd1/unit/shutdown_2etarget", DESTINATION: "org.freedesktop.systemd1",
               INTERFACE: "org.freedesktop.DBus.Properties", MEMBER: "Get", SIGNATURE: "ss"}
     body = _padded(_text("org.freedesktop.systemd1.Unit"), 4) + _text("ConflictedBy")
-    # The bus hands on one reply to each number that is under way.
+    # The bus forwards one reply for each pending serial number.
     messages = [_message(CALL, serial, fields, body) for serial in range(2, calls + 2)]
     with contextlib.ExitStack() as stack:
         buses = [stack.enter_context(_client()) for _ in range(connections)]

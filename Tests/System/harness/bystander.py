@@ -17,15 +17,15 @@ from harness.varlink import Connection, VarlinkError
 
 PAUSE = 0.001
 NEWCOMERS = 10
-"""Once in so many round trips another client connects."""
+"""A new client connects once in this many round trips."""
 USER = 49_999
-"""An ordinary user, since the daemon prefers root, and no attacker's."""
+"""An ordinary user, because the daemon prefers root; none of the attackers has this id."""
 FROZEN = 10.0
-"""Seconds after which a daemon that does not answer counts as frozen: far above what is ever needed, so that no timing decides a test."""
+"""The seconds without an answer after which the daemon counts as frozen; far more than it ever needs."""
 
 
 class Bystander:
-    """A process of its own that asks the daemon all the time, so that what the test itself does is not measured."""
+    """A separate process that calls the daemon all the time, so that the test's own work is not measured."""
 
     def __init__(self, daemon, user=USER):
         self.daemon = daemon
@@ -52,7 +52,7 @@ class Bystander:
         return figures
 
     def stolen(self):
-        """What a virtual machine's host kept for itself meanwhile, which makes everything late."""
+        """The share of time that the host of a virtual machine stole, which delays everything."""
         stolen, all_of_it = (after - before for before, after in zip(self.processors, processor_time()))
         return f" ({100 * stolen / max(1, all_of_it):.0f} % of the processors' time was stolen)" if stolen else ""
 
@@ -73,7 +73,7 @@ def percentiles(times):
 
 
 def processor_time():
-    """The time that the host of a virtual machine stole, and all time (proc_stat(5))."""
+    """The time that the host of a virtual machine stole, and the total time (proc_stat(5))."""
     with open("/proc/stat") as file:
         figures = [int(figure) for figure in file.readline().split()[1:9]]
     return figures[7], sum(figures)
@@ -95,15 +95,15 @@ def ask(connection):
 
 
 def come_and_ask(path):
-    """The same by a client that connects for it."""
+    """The same by a new client."""
     with Connection(path, timeout=FROZEN) as connection:
         ask(connection)
 
 
 def main(path, user):
-    """Asks until there is a line on standard input."""
+    """Calls until there is a line on standard input."""
     try:
-        # What is measured is the daemon, not how long this process waits for a processor.
+        # This measures the daemon, not how long this process waits for a processor.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except OSError:
         pass

@@ -32,7 +32,7 @@ class Result:
 
 
 def environment(**changes):
-    """The environment of this process, less all that would let a service manager or a user's settings through."""
+    """The environment of this process, without the variables of a service manager and of the user's settings."""
     strip = ("STATUSD_", "XDG_", "LISTEN_", "WATCHDOG_", "SYSTEMD_")
     names = ("NOTIFY_SOCKET", "JOURNAL_STREAM", "INVOCATION_ID", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "NO_COLOR",
              "CONFIGURATION_DIRECTORY", "MAINPID")
@@ -49,7 +49,7 @@ def run(*command, timeout=30, **options):
 
 
 def readable_binaries(folder):
-    """Copies of the binaries that another user can run, wherever the build is."""
+    """Copies the binaries to a folder where other users can run them."""
     for binary in (STATUSD, STATUSCTL):
         shutil.copy(binary, folder)
         os.chmod(os.path.join(folder, os.path.basename(binary)), 0o755)
@@ -57,7 +57,7 @@ def readable_binaries(folder):
 
 
 class Follower:
-    """A command that keeps on writing, such as `statusctl watch`; its lines are read as they come."""
+    """A command that writes until it is stopped, such as `statusctl watch`; lines are read as they arrive."""
 
     def __init__(self, *command, **options):
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -87,7 +87,7 @@ class Follower:
         return line
 
     def until(self, *parts):
-        """Reads on to a line with all of these parts, and returns it."""
+        """Reads up to a line with all of these parts, and returns it."""
         while (line := self.next()) is not None:
             if all(part in line for part in parts):
                 return line
@@ -173,7 +173,7 @@ class Daemon:
         return run(STATUSCTL, *arguments, **options)
 
     def ctl_in_shell(self, command):
-        """Runs statusctl with what a shell makes of the arguments and redirections in `command`."""
+        """Runs statusctl in a shell, which expands the arguments and redirections in `command`."""
         return run("sh", "-c", f"exec '{STATUSCTL}' {command}", env=environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
 
     def done(self, *arguments):
@@ -183,7 +183,7 @@ class Daemon:
         return result.out
 
     def follow(self, *arguments, **options):
-        """Starts a statusctl that keeps on writing."""
+        """Starts a statusctl that writes until it is stopped."""
         options.setdefault("env", environment(STATUSD_ADDRESS=f"unix:{self.socket}"))
         return Follower(STATUSCTL, *arguments, **options)
 
@@ -196,7 +196,7 @@ class Daemon:
         return str(self.runtime / "notify" / server)
 
     def describe(self, server=None):
-        """A server as Describe tells it, on a connection of its own."""
+        """The state of a server from Describe, on a new connection."""
         with self.connect() as connection:
             return connection.call("Describe", {"server": server} if server else {})["server"]
 
@@ -233,7 +233,7 @@ class Daemon:
         return 0
 
     def assert_alive(self):
-        """The daemon runs, it is the same process, and it answers."""
+        """Checks that the same process still runs and answers."""
         assert self.process.poll() is None, f"the daemon ended with {self.process.returncode}: {self.log()[-500:]}"
         with self.connect() as connection:
             connection.call("List")

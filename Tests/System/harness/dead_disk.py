@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system that never answers: whoever looks at a file in it sleeps, and cannot be killed, until it is gone."""
+"""A file system that never answers. A process that accesses a file in it cannot be killed until it is unmounted."""
 
 import contextlib
 import ctypes
@@ -34,7 +34,7 @@ def dead_disk(folder, opens=False):
     if libc.mount(b"dead", path, b"fuse", 0, options) != 0:
         os.close(device)
         raise Skip(f"mount: {os.strerror(ctypes.get_errno())}")
-    # Requests have to be read, or their senders could still be killed.
+    # A process can be killed until its request is read.
     threading.Thread(target=_read, args=(device, opens), daemon=True).start()
     try:
         yield

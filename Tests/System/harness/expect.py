@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assertions. What becomes true by itself is asked for again and again until it is; nothing waits a fixed time."""
+"""Assertions. They are retried until they hold; nothing waits a fixed time."""
 
 import time
 
 PATIENCE = 15.0
-"""Seconds until an assertion that is tried again gives up: far above what is ever needed, so that no timing decides a test."""
+"""The seconds after which a retried assertion fails; far more than it ever needs."""
 
 
 class Skip(Exception):
@@ -28,7 +28,7 @@ def eventually(check, why="", patience=PATIENCE):
 
 
 def equal(found, wanted, about=""):
-    """The one comparison with a message that helps."""
+    """Compares two values; a failure shows both."""
     assert found == wanted, f"{about + ': ' if about else ''}found {found!r}, wanted {wanted!r}"
 
 
@@ -39,7 +39,7 @@ def contains(text, *parts):
 
 
 def one_sentence(result, status):
-    """An error as a user should get it: this exit status, one line that says why, nothing of the program's insides."""
+    """Checks that a command failed with this exit status and one line, without a stack trace; returns the line."""
     equal(result.status, status, f"exit status of {result.command} which said {result.err!r}")
     lines = result.err.strip().splitlines()
     equal(len(lines), 1, f"lines of {result.err!r}")

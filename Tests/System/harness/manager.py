@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service manager that only listens: the other end of sd_notify(3)."""
+"""A service manager that only records what it gets by sd_notify(3)."""
 
 import array
 import os
@@ -39,7 +39,7 @@ class FakeServiceManager:
                     selector.unregister(self._socket)
 
     def stop_reading(self):
-        """Reads nothing from now on, as a manager that hangs."""
+        """Stops reading, like a manager that hangs."""
         self.is_reading = False
 
     def _drain(self):
@@ -49,7 +49,7 @@ class FakeServiceManager:
                     data, ancillary, _, _ = self._socket.recvmsg(65536, 4096)
                 except BlockingIOError:
                     return list(self._messages)
-                # As systemd does, which takes a backslash for one that keeps the next character as it is.
+                # Like systemd, which treats a backslash as an escape.
                 self._messages.append([re.sub(r"\\(.)", r"\1", line) for line in data.decode().splitlines()])
                 for _, kind, content in ancillary:
                     if kind == socket.SCM_RIGHTS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that have some of the C library's functions replaced."""
+"""Replaces functions of the C library in programs."""
 
 import pathlib
 

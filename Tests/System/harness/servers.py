@@ -116,7 +116,7 @@ def refused_port():
 
 
 class Gigabyte:
-    """Handles a connection by an answer of a gigabyte, and counts in `sent` how much of it got away."""
+    """Answers with a gigabyte, and counts the sent bytes in `sent`."""
 
     def __init__(self):
         self.sent = 0
@@ -160,7 +160,7 @@ commonName = supplied
         self.ca = self.self_signed("ca", "Test authority")
 
     def self_signed(self, name, common_name):
-        """A certificate that nobody but itself vouches for; returns the path of certificate and key in one file."""
+        """Makes a self-signed certificate; returns the path of a file with certificate and key."""
         self._openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.crt", "-days",
                       "30", "-subj", f"/CN={common_name}", "-addext", f"subjectAltName=DNS:{common_name.split()[-1]}")
         return self._together(name)

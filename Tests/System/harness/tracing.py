@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stops one thread of a process, and none of its others, as a debugger does (ptrace(2))."""
+"""Stops a single thread of a process, as a debugger does (ptrace(2))."""
 
 import contextlib
 import ctypes
@@ -18,7 +18,7 @@ def _ptrace(request, thread):
 
 @contextlib.contextmanager
 def stopped_thread(thread):
-    """Within the `with` block the thread of this number stands still."""
+    """Stops the thread with this id during the `with` block."""
     _ptrace(_SEIZE, thread)
     _ptrace(_INTERRUPT, thread)
     os.waitpid(thread, _WALL)

@@ -100,7 +100,7 @@ def one_sentence_or_usage(result):
         one_sentence(result, result.status)
 
 
-@test("usage that is wrong ends with 64")
+@test("an invalid command line ends with 64")
 def usage():
     with Daemon() as daemon:
         for arguments in (["nonsense"], ["post"], ["post", "db"], ["status", "--nonsense"], ["select"]):
@@ -108,7 +108,7 @@ def usage():
         equal(run(STATUSD, "--nonsense").status, 64, "exit status of statusd --nonsense")
 
 
-@test("output that cannot be written ends with 1 and one sentence; where errors cannot be written the exit status stays")
+@test("output that cannot be written ends with 1 and one sentence; errors that cannot be written keep their exit status")
 def no_output():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
@@ -132,7 +132,7 @@ def no_daemon():
         one_sentence(daemon.ctl("list"), 69)
 
 
-@test("a wrong address ends with 64, one where nobody listens with 69")
+@test("an invalid address ends with 64, one without a listener with 69")
 def wrong_address():
     for address in ("nonsense", "tcp:127.0.0.1:5", "unix:", "unix:relative;mode=0666;x", ""):
         result = run(STATUSCTL, "list", "--address", address)
@@ -144,7 +144,7 @@ def wrong_address():
     one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="unix:/nonexistent/socket")), 69)
 
 
-@test("who is neither root nor in the group may read, and is refused to change anything with 77")
+@test("a user who is neither root nor in the group may read; changes end with 77")
 def no_permission():
     need_root()
     with Daemon() as daemon:
@@ -160,7 +160,7 @@ def no_permission():
         equal(daemon.text("db"), "Signed In")
 
 
-@test("malformed YAML: verify and a start end with 78 and name file, line and reason")
+@test("invalid YAML: verify and statusd end with 78 and name file, line and reason")
 def malformed_yaml():
     with Daemon(BAD, start=False) as daemon:
         place = f"{daemon.file}:"
@@ -172,7 +172,7 @@ def malformed_yaml():
             assert "Fatal error" not in result.err and "Yams" not in result.err, result.err
 
 
-@test("verify says nothing about a file that is right, and warns of an unknown key by file and line")
+@test("verify is silent about a valid file, and warns of an unknown key with file and line")
 def verify():
     with Daemon("servers:\n  db: { push: true }\n", start=False) as daemon:
         result = daemon.ctl("verify", daemon.file)
@@ -183,7 +183,7 @@ def verify():
         contains(result.out + result.err, f"{daemon.file}:4", "psuh")
 
 
-@test("a configuration file that is not there ends statusd with 78, and verify too")
+@test("a missing configuration file ends statusd and verify with 78")
 def no_file():
     with Daemon(start=False) as daemon:
         path = daemon.folder / "none.yaml"
@@ -191,7 +191,7 @@ def no_file():
         contains(one_sentence(daemon.ctl("verify", path), 78), str(path))
 
 
-@test("a reload with a bad file ends with 78, names file and line, and the daemon goes on as it was")
+@test("a reload of an invalid file ends with 78, names file and line, and changes nothing")
 def bad_reload():
     with Daemon("servers: { db: { push: true } }\nselect: db\n") as daemon:
         daemon.done("post", "db", "Signed In")
@@ -208,7 +208,7 @@ def bad_reload():
         assert any(line.startswith("MONOTONIC_USEC=") for line in lines) and "RELOADING=1" in lines, lines
 
 
-@test("a server whose configuration gets wrong shows its last status as failed, and has it back when that is mended")
+@test("a server whose configuration becomes invalid is failed with its last status, and recovers when it is corrected")
 def mended():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         daemon.done("post", "db", "Signed In")
@@ -242,7 +242,7 @@ def partial_reload():
         assert "took effect" not in result.err
 
 
-@test("a reload tells of keys that have no meaning, and succeeds")
+@test("a reload warns of keys that do not apply, and succeeds")
 def reload_warnings():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         equal(daemon.ctl("reload").err, "")
@@ -253,7 +253,7 @@ def reload_warnings():
         contains(daemon.done("reload", "--json"), '"warnings":[{"file":')
 
 
-@test("a client that calls Reload oneway and leaves at once has the configuration read")
+@test("a oneway Reload takes effect even if the client disconnects at once")
 def oneway_reload():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         daemon.file.write_text("servers: { db: { push: true }, web: { push: true } }\n")
@@ -262,7 +262,7 @@ def oneway_reload():
         eventually(lambda: "web" in daemon.done("list"), "the new server")
 
 
-@test("SIGHUP reloads too, and a bad file does not end the daemon")
+@test("SIGHUP reloads, too, and an invalid file does not end the daemon")
 def hang_up():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         daemon.file.write_text("servers: { db: { push: true }, web: { push: true } }\n")
@@ -274,7 +274,7 @@ def hang_up():
         daemon.assert_alive()
 
 
-@test("a directory that cannot be written ends statusd with 1 and its name")
+@test("an unwritable directory ends statusd with 1 and is named")
 def unwritable_directory():
     need_root()
     with Daemon(start=False) as daemon:
@@ -283,7 +283,7 @@ def unwritable_directory():
         contains(one_sentence(result, 1), str(daemon.runtime))
 
 
-@test("root does not work in a directory that others may write to, makes nothing in it, and says what to do")
+@test("as root, statusd refuses a directory that others may write to, leaves it unchanged, and says what to do")
 def foreign_directory():
     need_root()
 
@@ -319,7 +319,7 @@ def everything_in(folder):
     return {str(path): (status.st_uid, status.st_gid, status.st_mode) for path, status in found.items()}
 
 
-@test("a second daemon in the directory of a living one ends with 1, and that one is not disturbed")
+@test("a second daemon in the same directory ends with 1 and does not disturb the first")
 def living_daemon():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
@@ -339,7 +339,7 @@ def dead_daemon():
         daemon.assert_alive()
 
 
-@test("what is at the socket's path and no socket is never removed")
+@test("a file at the socket's path that is not a socket is never removed")
 def other_file():
     with Daemon(start=False) as daemon:
         with open(daemon.socket, "w", encoding="ascii") as file:

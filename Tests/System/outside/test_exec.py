@@ -51,7 +51,7 @@ def once(servers):
     return f"defaults: {{ interval: 1h }}\nservers:\n{servers}"
 
 
-@test("the executor has a worker for whoever calls, though the service manager reads nothing of what it says")
+@test("the executor starts workers even if the service manager does not read its notifications")
 def deaf_service_manager():
     program = ("import os, sys\n"
                "os.dup2(int(sys.argv[1]), 3)\n"
@@ -94,7 +94,7 @@ def check_dummy():
             equal(daemon.text(f"s{status}"), f"{level.upper()}: text {status}")
 
 
-@test("check_disk: a disk with room is ok; one that has less than was asked for is not")
+@test("check_disk: a disk with enough free space is ok; one with less is not")
 def check_disk():
     path = plugin("check_disk")
     with Daemon(once(f"  disk: {{ exec: [{path}, -w, 0%, -c, 0%, -p, /] }}\n"
@@ -105,7 +105,7 @@ def check_disk():
         assert "|" not in daemon.text("disk")
 
 
-@test("check_tcp and check_http find what is there, and what is not")
+@test("check_tcp and check_http report servers that are up or down")
 def check_network():
     tcp, http = plugin("check_tcp"), plugin("check_http")
     with web() as server, listener() as port:
@@ -128,7 +128,7 @@ def cannot_run():
             contains(daemon.ctl("refresh", name).err, f"cannot refresh {name}: cannot run", reason)
 
 
-@test("a plugin that takes longer than its timeout is ended, with its whole process group, and is critical; failures: holds for that, too")
+@test("a plugin that times out is killed with its process group, and is critical; “failures” counts it, too")
 def time_limit():
     marker = f"86400.{os.getpid()}"
     with Daemon(start=False) as daemon:
@@ -157,7 +157,7 @@ def arguments():
             equal(daemon.text(name), text)
 
 
-@test("no process and no descriptor is left after 10,000 checks, and as few run side by side as the limits say", limit=300)
+@test("10,000 checks leave no process and no descriptor, and stay within the limit of concurrent checks", limit=300)
 def ten_thousand():
     with Daemon(start=False) as daemon:
         counter = daemon.folder / "count"
@@ -194,7 +194,7 @@ def children(process):
     return found
 
 
-@test("a thousand checks are spread over their interval, whatever they began with", limit=120)
+@test("a thousand checks spread over their interval", limit=120)
 def spread():
     with Daemon(start=False) as daemon:
         log = daemon.folder / "times"
@@ -211,7 +211,7 @@ def spread():
         assert fullest < 450, f"{fullest} of {len(second)} in a tenth of {tenth * 10 / 1e9:.1f} s"
 
 
-@test("a plugin whose worker is ended shortly before its time is over has failed, and not timed out")
+@test("a plugin whose worker ends shortly before its deadline has failed, not timed out")
 def cut_short():
     with Daemon(start=False) as daemon:
         # The second one gets no more than what is left of the time.
@@ -223,7 +223,7 @@ def cut_short():
         contains(server["message"], "its worker ended")
 
 
-@test("a daemon that stops leaves no plugin behind, and does not wait for it")
+@test("a daemon that stops ends its plugins without waiting for them")
 def stops():
     marker = f"86401.{os.getpid()}"
     with Daemon(once(f"  slow: {{ exec: [/bin/sleep, '{marker}'], timeout: 1h }}\n")) as daemon:
@@ -245,7 +245,7 @@ def killed():
         eventually(lambda: processes(marker) == 0, "no plugin left")
 
 
-@test("an executor that is not there, or does not answer, is a failed load that says so, and not a plugin that timed out")
+@test("a missing or hanging executor is a failed load with that reason, not a timed-out plugin")
 def silent_executor():
     with Daemon("servers: { disk: { exec: [/bin/echo, well], timeout: 300ms, interval: 1h } }\n", start=False) as daemon:
         path = str(daemon.folder / "executor")
@@ -273,7 +273,7 @@ def daemonises():
         equal(processes(marker), 0, "processes left")
 
 
-@test("verify and list agree with what a plugin's server is: refreshable, and loading before its first load")
+@test("a plugin's server is valid in verify, refreshable, and loading before its first load")
 def loading():
     with Daemon(once("  slow: { exec: [/bin/sleep, '86402'], placeholder: not asked yet }\n")) as daemon:
         equal(daemon.ctl("verify", daemon.file).status, 0)

@@ -19,7 +19,7 @@ def becomes(daemon, level, text):
     equal(daemon.describe("backup")["status"]["level"], level)
 
 
-@test("a file that comes, is replaced and goes is seen at once, though the next interval is an hour away")
+@test("a file that is created, replaced or deleted is noticed at once, long before the next check")
 def changes():
     with Daemon(following("db.dump", ", size: 1K"), start=False) as daemon:
         daemon.start()
@@ -34,7 +34,7 @@ def changes():
         becomes(daemon, "critical", "no such file: {}/db.dump")
 
 
-@test("the newest of several files counts, also one that comes later, and in a directory that comes later")
+@test("the newest of several files counts, even one created later in a new directory")
 def patterns():
     with Daemon(following("backups/db-*.dump", ", age: 1h"), start=False) as daemon:
         daemon.start()
@@ -51,7 +51,7 @@ def patterns():
         eventually(lambda: daemon.describe("backup")["status"]["level"] == "critical", "both are old")
 
 
-@test("a file that should not be there is a failure when it is")
+@test("a file that should not exist is critical if it does")
 def unwanted():
     with Daemon(following("maintenance", ", exists: false"), start=False) as daemon:
         daemon.start()
@@ -64,7 +64,7 @@ def unwanted():
         becomes(daemon, "critical", "{}/maintenance exists")
 
 
-@test("a directory that is replaced is followed at its path, and so is a link that leads elsewhere now")
+@test("a replaced directory is followed at its path, and so is a changed link")
 def replaced():
     with Daemon(following("link/a"), start=False) as daemon:
         for name in ("one", "two"):
@@ -82,7 +82,7 @@ def replaced():
         becomes(daemon, "critical", "no such file: {}/link/a")
 
 
-@test("nothing is known of a file in a directory that cannot be entered")
+@test("a file in a directory that cannot be entered is a failed load")
 def denied():
     with Daemon(following("locked/file"), start=False) as daemon:
         if os.geteuid() == 0:
@@ -95,7 +95,7 @@ def denied():
         contains(daemon.describe("backup")["message"], f"cannot access {daemon.folder}/locked/file: ")
 
 
-@test("the process that looks may be killed: another one takes its place, and it goes when the file is not followed any more")
+@test("a killed worker is replaced, and the worker ends when the file is no longer followed")
 def worker():
     with Daemon(following("db.dump"), start=False) as daemon:
         daemon.start()
@@ -109,7 +109,7 @@ def worker():
         eventually(lambda: not daemon.children("statusd-host"), "no process is left", patience=40)
 
 
-@test("a backup that is written to again and again is not critical before it was found too small at so many times of the schedule")
+@test("a backup that is still being written is critical only after as many scheduled checks as “failures” says")
 def growing():
     def servers(folder):
         return f"servers: {{ backup: {{ file: {{ path: {folder}/db.dump, size: 1M }}, interval: 1h, failures: 3 }} }}\n"

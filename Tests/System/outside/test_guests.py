@@ -32,7 +32,7 @@ def forget():
         equal(daemon.text("visitor"), "back")
 
 
-@test("a configured server is not forgotten: that is for whoever edits its file")
+@test("a configured server cannot be forgotten, only removed from its file")
 def forget_configured():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         contains(one_sentence(daemon.ctl("forget", "db"), 1), str(daemon.file), "statusctl reload")
@@ -41,7 +41,7 @@ def forget_configured():
         equal(names(daemon), ["db"])
 
 
-@test("forget is for those who may change things")
+@test("forget requires the right to change something")
 def forget_denied():
     def forget_visitor():
         with daemon.connect() as connection:
@@ -57,7 +57,7 @@ def forget_denied():
         equal(as_user(NOBODY, forget_visitor), "org.varlink.service.PermissionDenied")
 
 
-@test("visitors leave when a reload says accept: configured, and a post of theirs is then refused for that reason")
+@test("a reload with “accept: configured” removes servers that are not configured, and refuses their posts with that reason")
 def no_longer_accepted():
     with Daemon("accept: any\nservers: { db: { push: true } }\n") as daemon:
         daemon.done("post", "visitor", "here")

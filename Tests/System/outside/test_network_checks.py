@@ -34,7 +34,7 @@ def expect(daemon, name, level, *parts):
     contains(daemon.text(name), *parts)
 
 
-@test("tcp: connected with its latency, over IPv4, IPv6 and by name; refused where nobody listens")
+@test("tcp: a connection over IPv4, IPv6 or by name is ok with its latency; a port without a listener is refused")
 def tcp():
     with listener() as four, listener(address="::1") as six:
         with Daemon(once(f"four: {{ tcp: '127.0.0.1:{four}' }}", f"six: {{ tcp: '[::1]:{six}' }}",
@@ -50,7 +50,7 @@ def tcp():
                               "cannot look up host no-such-host.invalid: Temporary failure in name resolution"), reason
 
 
-@test("tcp: a server that accepts and resets at once accepts, however soon the reset comes")
+@test("tcp: a server that accepts and resets at once is ok")
 def tcp_reset():
     def reset(connection):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -63,7 +63,7 @@ def tcp_reset():
                 expect(daemon, name, "ok", "connected in ")
 
 
-@test("tcp: a server that does not answer at all is critical when the time is over")
+@test("tcp: a server that does not answer is critical when it has timed out")
 def tcp_silent():
     # A full backlog of a listener who never accepts: the kernel drops what comes then.
     with socket.socket() as server, contextlib.ExitStack() as stack:
@@ -108,7 +108,7 @@ def of_host(host):
     return once(f"cache: {{ tcp: '{host}:9' }}", f"web: {{ http: 'http://{host}:9/' }}")
 
 
-@test("tcp and http: where no port is free to connect from, nothing is known of the server, though one of its addresses leads nowhere")
+@test("tcp and http: without a free local port, the load fails, even if one address is unreachable")
 def no_ports():
     for host, taken in (("127.0.0.1", (socket.SOCK_STREAM, socket.SOCK_DGRAM)), ("both.test", (socket.SOCK_STREAM,))):
         with Daemon(of_host(host), prefix=in_small_network(taken, has_ipv6=False)) as daemon:
@@ -118,7 +118,7 @@ def no_ports():
                 contains(state["message"].lower(), "cannot assign requested address")
 
 
-@test("tcp and http: a server to which this host has no way is critical, though that has the number of a want of ports")
+@test("tcp and http: an unreachable server is critical, although errno is that of missing local ports")
 def no_address():
     for host in "[::1]", "both.test":
         with Daemon(of_host(host), prefix=in_small_network(has_ipv6=False)) as daemon:
@@ -126,7 +126,7 @@ def no_address():
                 expect(daemon, server, "critical", "cannot assign requested address" if host == "[::1]" else "")
 
 
-@test("tcp: a port that nobody listens at is refused, also where the kernel gives that very port to the one who asks")
+@test("tcp: a port without a listener is refused, even if the kernel gives the check that very port")
 def self_connect():
     with Daemon(once("gone: { tcp: '127.0.0.1:40002' }"), prefix=in_small_network()) as daemon:
         expect(daemon, "gone", "critical", "connection refused")
@@ -136,7 +136,7 @@ def self_connect():
                 equal(status["text"], "connection refused")
 
 
-@test("tcp: so many failures in a row count, and one success; until then they stand beside the status")
+@test("tcp: as many failures in a row count as configured; until then they are shown beside the status")
 def hysteresis():
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(listener())
@@ -150,7 +150,7 @@ def hysteresis():
             equal(daemon.ctl("status", "cache").status, 3)
 
 
-@test("http: status, text, method, headers and redirects are as they should be, or told")
+@test("http: status, text, method, headers and redirects are checked, and differences reported")
 def http():
     with web() as server, web(address="::1") as six:
         url = f"http://127.0.0.1:{server.port}"
@@ -188,7 +188,7 @@ def secrets():
         equal([other.requests[0][2].get(name) for name in wanted], [None, None, "abc"])
 
 
-@test("http: certificates are verified, and what is wrong with one is said")
+@test("http: certificates are verified, and their errors reported")
 def certificates():
     with Certificates() as authority, contextlib.ExitStack() as stack:
         servers = {
@@ -220,7 +220,7 @@ def certificates():
             expect(daemon, "strange", "critical", "certificate is not trusted")
 
 
-@test("http: no key exchange is made whose size the server chooses, since it may take seconds")
+@test("http: a key exchange of a size that the server chooses is refused, because it may take seconds")
 def key_exchange():
     with Certificates() as authority:
         parameters = authority.folder / "dh.pem"
@@ -240,7 +240,7 @@ def key_exchange():
                 expect(daemon, "web", "critical", "TLS handshake failed")
 
 
-@test("http: a connection closed without an answer, or within it, is reported in the same words over TLS, which it does not end")
+@test("http: a connection closed without, or within, a response is reported in the same words over TLS")
 def closed_connection():
     answers = {"nothing": b"", "short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "status": b"HTTP/1.1 200 OK\r\n",
                "header": b"HTTP/1.1 200 OK\r\nContent-Le", "second": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
@@ -268,7 +268,7 @@ def closed_connection():
                 expect(daemon, name, "critical", "connection closed before the end of the response")
 
 
-@test("http: a file of authorities that is replaced counts at the next refresh")
+@test("http: a replaced file of authorities takes effect with the next refresh")
 def replaced_authorities():
     with Certificates() as authority, Certificates() as other, web(authority.make("good")) as server:
         trusted = authority.folder / "trusted.pem"
@@ -289,7 +289,7 @@ def replaced_authorities():
                 contains(daemon.ctl("refresh", "web").out, "certificate is", "[critical]")
 
 
-@test("http: what redirects slowly is given up when its time is over, and not when its server says something next")
+@test("http: slow redirects time out at the deadline, not with the next data")
 def slow_redirection():
     left = []
 
@@ -321,7 +321,7 @@ def downgrade():
             equal(plain.requests, [])
 
 
-@test("http: a redirection to what is no address, or neither http nor https, is told as such")
+@test("http: a redirect to an invalid URL, or to another scheme, is reported as such")
 def strange_redirection():
     def redirect(address):
         def answer(connection):
@@ -337,7 +337,7 @@ def strange_redirection():
             expect(daemon, "wrong", "critical", "redirected to an invalid URL")
 
 
-@test("http: a header without end is told as such, in the same words each time")
+@test("http: an endless header is reported as such, in the same words each time")
 def endless_header():
     def answer(connection):
         with connection:
@@ -354,7 +354,7 @@ def endless_header():
             expect(daemon, "big", "critical", "the response header is too large")
 
 
-@test("http: who accepts and never answers, refuses, or speaks something else is told as such")
+@test("http: a server that does not answer, refuses, or does not speak HTTP is reported as such")
 def misbehaving():
     with listener() as silent, listener(lambda connection: connection.sendall(b"220 mail.example ESMTP\r\n")) as mail:
         with Daemon(once(f"silent: {{ http: 'http://127.0.0.1:{silent}/', timeout: 300ms }}",
@@ -382,7 +382,7 @@ def gigabyte():
             assert sender.sent < 22 * 64 << 20, f"{sender.sent} bytes were taken"
 
 
-@test("no more checks run side by side than the limits say, and each has its turn")
+@test("no more checks run at the same time than the limit, and each gets its turn")
 def bounded():
     lock, counts = threading.Lock(), {"now": 0, "most": 0}
 
@@ -411,7 +411,7 @@ def workers(daemon):
     return daemon.children("statusd-http")
 
 
-@test("http: requests are made by a process of their own, which only a daemon with such servers has, and which ends with it")
+@test("http: a separate process makes requests; only a daemon with http servers has one, and it ends with the daemon")
 def own_process():
     with web() as server:
         with Daemon(once("a: { push: true }")) as daemon:
@@ -449,7 +449,7 @@ def killing(number):
         yield port, kill, asked, kill_for
 
 
-@test("http: if the process of a request ends, or hangs, the request is made again, and only the answer counts")
+@test("http: if the process of a request ends or hangs, the request is made again")
 def lost_worker():
     for number in (signal.SIGKILL, signal.SIGSTOP):
         with killing(number) as (port, kill, asked, kill_for):
@@ -463,7 +463,7 @@ def lost_worker():
                 equal("web: the process of the request ended" in daemon.log(), number == signal.SIGKILL)
 
 
-@test("http: however many processes wait and are stopped, a request is made by one that is not")
+@test("http: a request is made even if many idle processes are stopped")
 def stopped_workers():
     with web() as server:
         each = f"{{ http: 'http://127.0.0.1:{server.port}/', interval: 1h, timeout: 300ms }}"
@@ -477,7 +477,7 @@ def stopped_workers():
             contains(daemon.done("refresh", "a"), "HTTP 200 in ")
 
 
-@test("http: a server whose answer ends the process that reads it has failed, keeps its last status, and does no harm to others")
+@test("http: a response that ends its process fails that server, which keeps its last status, and no other")
 def deadly_answer():
     with web() as server, killing(signal.SIGSEGV) as (port, kill, asked, kill_for):
         lines = [f"bad: {{ http: 'http://127.0.0.1:{port}/' }}", f"good: {{ http: 'http://127.0.0.1:{server.port}/' }}"]
@@ -493,7 +493,7 @@ def deadly_answer():
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
 
 
-@test("http: an answer that takes much processor time to read is critical, and asked for once", limit=60)
+@test("http: a response that takes much processor time is critical, and requested once", limit=60)
 def busy_answer():
     asked = []
 
@@ -512,7 +512,7 @@ def busy_answer():
             equal(len(asked), 1, "requests")
 
 
-@test("http: an answer that is compressed for its way, which nobody asked for, is not decoded")
+@test("http: a transfer encoding that was not requested is not decoded")
 def transfer_encoding():
     for encoding in (b"gzip, chunked", b"chunked" + b" " * 300 + b", gzip"):
         def answer(connection, encoding=encoding):
@@ -525,7 +525,7 @@ def transfer_encoding():
                 expect(daemon, "web", "critical", "the response has a transfer encoding that was not requested")
 
 
-@test("http: a process that does not start in time is ended, and so is one that makes a request when the daemon has gone")
+@test("http: a process that does not start in time is killed; one with a running request ends with the daemon")
 def hanging_start():
     folder = pathlib.Path(tempfile.mkdtemp())
     try:
@@ -547,7 +547,7 @@ def hanging_start():
             eventually(lambda: not pathlib.Path(f"/proc/{worker}/maps").exists(), "the end of the worker")
 
 
-@test("http: sixty requests at once to a name, each of which looks it up, are all answered")
+@test("http: sixty concurrent requests to a host name are all answered")
 def many_names():
     with web() as server:
         # Each is looked up by a thread of its own, if libcurl does it.
@@ -593,7 +593,7 @@ def few_descriptors():
             client.close()
 
 
-@test("with too few descriptors to do anything the daemon does not start, and says what to raise")
+@test("with too few descriptors, the daemon does not start and says what to raise")
 def hardly_any_descriptors():
     for limit in (8, 12, 16, 24, 127):
         with Daemon(start=False) as daemon:

@@ -35,7 +35,7 @@ def systemd_notify(daemon, server, *arguments):
     equal((result.status, result.err), (0, ""), "systemd-notify")
 
 
-@test("systemd-notify returns when its status is there: what it waits for is answered after what it sent was posted")
+@test("systemd-notify returns after its status was posted")
 def barrier():
     with Daemon(CONFIGURATION) as daemon:
         for number in range(20):
@@ -64,7 +64,7 @@ def python_sdnotify():
         eventually(lambda: daemon.text("web") == "From python")
 
 
-@test("a plain datagram socket is enough, and assignments that nobody knows are passed over")
+@test("a plain datagram socket is enough, and unknown assignments are ignored")
 def plain_socket():
     with Daemon(CONFIGURATION) as daemon:
         send(daemon.notify_path("web"), "STATUS=Plain")
@@ -82,7 +82,7 @@ def added_by_post():
         equal(daemon.text("db"), "By its socket")
 
 
-@test("descriptors that are sent along never stay open")
+@test("descriptors in notifications are closed")
 def descriptors_do_not_leak():
     with Daemon(CONFIGURATION) as daemon:
         systemd_notify(daemon, "web", "--status=before")
@@ -106,7 +106,7 @@ def descriptors_do_not_leak():
         equal(daemon.text("web"), "after")
 
 
-@test("who may not post may not send to a notify socket, and is told so by the kernel; users whom the configuration names may")
+@test("only users who may post, or whom the configuration names, can send to a notify socket")
 def who_may_send():
     need_root()
     with Daemon("servers: { web: { notify: { users: [nobody] } }, db: { notify: true } }\n") as daemon:
@@ -126,7 +126,7 @@ def who_may_send():
         equal(daemon.text("web"), "here", "what was said before others were named")
 
 
-@test("what a program has said of its condition still holds after a reload, whatever that changes of its server")
+@test("a program's ERRNO= and WATCHDOG_USEC= hold after a reload that changes its server")
 def condition_stays():
     with Daemon("servers: { web: { notify: true } }\n") as daemon:
         def changed(server):
@@ -276,7 +276,7 @@ def condition_of_the_others():
         is_still_bad(daemon, NOBODY)
 
 
-@test("a program that stays connected to its notify socket goes on over reloads that do not change who may send")
+@test("a program stays connected to its notify socket over reloads that do not change its users")
 def connected_program():
     with Daemon(CONFIGURATION) as daemon, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
         client.connect(daemon.notify_path("web"))
@@ -287,7 +287,7 @@ def connected_program():
             eventually(lambda: daemon.text("web") == f"number {number}")
 
 
-@test("nothing is refused or lost that is sent to a notify socket while reloads change who may send to it")
+@test("no notification is refused or lost while reloads change the users of a notify socket")
 def sending_over_reloads():
     def configure(daemon, users):
         daemon.file.write_text(f"servers: {{ web: {{ notify: {{ users: [{users}] }} }} }}\n")
@@ -334,7 +334,7 @@ def sending_over_reloads():
         equal(seen, sent + ["the end"], "texts")
 
 
-@test("the notify sockets go with their server and with the daemon")
+@test("notify sockets are removed with their server and with the daemon")
 def sockets_go():
     with Daemon(CONFIGURATION) as daemon:
         assert os.path.exists(daemon.notify_path("web"))

@@ -58,7 +58,7 @@ class Gated:
         self.daemon.__exit__(*arguments)
 
 
-@test("a hundred clients select and refresh one server at once: its first load runs once, and all get its status")
+@test("a hundred clients that select and refresh a server at once share its first load")
 def hundred_clients():
     with Gated() as gated, contextlib.ExitStack() as stack:
         eventually(lambda: gated.runs() == 1, "the first load")
@@ -77,7 +77,7 @@ def hundred_clients():
         equal(gated.runs(), 1, "loads")
 
 
-@test("each client may leave; the last one's leaving cancels the load, and its process is gone")
+@test("a load is cancelled, and its process killed, only when the last caller disconnects")
 def last_leaves():
     with Gated() as gated, contextlib.ExitStack() as stack:
         gated.open()
@@ -119,7 +119,7 @@ def loads_once():
         equal(gated.runs(), 1, "loads")
 
 
-@test("a refresh is seen by everybody while it runs, and its events stand around what it found")
+@test("all watchers see a refresh start and end, with its result between")
 def visible():
     with Gated() as gated, gated.daemon.connect() as watcher:
         gated.open()
@@ -139,7 +139,7 @@ def visible():
             equal(asker.wait(), 0)
 
 
-@test("refresh: without a name the selected server; what has nothing to refresh is status 5; who is unknown 4")
+@test("refresh: without a name, the selected server; nothing to refresh ends with 5, an unknown server with 4")
 def refresh_names():
     with Gated("  backup: { notify: true }\n") as gated:
         gated.open()
@@ -153,7 +153,7 @@ def refresh_names():
         equal((error["error"], error["parameters"]["server"]), ("org.statusd.monitor.NotRefreshable", "backup"))
 
 
-@test("refresh --all: a line for each as it ends; who fails is told, and makes the exit status 1")
+@test("refresh --all: one line for each server as it ends; a failure is reported and ends with 1")
 def refresh_all():
     with Gated("  good: { exec: [/bin/echo, well] }\n  gone: { exec: [/nonexistent] }\n  backup: { push: true }\n") as gated:
         with gated.daemon.follow("refresh", "--all") as lines:
@@ -212,7 +212,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
-@test("a terminal shows an indicator as long as a refresh runs, then the status alone; Ctrl-C cancels the load")
+@test("a terminal shows an indicator while a refresh runs, then only the status; Ctrl-C cancels the load")
 def indicator():
     with Gated() as gated:
         address = {"STATUSD_ADDRESS": f"unix:{gated.daemon.socket}", "LANG": "C.UTF-8", "TERM": "xterm"}
@@ -250,7 +250,7 @@ def indicator_and_lines():
         assert drawn and max(map(len, drawn)) < 40, drawn
 
 
-@test("what is quick, or not on a terminal, or JSON, shows no indicator")
+@test("there is no indicator for a quick refresh, for JSON or outside of a terminal")
 def no_indicator():
     with Gated() as gated:
         gated.open()
@@ -271,7 +271,7 @@ def no_indicator():
         assert b"Refreshing" not in terminal.output, terminal.output
 
 
-@test("a reload in the middle of a refresh: what replaces the source is loaded instead, and who waits for a removed server is told")
+@test("a reload during a refresh: a new source is loaded instead; waiting for a removed server fails")
 def reload_in_the_middle():
     with Gated() as gated:
         eventually(lambda: processes(gated.marker) == 1, "the first load")
@@ -299,7 +299,7 @@ def reload_in_the_middle():
             equal(asker.wait(), 5)
 
 
-@test("a status that another check has found is not taken for one of the check that takes its place")
+@test("a replaced check's status does not count for its successor")
 def new_check():
     with Daemon(once("  disk: { exec: [/bin/echo, well] }\n")) as daemon:
         daemon.done("wait", "disk", "--timeout", "15s")
@@ -313,7 +313,7 @@ def new_check():
         daemon.done("wait", "disk", "--level", "critical", "--timeout", "15s")
 
 
-@test("a source that could not be started is tried again with each reload; until then nobody can post over it")
+@test("a source that could not start is retried with each reload; until then its server refuses posts")
 def started_later():
     with Daemon(start=False) as daemon:
         daemon.file.write_text("servers: { web: { notify: true } }\n")
@@ -330,7 +330,7 @@ def started_later():
         equal(daemon.text("web"), "fine")
 
 
-@test("SIGTERM and SIGKILL of a client are a leaving, too")
+@test("a client that gets SIGTERM or SIGKILL counts as disconnected")
 def killed_client():
     with Gated() as gated:
         gated.open()
@@ -344,7 +344,7 @@ def killed_client():
             gated.open()
 
 
-@test("wait: returns when the server is ok, at once where it is already, and with whatever level or text was asked for")
+@test("wait: returns when the server has the requested level or text, ok by default")
 def wait():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
@@ -378,7 +378,7 @@ def wait_short():
             equal(waiter.receive()["parameters"]["server"]["status"]["text"], f"moment {number}")
 
 
-@test("wait: what is so already is said at once, even where no time is given")
+@test("wait: returns at once if the server is ok already, even with a timeout of zero")
 def wait_no_time():
     with Daemon() as daemon, daemon.connect() as connection:
         daemon.done("post", "db", "Signed In")
@@ -386,7 +386,7 @@ def wait_no_time():
             connection.call("Wait", {"server": "db", "level": "ok", "timeoutMilliseconds": 0})
 
 
-@test("wait: also for a server that does not exist yet; 75 when the time is over, with how it is")
+@test("wait: waits for a server that does not exist yet; a timeout ends with 75 and the server's status")
 def wait_timeout():
     with Daemon() as daemon:
         with daemon.follow("wait", "late", "--timeout", "30s") as late:
@@ -435,7 +435,7 @@ def wait_parameters():
                 equal((error.name, error.parameters), ("org.varlink.service.InvalidParameter", {"parameter": name}))
 
 
-@test("who may not change anything may wait, and may not refresh")
+@test("a user who may not change anything may wait, but not refresh")
 def access():
     from harness.daemon import NOBODY, readable_binaries, run
     from harness.expect import Skip

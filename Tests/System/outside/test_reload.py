@@ -29,7 +29,7 @@ def dry_run():
         equal(daemon.done("reload"), "")
 
 
-@test("a dry run tells what is wrong and ends with 78, as a reload would; the next reload is not spoiled by it")
+@test("a dry run reports errors and ends with 78, as a reload would, and does not affect the next reload")
 def wrong():
     with Daemon(BEFORE) as daemon:
         daemon.file.write_text("servers: { db: { psh: true }, web: { push: true, colour: red }, old: { push: true } }\n")
@@ -47,7 +47,7 @@ def wrong():
         equal(daemon.describe("db")["phase"], "empty")
 
 
-@test("a drop-in that a dry run found wrong holds as it was when it is followed, and not as it was tried")
+@test("a dry run of an invalid drop-in does not change the contents that still hold")
 def drop_in():
     with Daemon("servers: {}\n", start=False) as daemon:
         folder = daemon.folder / "conf.d"

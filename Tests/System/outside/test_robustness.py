@@ -51,7 +51,7 @@ def junk():
         daemon.assert_no_leak(before)
 
 
-@test("waits for what never comes leave nothing behind when their clients go, however long they would have lasted")
+@test("waits that never end leave nothing behind when their clients disconnect")
 def long_waits():
     def wait():
         with Connection(daemon.socket) as connection:
@@ -70,7 +70,7 @@ def long_waits():
         assert grown < 300, f"{grown} KB more after 3000 waits"
 
 
-@test("a oneway call of what can only be waited for ends at once, and leaves nothing behind")
+@test("a oneway Wait ends at once and leaves nothing behind")
 def oneway_waits():
     with Daemon() as daemon, daemon.connect() as other:
         other.call("List")
@@ -81,7 +81,7 @@ def oneway_waits():
         daemon.assert_no_leak(before)
 
 
-@test("half a message holds up nobody, whether its sender stays or goes")
+@test("half a message delays nobody, whether its sender stays or disconnects")
 def half_messages():
     with Daemon() as daemon, daemon.connect() as staying:
         staying.call("List")
@@ -115,7 +115,7 @@ def megabyte():
         assert daemon.resident() - before < 8 * 1024, f"grew by {daemon.resident() - before} KiB"
 
 
-@test("a client that asks and never reads costs a bounded amount, and slows nobody down")
+@test("a client that never reads costs bounded memory and delays nobody")
 def never_reads():
     with Daemon() as daemon, daemon.connect() as poster:
         for number in range(100):
@@ -154,7 +154,7 @@ def ten_thousand_connections():
         daemon.assert_alive()
 
 
-@test("more connections than a user may have are refused, and accepted again when others have gone")
+@test("connections above a user's limit are refused until others are closed")
 def too_many_connections():
     def answers():
         try:
@@ -178,7 +178,7 @@ def too_many_connections():
         eventually(lambda: as_user(NOBODY, answers), "an answer once the others have gone")
 
 
-@test("a call that is longer than it may be is refused with the limit, which is told, and the connection ends")
+@test("a call that is too long is refused with the name of the limit, and its connection is closed")
 def too_long():
     with Daemon("accept: any\nlimits: { message: 1K }\n") as daemon:
         told = daemon.ctl("post", "db", "x" * 1000)
@@ -198,7 +198,7 @@ def notify_junk():
         daemon.assert_alive()
 
 
-@test("a notification that is too long to be read whole says nothing, and that is logged once")
+@test("a notification that is too long is ignored, and logged once")
 def notify_too_long():
     with Daemon(CONFIGURATION) as daemon:
         path = daemon.notify_path("web")
@@ -211,7 +211,7 @@ def notify_too_long():
         equal(daemon.log().count("ignored a notification of more than 64 KiB or 128 lines"), 1)
 
 
-@test("a text from a notify socket that is too long is cut at a character and ends in an ellipsis")
+@test("a long text from a notify socket is cut after a character and ends in an ellipsis")
 def notify_long_text():
     with Daemon(CONFIGURATION) as daemon:
         send(daemon.notify_path("web"), "STATUS=" + "é" * 2000)

@@ -20,12 +20,12 @@ def select_and_read(rounds):
             assert told and told.startswith(f"{server}: {server} says "), f"selected {server}, STATUS={told}"
 
 
-@test("a thousand times select, then status elsewhere and STATUS= at the service manager: always the new one", 120)
+@test("after each of a thousand selects, other connections and STATUS= show the new server", 120)
 def thousand_selects():
     select_and_read(1000)
 
 
-@test("statusctl select, then statusctl status and STATUS=: always the new one")
+@test("after statusctl select, statusctl status and STATUS= show the new server")
 def by_command():
     with Daemon() as daemon:
         for server in ("alpha", "bravo"):
@@ -36,7 +36,7 @@ def by_command():
             assert f"{server} is well" in daemon.done("status")
 
 
-@test("select of the server that is selected already: STATUS= is the newest status then, too")
+@test("selecting the selected server again updates STATUS= to its newest status")
 def again():
     with Daemon() as daemon, daemon.connect() as control:
         control.call("Post", {"server": "db", "text": "first"})
@@ -46,7 +46,7 @@ def again():
             equal(daemon.manager.status(), f"db: status {number}", "STATUS=")
 
 
-@test("a configuration that is refused, or has errors, is told in STATUS= until it is mended")
+@test("STATUS= mentions an invalid configuration until it is corrected")
 def complaints():
     with Daemon("select: db\nservers: { db: { push: true } }\n") as daemon:
         wrong = {"serverz: {}\n": "(the configuration was not reloaded; run “statusctl verify",
@@ -65,7 +65,7 @@ def complaints():
             equal(["push" in told, "1 error in the configuration" in told], [number % 2 == 0] * 2, told)
 
 
-@test("with none selected the service manager is told no server selected, and status ends with 4")
+@test("without a selection, STATUS= is “no server selected” and status ends with 4")
 def none_selected():
     with Daemon() as daemon:
         equal(daemon.manager.status(), "no server selected")
@@ -78,7 +78,7 @@ def none_selected():
         equal(daemon.ctl("status").status, 4)
 
 
-@test("the configuration's first selection is made when its server comes, unless a user has selected before")
+@test("“select:” takes effect when its server appears, unless a user has selected before")
 def selects_late():
     with Daemon("accept: any\nselect: db\n") as daemon:
         daemon.done("post", "web", "Serving")
@@ -92,7 +92,7 @@ def selects_late():
         assert "web: Serving" in daemon.done("status")
 
 
-@test("the newest of many quick statuses reaches the service manager, which is told at most ten a second")
+@test("STATUS= is updated at most ten times a second and ends with the newest status")
 def newest_wins():
     with Daemon() as daemon, daemon.connect() as control:
         control.call("Post", {"server": "db", "text": "first"})

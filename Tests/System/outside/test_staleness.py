@@ -17,7 +17,7 @@ def is_stale(daemon, server):
     return daemon.describe(server)["stale"]
 
 
-@test("the exit status is 0 for a server that is ok, and 3 for one that says nothing yet, is being loaded, or has failed")
+@test("status ends with 0 for a server that is ok, and with 3 for one that is empty, loading or failed")
 def exit_statuses():
     configuration = ("servers:\n  well: { push: true }\n  silent: { push: true }\n  slow: { exec: [/bin/sleep, '60'], timeout: 50s }\n"
                      "  broken: { exec: [/nonexistent/plugin] }\n  wrong: { push: maybe }\n")
@@ -48,7 +48,7 @@ def goes_stale():
         contains(daemon.log(), "backup: 5 files saved (stale)")
 
 
-@test("what a check found is stale when it gets no place for too long, though nobody says so, until it is checked again", limit=60)
+@test("a status becomes stale if its check gets no check slot for too long", limit=60)
 def no_place():
     with Daemon("""limits: { processes: 1 }
 servers:
@@ -81,7 +81,7 @@ def watchdog():
             equal(connection.receive()["parameters"]["event"]["server"]["stale"], False)
 
 
-@test("wait does not take a stale status for one of now")
+@test("wait ignores a stale status")
 def wait():
     with Daemon("servers: { web: { push: true, ttl: 200ms } }\n") as daemon:
         daemon.done("post", "web", "Serving")
@@ -89,7 +89,7 @@ def wait():
         equal(daemon.ctl("wait", "web", "--timeout", "50ms").status, 75)
 
 
-@test("wait takes neither a failed server for one that is well, nor one that loads")
+@test("wait ignores the status of a failed or loading server")
 def not_current():
     failed = "servers: { a: { push: maybe } }\n"
     loading = "servers: { a: { exec: [/bin/sleep, '60'] } }\n"
@@ -102,7 +102,7 @@ def not_current():
             equal(daemon.ctl("wait", "a", "--timeout", "50ms").status, 75)
 
 
-@test("a daemon that was held up reads what came meanwhile before it calls anything stale")
+@test("a daemon that was stopped reads its input before a status becomes stale")
 def held_up():
     servers = "".join(f"  s{number}: {{ notify: true, ttl: 500ms }}\n" for number in range(50))
     with Daemon(f"servers:\n{servers}") as daemon:
@@ -122,7 +122,7 @@ def held_up():
                 equal((server["status"]["text"], server["stale"]), ("Still serving", False))
 
 
-@test("after a restart nothing is stale that has not been silent for its ttl since")
+@test("after a restart, each time to live starts again")
 def restart():
     with Daemon("servers: { web: { push: true, ttl: 1h } }\n") as daemon:
         daemon.done("post", "web", "Serving")

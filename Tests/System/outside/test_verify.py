@@ -57,7 +57,7 @@ def problem(daemon, options, severity):
     return lines[0]
 
 
-@test("each kind of mistake in a source's options is named with file and line, on its own, by people's words and as JSON")
+@test("each error in a source's options is reported with file and line, as text and as JSON")
 def mistakes():
     with Daemon("servers: {}\n", start=False) as daemon:
         for options, part in MISTAKES.items():
@@ -66,7 +66,7 @@ def mistakes():
             contains(problem(daemon, options, "warning"), part)
 
 
-@test("a daemon with a mistake in a server follows the others, shows that one as failed, and takes it when it is mended")
+@test("a server with an invalid entry is failed until it is corrected; the others are followed")
 def disabled():
     with Daemon("servers:\n  good: { exec: [/bin/echo, well] }\n  bad: { exec: well }\n") as daemon:
         daemon.done("wait", "good", "--timeout", "15s")
@@ -81,7 +81,7 @@ def disabled():
         daemon.done("wait", "bad", "--text", "mended", "--timeout", "15s")
 
 
-@test("the name of a file is shown without what would control a terminal")
+@test("control characters in file names are escaped")
 def control_characters():
     with Daemon("servers: {}\n", start=False) as daemon:
         (daemon.folder / "etc" / "conf.d").mkdir()
@@ -91,7 +91,7 @@ def control_characters():
         assert "\x1b" not in result.err and "\u202e" not in result.err, repr(result.err)
 
 
-@test("what is not there, and what is never read, is warned of")
+@test("verify warns of missing requirements and of ignored files")
 def missing():
     with Daemon("servers: {}\n", start=False) as daemon:
         daemon.file.write_text("servers:\n  a: { exec: [/nonexistent/check] }\n  b: { notify: { users: [no-such-user] } }\n"
@@ -105,7 +105,7 @@ def missing():
                  "cannot read /nonexistent.pem: No such file or directory")
 
 
-@test("a mistake in a drop-in that overrides a server leaves it failed at each reload; its own definition comes back when that is mended")
+@test("an invalid drop-in that overrides a server leaves it failed over reloads; removing it restores the server")
 def broken_override():
     with Daemon("servers: { db: { push: true } }\n", start=False) as daemon:
         drop_in = daemon.folder / "etc" / "conf.d" / "db.yaml"
@@ -181,7 +181,7 @@ def dangling():
         contains(one_sentence(daemon.ctl("verify", daemon.folder / "link"), 78), "link: cannot read it: a link to a path that does not exist")
 
 
-@test("all mistakes of a file are told at once, those in the same server, too")
+@test("all errors of a file are reported at once, even those of the same server")
 def all_mistakes():
     with Daemon(start=False) as daemon:
         daemon.file.write_text("select: a b\naccept: some\nlimits: { message: -1, checks: no }\nservers:\n  a/b: { push: true }\n"
@@ -202,7 +202,7 @@ def all_mistakes():
         contains(daemon.ctl("verify", daemon.file).err, "“method” must be", "needs a “url”")
 
 
-@test("a section that is almost known is an error with the word that was meant; in a server a key that is almost known is named, too")
+@test("a mistyped section is an error with a suggestion; a mistyped key of a server gets a suggestion, too")
 def nearest():
     with Daemon(start=False) as daemon:
         daemon.file.write_text("server:\n  db: { push: true }\n")
@@ -248,7 +248,7 @@ def documented_keys():
         assert any(mistake.startswith(f"{kind}: ") for mistake in MISTAKES), f"MISTAKES has none of {kind}"
 
 
-@test("a directory that cannot be read to its end is an error: what else is in it is not known")
+@test("a directory that cannot be read completely is an error")
 def failing_disk():
     with Daemon() as daemon:
         drop_ins = daemon.folder / "etc" / "conf.d"
@@ -260,7 +260,7 @@ def failing_disk():
         contains(one_sentence(result, 78), f"{drop_ins}: cannot read it: Input/output error")
 
 
-@test("verify says that it checks the user's own configuration, where there is one")
+@test("verify says if it checks the user's own configuration")
 def own_configuration():
     need_root()
     with Daemon() as daemon:

@@ -19,7 +19,7 @@ from harness.expect import contains, equal, eventually, one_sentence
 from harness.runner import test
 
 
-@test("watch writes the current state at once, then one line an event, into a pipe")
+@test("watch writes the current state at once, then one line for each event, into a pipe")
 def line_by_line():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
@@ -31,7 +31,7 @@ def line_by_line():
                 contains(lines.next(), "db", f"Step {number}")
 
 
-@test("watch NAME keeps to its server whatever is selected; watch --all shows every one")
+@test("watch NAME follows its server regardless of the selection; watch --all shows every server")
 def pinned_and_all():
     with Daemon() as daemon:
         for server in ("db", "web"):
@@ -51,7 +51,7 @@ def pinned_and_all():
             assert not any("web" in line for line in pinned.seen), pinned.seen
 
 
-@test("watch marks the first line of another server, also where it was behind when the selection moved")
+@test("watch marks the first line of another server, even if it was behind when the selection moved")
 def switch_while_behind():
     with Daemon() as daemon, daemon.connect() as poster:
         for server in ("db", "web"):
@@ -81,7 +81,7 @@ def none_then_one():
             equal((event["kind"], event["server"]["status"]["text"]), ("selected", "Signed In"))
 
 
-@test("a command whose output nobody reads ends with the status that it has otherwise, as in status | grep -q")
+@test("a command whose output is not read keeps its exit status, as in status | grep -q")
 def unread_status():
     with Daemon("servers: { db: { push: true }, well: { push: true } }\n") as daemon:
         daemon.done("post", "db", "Down", "--level", "critical")
@@ -102,7 +102,7 @@ def is_full(pipe):
     return count[0] == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
 
 
-@test("output that does not wait for its reader is complete nevertheless")
+@test("output to a non-blocking pipe is complete")
 def slow_reader_of_output():
     with Daemon() as daemon:
         with daemon.connect() as connection:
@@ -118,7 +118,7 @@ def slow_reader_of_output():
         equal((command.wait(), command.stderr.read()), (0, b""))
 
 
-@test("watch ends quietly with 0 where its reader leaves, as in watch | head -1")
+@test("watch ends silently with 0 when its reader disconnects, as in watch | head -1")
 def closed_pipe():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
@@ -141,7 +141,7 @@ def closed_pipe():
         equal((out, err), ("0\n", ""), "exit status of watch and its complaints")
 
 
-@test("watch ends with 0 and without a word on SIGINT")
+@test("watch ends silently with 0 on SIGINT")
 def interrupted():
     with Daemon() as daemon:
         with daemon.follow("watch") as lines:
@@ -171,7 +171,7 @@ def reconnects():
         eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
 
 
-@test("watch of a server that nobody configured waits for it after a restart, which has forgotten it")
+@test("watch waits for a server that is not configured to return after a restart")
 def guest_after_restart():
     with watching_over_restart("accept: any\n") as (daemon, lines):
         time.sleep(1)  # so that it comes back before there is such a server
@@ -179,7 +179,7 @@ def guest_after_restart():
         lines.until("after")
 
 
-@test("watch marks the selection that a daemon begins with, where none was selected before it began again")
+@test("watch marks the first selection after a restart")
 def selected_after_restart():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         with daemon.follow("watch") as lines:
@@ -191,7 +191,7 @@ def selected_after_restart():
             contains(lines.seen[-1], "-- selected")
 
 
-@test("wait goes on over a restart, and ends in its time if the daemon does not come back")
+@test("wait continues over a restart, and times out if the daemon does not return")
 def wait_over_restart():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         before = daemon.descriptors()
@@ -206,7 +206,7 @@ def wait_over_restart():
             equal(waiting.wait(), 0, "exit status")
 
 
-@test("a daemon that accepts and does not answer is not waited for longer than --timeout says")
+@test("wait ends at its --timeout if the daemon accepts but does not answer")
 def deaf_daemon():
     with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(daemon.socket)
@@ -214,7 +214,7 @@ def deaf_daemon():
         contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "1s"), 75), "does not answer")
 
 
-@test("a daemon that takes no more connections is not waited for longer than --timeout says either, nor for less")
+@test("wait ends at its --timeout, and not before, if the daemon accepts no connections")
 def full_backlog():
     with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as kept:
         listener.bind(daemon.socket)
@@ -295,7 +295,7 @@ def serving(*connections):
         server.join()
 
 
-@test("watch --all shows nothing again that a snapshot had shown before the connection was lost")
+@test("after a lost connection, watch --all repeats nothing that a snapshot has shown")
 def resumed_behind_snapshot():
     with Daemon() as daemon:
         daemon.done("post", "db", "x")
@@ -316,7 +316,7 @@ def resumed_behind_snapshot():
                 equal([line.split("db: ")[1].removesuffix(" [ok]") for line in lines.seen], shown)
 
 
-@test("watch and wait go on over a restart also if others of their user have taken its last connections by then")
+@test("watch and wait continue over a restart even if other clients take the last connections")
 def full_after_restart():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
@@ -335,7 +335,7 @@ def full_after_restart():
         contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: connections")
 
 
-@test("watch --no-reconnect ends with 69 and one sentence when the daemon goes")
+@test("watch --no-reconnect ends with 69 and one sentence when the daemon stops")
 def no_reconnect():
     with Daemon() as daemon:
         daemon.done("post", "db", "before")
@@ -346,13 +346,13 @@ def no_reconnect():
             equal(len(lines.errors), 1, f"lines of {lines.errors}")
 
 
-@test("watch of a server there is not ends with 4")
+@test("watch of an unknown server ends with 4")
 def no_such_server():
     with Daemon() as daemon:
         contains(one_sentence(daemon.ctl("watch", "nosuch"), 4), "nosuch")
 
 
-@test("a reader that does not read costs no memory, gets a gap and a snapshot, and slows nobody down", 120)
+@test("a client that does not read costs no memory, gets a gap and a snapshot, and delays nobody", 120)
 def slow_reader():
     with Daemon() as daemon, daemon.connect() as slow, daemon.connect() as poster:
         poster.call("Post", {"server": "db", "text": "status"})

@@ -22,7 +22,7 @@ def status(daemon, field):
     raise KeyError(field)
 
 
-@test("a daemon has one thread, whatever its clients and checks do, also after a reload")
+@test("the daemon has one thread, whatever its clients and checks do, even after a reload")
 def one_thread():
     with Daemon(CONFIGURATION + "  port: { tcp: '127.0.0.1:9', interval: 100ms }\n"
                 "  disk: { exec: [/bin/echo, well], interval: 100ms }\n") as daemon:
@@ -36,7 +36,7 @@ def one_thread():
         eventually(lambda: status(daemon, "Threads") == 1, "one thread")
 
 
-@test("an idle daemon is not woken, though it has servers, a selection and a configuration")
+@test("an idle daemon with servers and a selection never wakes up")
 def not_woken():
     def switches():
         return status(daemon, "voluntary_ctxt_switches")
