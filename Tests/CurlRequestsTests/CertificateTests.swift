@@ -4,7 +4,7 @@ import Testing
 
 @testable import CurlRequests
 
-@Suite("What is wrong with a certificate") struct CertificateTests {
+@Suite("Problems with certificates") struct CertificateTests {
     /// 2026-11-21 08:00:00 UTC.
     private let now = 1_795_248_000
 
@@ -12,7 +12,7 @@ import Testing
         Certificate(["Subject:CN = old.example", "X509v3 Subject Alternative Name:\(names)", "Expire date:\(date) GMT"])
     }
 
-    @Test("its names are those it is for, and the common name only where there are no others")
+    @Test("its names are the alternative names, or the common name if there are none")
     func names() {
         #expect(
             certificate("DNS:a.example, IP Address:127.0.0.1", until: "Nov 18 08:00:00 2026").names == [
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "how long ago it expired is said in the largest unit",
+        "the time since it expired is in the largest unit",
         arguments: [
             ("Nov 18 07:59:59 2026", "3 days"), ("Nov 20 08:00:00 2026", "1 day"), ("Nov 20 09:00:00 2026", "23 hours"),
             ("Nov 21 07:59:00 2026", "1 minute"), ("Nov 21 07:59:59 2026", "1 second"),
@@ -35,7 +35,7 @@ import Testing
         #expect(reason == "certificate expired \(age) ago")
     }
 
-    @Test("it may be an issuer's that expired, and nobody may know which")
+    @Test("the expired one may be an issuer's, or unknown")
     func issuer() {
         let good = certificate("DNS:a.example", until: "Nov 18 08:00:00 2027")
         let bad = certificate("DNS:b.example", until: "Nov 18 08:00:00 2026")
@@ -45,7 +45,7 @@ import Testing
         #expect(CertificateProblem.expired.reason(for: "a.example", [], now: now) == "certificate expired")
     }
 
-    @Test("a wrong name is told with the right one")
+    @Test("a wrong name is reported with the right one")
     func wrongName() {
         let one = certificate("DNS:a.example", until: "Nov 18 08:00:00 2027")
         let two = certificate("DNS:a.example, DNS:b.example", until: "Nov 18 08:00:00 2027")
@@ -58,7 +58,7 @@ import Testing
         #expect(CertificateProblem.wrongName.reason(for: "c.example", []) == "certificate is not for c.example")
     }
 
-    @Test("OpenSSL's numbers are what it says in x509_vfy.h")
+    @Test("OpenSSL's numbers are those of x509_vfy.h")
     func numbers() {
         #expect(CertificateProblem(openSSL: 10, text: "") == .expired)
         #expect(CertificateProblem(openSSL: 9, text: "") == .notYetValid)

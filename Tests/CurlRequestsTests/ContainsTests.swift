@@ -4,9 +4,9 @@ import Testing
 
 @testable import CurlRequests
 
-@Suite("The text that an HTTP server's answer should have") struct ContainsTests {
+@Suite("The text that an HTTP response must contain") struct ContainsTests {
     @Test(
-        "it is found wherever it is in the body, and only if all of it is",
+        "it is found anywhere in the body, and only as a whole",
         arguments: [
             ("ready", "ready", true), ("not ready yet", "ready", true), ("read", "ready", false), ("", "x", false),
             ("rereready", "reready", true), ("x\0ready", "ready", true), ("Zürich", "ü", true),

@@ -53,7 +53,7 @@ import Varlink
         init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
     }
 
-    @Test("answers what is asked wrongly with an error that says so")
+    @Test("answers invalid calls with the right errors")
     func errors() async throws {
         try fixture.apply("servers: { a: { push: true } }")
         try await serving { client in

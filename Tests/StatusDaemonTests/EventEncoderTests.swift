@@ -9,7 +9,7 @@ import Varlink
 @testable import StatusDaemon
 
 @Suite("Encoding events for several streams") struct EventEncoderTests {
-    @Test("streams at different places of the log get what they would get alone", arguments: [1, 2])
+    @Test("streams at different places in the log get what they would get alone", arguments: [1, 2])
     @EventLoop func sameForAll(streams: Int) throws {
         let encoder = EventEncoder()
         encoder.streamCount = streams
@@ -24,7 +24,7 @@ import Varlink
         }
     }
 
-    @Test("an event that says something else to another stream is not taken for that")
+    @Test("an event that differs for another stream is encoded for each")
     @EventLoop func differentStates() throws {
         let encoder = EventEncoder()
         encoder.streamCount = 2
@@ -38,7 +38,7 @@ import Varlink
         }
     }
 
-    @Test("a snapshot of a revision is not taken for the event of that revision")
+    @Test("a snapshot of a revision is not used for the event of that revision")
     @EventLoop func snapshotsAreOwn() throws {
         let encoder = EventEncoder()
         encoder.streamCount = 2

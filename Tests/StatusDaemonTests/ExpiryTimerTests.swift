@@ -8,7 +8,7 @@ import Testing
 @testable import StatusDaemon
 
 @Suite("The timer for stale statuses", .timeLimit(.minutes(1))) struct ExpiryTimerTests {
-    @Test("a later time that is set afterwards, by whom another one overtook, does not delay an earlier one")
+    @Test("a later time does not delay an earlier one, even if it is set afterwards")
     @EventLoop func earliest() async throws {
         let monitor = StatusMonitor()
         let timer = try ExpiryTimer(monitor: monitor)

@@ -7,7 +7,7 @@ import Testing
 @testable import StatusConfiguration
 @testable import StatusDaemon
 
-@Suite("What is told of a configuration") struct ReadConfigurationTests {
+@Suite("The problems of a configuration") struct ReadConfigurationTests {
     private func read(_ severities: [Problem.Severity]) -> ReadConfiguration {
         let problems = severities.enumerated().map { line, severity in
             Problem(severity, at: Origin(file: "a.yaml", line: line + 1), reason: "wrong")
@@ -16,7 +16,7 @@ import Testing
             LoadedConfiguration(configuration: Configuration(), problems: problems, failedFiles: []), Accounts())
     }
 
-    @Test("all that is wrong, where that is not much")
+    @Test("all problems, if they are few")
     func little() {
         let read = read([.warning, .error, .error])
         #expect(read.errors.map(\.origin.line) == [2, 3])

@@ -21,7 +21,7 @@ import Testing
             registry: ServerRegistry(monitor: monitor, factory: factory, logger: logger), logger: logger, pause: .zero)
     }
 
-    @Test("who asks while a reload runs gets another one, which all of them share")
+    @Test("calls during a reload share the next one")
     @EventLoop func sharing() async throws {
         let reloader = try makeReloader()
         var (reloads, ended) = (0, [Int]())
@@ -47,7 +47,7 @@ import Testing
         #expect(outcome == nil)
     }
 
-    @Test("who leaves is let go at once, and a reload that nobody waits for any more does not begin")
+    @Test("a caller that leaves is released at once, and a reload without callers does not begin")
     @EventLoop func leaving() async throws {
         let reloader = try makeReloader()
         var reloads = 0

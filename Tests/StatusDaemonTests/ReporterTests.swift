@@ -44,7 +44,7 @@ import Testing
         #expect(recorder.entries.last?.message == "db: Signed Out [critical]")
     }
 
-    @Test("a flapping server is limited; the last entry is what holds, and says how many were left out")
+    @Test("a flapping server is limited; the last entry is current, and says how many were left out")
     func limited() async throws {
         let journal = try await journalReporter()
         try await EventLoop.run { for round in 1...500 { try post("\(round)") } }
@@ -71,7 +71,7 @@ import Testing
         #expect(last?.metadata["revision"] == String(revision))
     }
 
-    @Test("what was left out of a server that is removed is counted in the entry that says so")
+    @Test("entries left out of a removed server are counted in the entry of its removal")
     func removed() async throws {
         let journal = try await journalReporter()
         try await EventLoop.run {
@@ -129,7 +129,7 @@ import Testing
         #expect(recorder.entries.allSatisfy { $0.message != "events missed" })
     }
 
-    @Test("servers that were removed while something of theirs waited take no credit from others")
+    @Test("servers that were removed while entries waited take no credit from others")
     func removedTakeNoCredit() async throws {
         let names = (0..<JournalReporter.burstOfAll + 300).compactMap { ServerName("server-\($0)") }
         for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
@@ -145,7 +145,7 @@ import Testing
         await journal.close()
     }
 
-    @Test("many servers at once do not write more than journald takes; what was left out last is written in the end")
+    @Test("many servers at once do not write more than journald accepts; the last states are written in the end")
     func limitedTogether() async throws {
         let names = (0..<JournalReporter.burstOfAll + 100).compactMap { ServerName("server-\($0)") }
         for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
@@ -187,7 +187,7 @@ import Testing
         await reporter.mute(after: "stopping")
     }
 
-    @Test("what is wrong with the configuration is shown at once, and until it is mended")
+    @Test("an error in the configuration is shown at once, until it is corrected")
     @EventLoop func complaints() throws {
         var lines: [String] = []
         let reporter = try ServiceManagerReporter { lines.append($0) }

@@ -17,7 +17,7 @@ import Testing
 
     init() throws { fixture = try DaemonFixture() }
 
-    @Test("follows a configuration: what is new, another and gone, and nothing else")
+    @Test("applies a configuration: added, changed and removed servers, and nothing else")
     func plan() throws {
         #expect(
             try fixture.apply("servers: { a: { push: true }, b: { notify: true }, c: { push: true } }") == [
@@ -34,7 +34,8 @@ import Testing
     }
 
     @Test(
-        "a server whose configuration is wrong is failed, takes no posts, and has its status back when that is mended")
+        "a server with an invalid configuration is failed, takes no posts, and gets its status back when that is corrected"
+    )
     func wrong() throws {
         try fixture.apply("servers: { a: { push: true } }")
         try fixture.post("before", to: "a")
@@ -60,7 +61,7 @@ import Testing
         #expect(fixture.hasNotifySocket("a"))
     }
 
-    @Test("that it cannot be started is not logged once more when it has been")
+    @Test("a failed start is not logged again after the source was started")
     func repeatedUntilStarted() throws {
         for _ in 0..<2 { try fixture.apply("servers: { a: { notify: { users: [nobody-here] } } }") }
         try fixture.apply("servers: { a: { notify: { users: [alice] } } }")
@@ -68,14 +69,14 @@ import Testing
         #expect(fixture.recorder.entries.count == 1)
     }
 
-    @Test("that it cannot be started is logged once, however often somebody reloads")
+    @Test("a failed start is logged once, however many reloads there are")
     func repeatedStartFailure() throws {
         let text = "servers: { a: { notify: { users: [nobody-here] } } }"
         for _ in 0..<20 { try fixture.apply(text) }
         #expect(fixture.recorder.entries.count == 1)
     }
 
-    @Test("members of the group may send to notify sockets, as the group database has it at a reload")
+    @Test("members of the group may send to notify sockets, as of the last reload")
     func groups() throws {
         let text = "servers: { a: { notify: true } }"
         try fixture.apply(text)
@@ -85,7 +86,7 @@ import Testing
         #expect(fixture.senderGroups(to: "a") == [3000])
     }
 
-    @Test("a reload looks up users again: who has another number, or is gone, may send no more")
+    @Test("a reload looks up users again: one with another number, or that is gone, may not send")
     func accounts() throws {
         let text = "servers: { a: { notify: { users: [alice] } } }"
         try fixture.apply(text)
@@ -102,7 +103,7 @@ import Testing
         #expect(fixture.state("a")?.message == "unknown user “alice”; create it and run “statusctl reload”")
     }
 
-    @Test("a reload opens notify sockets again whose paths, or whose directory, somebody has removed")
+    @Test("a reload opens notify sockets again if their paths, or their directory, were removed")
     func removedPath() throws {
         let text = "accept: any\nservers: { a: { notify: true } }"
         try fixture.apply(text)
@@ -117,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "servers that nobody configured come where that is accepted, up to a limit, and leave when they are forgotten or it is not any more"
+        "servers that are not configured are added up to a limit, and go when they are forgotten or no longer accepted"
     )
     func guests() throws {
         try fixture.apply("accept: any\nlimits: { servers: 2 }")
@@ -178,7 +179,7 @@ import Testing
         #expect(try fixture.monitor.selectedState().name.rawValue == "b")
     }
 
-    @Test("only what is loaded can be refreshed; the reason says why not")
+    @Test("only loaded servers can be refreshed; the error says why")
     func refreshable() async throws {
         try fixture.apply("servers: { a: { push: true }, bad: { exec: [check] } }")
         for server in ["a", "bad"] {

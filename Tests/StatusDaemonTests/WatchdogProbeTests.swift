@@ -86,7 +86,7 @@ import Varlink
         }
     }
 
-    @Test("invariant 14: it does not come through if posts are taken and streams say nothing")
+    @Test("invariant 14: it does not come through if posts are accepted and streams write nothing")
     func muteStream() async throws {
         let service = service([MuteStream(try ProbeInterface(monitor: monitor))])
         let probe = WatchdogProbe(through: service)

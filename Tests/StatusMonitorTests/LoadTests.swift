@@ -28,7 +28,7 @@ import Testing
         #expect(monitor.states.allSatisfy { $0.status?.text == text })
     }
 
-    @Test("no load begins for a server that has nothing to load: nobody would end it")
+    @Test("no refresh begins for a server that has nothing to load: nothing would end it")
     func nothingToLoad() throws {
         monitor.add(ServerDefinition(name: name("pushed"), source: "push"))
         try monitor.beginRefresh(of: name("pushed"))
@@ -59,7 +59,7 @@ import Testing
         #expect(try state().message == nil)
     }
 
-    @Test("what does not count yet stands beside the status until the next one, and is no change")
+    @Test("a result that does not count yet stands beside the status until the next one, and is not a change")
     func remark() throws {
         try monitor.remark("connection refused", about: disk)
         #expect(try state().message == "no status yet")
@@ -74,7 +74,7 @@ import Testing
         #expect(changes.lines() == [])
     }
 
-    @Test("what does not count yet ends the failure of the load before it, which is a change")
+    @Test("a result that does not count yet ends an earlier failure, which is a change")
     func remarkAfterFailure() throws {
         try fixture.post("connected", to: "disk")
         try monitor.fail(disk, "timed out after 10 s")
@@ -86,7 +86,7 @@ import Testing
         #expect(watch.lines() == ["changed disk connected"])
     }
 
-    @Test("a refresh is seen while it runs, once however many ask, and its end is an event after what it found")
+    @Test("a refresh is visible while it runs, once for all callers, and its end is an event after its result")
     func refresh() throws {
         let watch = try fixture.watch(.server(disk))
         _ = watch.next()
@@ -101,7 +101,7 @@ import Testing
         #expect(try !state().isRefreshing)
     }
 
-    @Test("since when the level holds is told apart from since when the text does")
+    @Test("the time of the level is separate from the time of the text")
     func levelChanged() throws {
         func times() throws -> [Int64] {
             let status = try #require(try state().status)
@@ -119,7 +119,7 @@ import Testing
         #expect(try times() == [30, 30, 30])
     }
 
-    @Test("at a glance a level that is not ok is seen, and that a status is of the past")
+    @Test("the headline shows a level that is not ok, and that a status is not current")
     func marks() throws {
         try fixture.post("Signed Out", to: "disk", level: .critical)
         #expect(try state().markedHeadline == "Signed Out [critical]")
@@ -149,7 +149,7 @@ import Testing
         #expect(try state().status?.text.rawValue == "DISK OK")
     }
 
-    @Test("a new description alone is no change of how the server is")
+    @Test("a new description alone is not a change of the server's state")
     func describedAnew() throws {
         try fixture.post("DISK OK", to: "disk")
         let changes = try fixture.watch(.server(disk))
@@ -195,7 +195,7 @@ import Testing
         #expect(try !state().isHealthy)
     }
 
-    @Test("where a stale status goes with its source, nothing is stale any more")
+    @Test("when a stale status goes with its source, nothing is stale any more")
     func staleOfOldSource() throws {
         let login = name("login")
         monitor.add(ServerDefinition(name: login, source: "notify", timeToLive: .seconds(1)))
@@ -207,7 +207,7 @@ import Testing
         #expect(try !monitor.state(of: login).isStale)
     }
 
-    @Test("where the new source loads nothing, a status of the old one goes, and so does its refresh")
+    @Test("if the new source loads nothing, the old status and its refresh go")
     func newSourceWithoutLoads() throws {
         try fixture.post("DISK FULL", to: "disk", level: .critical)
         try monitor.beginRefresh(of: disk)

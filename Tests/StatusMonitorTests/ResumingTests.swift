@@ -5,7 +5,7 @@ import StatusMonitor
 import Testing
 
 @Suite("Resuming") struct ResumingTests {
-    @Test("invariant 6: a stream goes on behind a cursor, without a snapshot and without a repeat")
+    @Test("invariant 6: a stream continues after a cursor, without a snapshot and without a repeat")
     func resumes() throws {
         let fixture = MonitorFixture()
         try fixture.post("a 1", to: "a")
@@ -18,7 +18,7 @@ import Testing
         #expect(quiet.lines() == [])
     }
 
-    @Test("invariant 6: a cursor of another life, of the future or too old begins with a gap and a snapshot")
+    @Test("invariant 6: a cursor of another run, of the future or too old begins with a gap and a snapshot")
     func lost() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         for round in 1...20 { try fixture.post("a \(round)", to: "a") }
@@ -40,7 +40,7 @@ import Testing
         #expect(watch.lines() == ["changed a a 2"])
     }
 
-    @Test("invariant 6: an old cursor behind which nothing was missed causes no gap", arguments: [true, false])
+    @Test("invariant 6: an old cursor causes no gap if nothing was missed", arguments: [true, false])
     func oldButComplete(updates: Bool) throws {
         let fixture = MonitorFixture(capacities: 8...8)
         try fixture.monitor.select(name("a"))

@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("what another server says is not reported")
+    @Test("the status of another server is not reported")
     func othersAreQuiet() async throws {
         try await watching { watcher in
             await watcher.reported(try fixture.monitor.select(name("a")).selection)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("who waits for a watcher that has ended does not wait for ever")
+    @Test("a caller that waits for a watcher that has ended returns")
     func ended() async throws {
         let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [])
         let task = Task { await watcher.run() }
@@ -132,7 +132,7 @@ import Testing
         for status in ["Signed Out", "Signed In", "Signed Out"] { #expect(await updates.next()?.status == status) }
     }
 
-    @Test("the selection becomes none when the selected server is removed, and its followers are told")
+    @Test("the selection is cleared when the selected server is removed, and its readers are told")
     func removal() async throws {
         try fixture.monitor.select(name("a"))
         let follower = try fixture.watch()

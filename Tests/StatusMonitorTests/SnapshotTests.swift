@@ -18,7 +18,7 @@ import Testing
         (watch.nextServers(limit: count) ?? []).map { "\($0.name) \($0.headline)" }
     }
 
-    @Test("what happens while one is read is in it, or is an event behind it, and never both")
+    @Test("a change while one is read is in it, or is an event after it, and never both")
     func pieces() throws {
         let watch = try fixture.watch(.all)
         #expect(begin(watch, 3) == ["a no status yet", "b no status yet", "d no status yet"])
@@ -42,7 +42,7 @@ import Testing
             ])
     }
 
-    @Test("a selection behind it shows no state that is older than that in the snapshot")
+    @Test("a selection after it shows no state that is older than the snapshot's")
     func selection() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -75,7 +75,7 @@ import Testing
         #expect(watch.lines() == ["selected g new"])
     }
 
-    @Test("whoever gets so many selections behind it that nobody can keep them apart begins anew")
+    @Test("a reader that gets too many selections after it begins again")
     func manySelections() throws {
         let names = (10..<90).map { "s\($0)" }
         let fixture = MonitorFixture(servers: names, capacities: 1024...1024)
@@ -93,7 +93,7 @@ import Testing
         #expect(watch.lines() == ["snapshot -"])
     }
 
-    @Test("the selection of a server that is gone before it is read is not told: it would stay for ever")
+    @Test("the selection of a server that is removed before it is read is not an event: it would stay for ever")
     func goneSelection() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)

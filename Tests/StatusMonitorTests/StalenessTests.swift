@@ -103,7 +103,7 @@ import Testing
         #expect(try !isStale("a"))
     }
 
-    @Test("whoever looks is told when to look next, and only when that is earlier than he knows")
+    @Test("the time of the next look is reported only if it is earlier than the scheduled one")
     func schedule() throws {
         let times = Mutex<[Duration]>([])
         monitor.scheduleExpiry { time in times.withLock { $0.append(time) } }
@@ -129,7 +129,7 @@ import Testing
         #expect(try !isStale("a"))
     }
 
-    @Test("what a server asks for itself goes before its configuration, until it takes that back")
+    @Test("a program's time to live overrides the configured one until it is withdrawn")
     func ownTimeToLive() throws {
         add("a", timeToLive: .seconds(10))
         try fixture.post("Serving", to: "a")
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(
-        "what a server asked for itself can be forgotten; if it was stale by that, it stays so until there is a sign of life"
+        "a program's time to live can be forgotten; a stale status stays stale until a sign of life"
     )
     func forgotten() throws {
         add("a", timeToLive: .seconds(10))

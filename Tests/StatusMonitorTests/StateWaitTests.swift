@@ -9,7 +9,7 @@ import Testing
         fixture.monitor.wait(for: name("a")) { $0.status?.text.rawValue == text }
     }
 
-    @Test("a state that holds already is found at once")
+    @Test("the current state is found at once")
     func current() throws {
         let fixture = MonitorFixture()
         try fixture.post("ready", to: "a")
@@ -38,7 +38,7 @@ import Testing
         #expect(await state?.status?.text.rawValue == "ready")
     }
 
-    @Test("who is cancelled waits no more, and leaves no reader")
+    @Test("a cancelled wait ends, and leaves no reader")
     func cancelled() async throws {
         let fixture = MonitorFixture()
         let wait = wait(in: fixture, for: "ready")

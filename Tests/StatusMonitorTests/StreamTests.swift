@@ -170,7 +170,9 @@ import Testing
         #expect(try fixture.watch(.server(name("a")), updates: updates, since: revision).lines() == [])
     }
 
-    @Test("invariant 5: who loses the connection between a foreign cursor's gap and the snapshot gets the gap again")
+    @Test(
+        "invariant 5: a client that loses its connection between a foreign cursor's gap and the snapshot gets the gap again"
+    )
     func foreignGapAgain() throws {
         let fixture = MonitorFixture()
         let gap = try fixture.watch(since: 7, epoch: .random()).next()
@@ -180,7 +182,7 @@ import Testing
     }
 
     @Test(
-        "invariant 5: what was only posted again is no gap for who wants no updates",
+        "invariant 5: repeated posts are not a gap for readers that want no updates",
         arguments: [WatchTarget.all, .selected])
     func updatesAreNoGap(target: WatchTarget) throws {
         let fixture = MonitorFixture(capacities: 8...8)
@@ -202,7 +204,7 @@ import Testing
         #expect(watch.lines() == ["gap 1", "snapshot a a 21"])
     }
 
-    @Test("invariant 7: the same text and level again is an event only for readers who asked for updates")
+    @Test("invariant 7: the same text and level again is an event only for readers that want updates")
     func eventIsChange() throws {
         let fixture = MonitorFixture()
         let changes = try fixture.watch(.all)
@@ -234,7 +236,7 @@ import Testing
         #expect(counter.value == 2)
     }
 
-    @Test("a watch of a server that nobody knows is refused, and one that is dropped is removed")
+    @Test("a watch of an unknown server is refused, and one that is released is removed")
     func lifetime() throws {
         let fixture = MonitorFixture()
         #expect(throws: LedgerError.noSuchServer(name("c"))) { try fixture.watch(.server(name("c"))) }

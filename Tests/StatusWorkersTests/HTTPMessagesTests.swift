@@ -6,7 +6,7 @@ import Varlink
 
 @testable import SourceKinds
 
-@Suite("What the daemon and the worker for HTTP say to each other") struct HTTPMessagesTests {
+@Suite("Messages between the daemon and the worker that makes HTTP requests") struct HTTPMessagesTests {
     private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {
         try WorkerMessage.encode(value).dropLast().withUnsafeBytes { try WorkerMessage.decode(from: $0) }
     }
@@ -26,7 +26,7 @@ import Varlink
     }
 
     @Test(
-        "so does an answer",
+        "an answer arrives as it was sent",
         arguments: [
             HTTPOutcome.expected(statusCode: 200, duration: .microseconds(1234)), .unexpected(reason: "gone"),
             .notMade(reason: "no libcurl"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("Plugins of Nagios'", .timeLimit(.minutes(1))) struct ExecCheckTests {
+@Suite("Nagios plugins", .timeLimit(.minutes(1))) struct ExecCheckTests {
     private let pool: WorkerPool<PluginCall>
     private let disk: ServerName
 
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "the exit status says the level, others and signals are unknown",
+        "the exit status is the level; other statuses and signals are unknown",
         arguments: [
             ("echo fine", Level.ok, "fine"), ("echo hm; exit 1", .warning, "hm"),
             ("echo bad; exit 2", .critical, "bad"),
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("past its time the whole process group is ended, however it resists")
+    @Test("after a timeout the whole process group is killed, however it resists")
     func timeLimit() async throws {
         let marker = "86400.\(getpid())1"
         let result = try await run(
@@ -112,27 +112,27 @@ import Testing
         await ended(marker)
     }
 
-    @Test("the time that a worker takes to start is not the plugin's")
+    @Test("a worker's start does not count towards the plugin's timeout")
     func timeOfWorker() async throws {
         let result = try await run("exec sleep 86400", timeout: .milliseconds(1))
         #expect(result == CheckResult(.critical, "timed out after 1ms"))
     }
 
-    @Test("what a plugin leaves running in its group ends with it, and holds nothing up")
+    @Test("processes that a plugin leaves in its group end with it, and delay nothing")
     func leftOver() async throws {
         let marker = "86400.\(getpid())2"
         #expect(try await run("sleep \(marker) & echo done").text == "done")
         await ended(marker)
     }
 
-    @Test("what leaves the group, or daemonises, ends with the plugin, too")
+    @Test("processes that leave the group, or become daemons, end with the plugin, too")
     func daemonized() async throws {
         let marker = "86400.\(getpid())4"
         #expect(try await run("setsid sh -c 'sleep \(marker) & sleep \(marker)' & echo done").text == "done")
         #expect(!isRunning(marker))
     }
 
-    @Test("no plugin runs beside one of the same server that has not ended yet")
+    @Test("no plugin starts before the server's last one has ended")
     func predecessor() async throws {
         let marker = "86400.\(getpid())5"
         let stubborn = "trap '' TERM; sleep \(marker); sleep \(marker)"

@@ -3,8 +3,8 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of plugins") struct ExecSettingsTests {
-    @Test("a command with its arguments, which has to be there")
+@Suite("Settings of plugins") struct ExecSettingsTests {
+    @Test("a command with its arguments, which must exist")
     func reads() throws {
         let settings = try #require(try ExecSettings.read("exec: [/bin/check, -w, 10%, \"\"]").settings)
         #expect(settings == ExecSettings(command: ["/bin/check", "-w", "10%", ""]))

@@ -19,7 +19,7 @@ import Testing
         return try settings.judge(finding, at: Timestamp(milliseconds: Self.changed.milliseconds + seconds * 1000))
     }
 
-    @Test("a file should be there, or should not")
+    @Test("a file must exist, or must not")
     func existence() throws {
         #expect(try judge(.found(file)) == CheckResult(.ok, "db.dump: exists"))
         #expect(try judge(.missing) == CheckResult(.critical, "no such file: /backup/db.dump"))
@@ -27,7 +27,7 @@ import Testing
         #expect(try judge(.found(file), exists: false) == CheckResult(.critical, "/backup/db.dump exists"))
     }
 
-    @Test("it should be new enough; the text is the same until the file is another")
+    @Test("a file must be new enough; the text stays the same until the file changes")
     func age() throws {
         let new = CheckResult(.ok, "db.dump: changed in the last 1d 2h")
         #expect(try judge(.found(file), age: .seconds(93_600), after: 93_600) == new)
@@ -40,7 +40,7 @@ import Testing
         #expect(try judge(.found(file), age: .seconds(93_600), after: 1_000_000) == old)
     }
 
-    @Test("it should be large enough")
+    @Test("a file must be large enough")
     func size() throws {
         #expect(try judge(.found(file), size: 1536) == CheckResult(.ok, "db.dump: 1.5 KiB"))
         #expect(try judge(.found(file), size: 1537).level == .critical)
@@ -48,14 +48,14 @@ import Testing
             try judge(.found(file), size: 1 << 20) == CheckResult(.critical, "db.dump is 1.5 KiB, less than 1 MiB"))
     }
 
-    @Test("all that is wrong is told")
+    @Test("all errors are reported")
     func both() throws {
         #expect(
             try judge(.found(file), age: .seconds(60), size: 2048, after: 61).text
                 == "db.dump is older than 1min: changed 2026-11-22 03:12 UTC, and 1.5 KiB, less than 2 KiB")
     }
 
-    @Test("nothing is known of what cannot be looked at")
+    @Test("a path that cannot be accessed is a failed load")
     func unknown() {
         #expect(throws: CheckFailure("cannot access /backup/db.dump: Permission denied")) {
             try judge(.unknown("Permission denied"))

@@ -8,12 +8,12 @@ import Varlink
 
 @testable import StatusSources
 
-@Suite("What the daemon and the worker that looks at files say to each other") struct FileMessagesTests {
+@Suite("Messages between the daemon and the worker that looks at files") struct FileMessagesTests {
     private func received<Value: JSONReadable & JSONWritable>(_ value: Value) throws -> Value {
         try WorkerMessage.encode(value).dropLast().withUnsafeBytes { try WorkerMessage.decode(from: $0) }
     }
 
-    @Test("what is to be looked at arrives as it was sent")
+    @Test("a call arrives as it was sent")
     func call() throws {
         var settings = FileSettings(path: "/a/ü")
         #expect(try received(HostCall(settings)).settings as? FileSettings == settings)
@@ -24,7 +24,7 @@ import Varlink
         #expect(try received(HostCall(settings)).settings as? FileSettings == settings)
     }
 
-    @Test("so does what was found")
+    @Test("an answer arrives as it was sent")
     func answer() throws {
         for result: Result<CheckResult, CheckFailure> in [
             .success(CheckResult(.ok, "exists")), .failure(CheckFailure("Permission denied")),

@@ -3,8 +3,8 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of files") struct FileSettingsTests {
-    @Test("a path, and how the file should be")
+@Suite("Settings of files") struct FileSettingsTests {
+    @Test("a path, and the conditions for its file")
     func reads() throws {
         #expect(
             try FileSettings.read("file: /var/backups/db.dump").settings == FileSettings(path: "/var/backups/db.dump"))
@@ -18,7 +18,7 @@ import Testing
         #expect(try FileSettings.read("file: { path: /run/lock, exists: false }").settings == lock)
     }
 
-    @Test("the daemon has to see what is in a directory; of a pattern of directories nobody knows where that is")
+    @Test("the daemon must see the directory, unless it is a pattern")
     func requirements() {
         #expect(FileSettings(path: "/home/a/b").requirements == [.visiblePath("/home/a/b")])
         #expect(FileSettings(path: "/home/a/*").requirements == [.visiblePath("/home/a/*")])

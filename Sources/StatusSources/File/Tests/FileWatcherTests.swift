@@ -35,7 +35,7 @@ import Testing
         #expect(throws: CheckFailure.self) { try look(at: String(repeating: "x", count: 300)) }
     }
 
-    @Test("of those that match a pattern, the newest one counts; a hidden one does not match")
+    @Test("the newest file that matches a pattern counts; a hidden one does not match")
     func newest() throws {
         for (name, age) in [("db-1", 300.0), ("db-2", 100), ("db-3", 200), ("other", 0), (".db-4", 0)] {
             try write(to: name)
@@ -48,7 +48,7 @@ import Testing
         #expect(try look(at: "*/*").text == "no file matches \(folder)/*/*")
     }
 
-    @Test("a name that is no UTF-8, and a time that no calendar has, are a file's, too")
+    @Test("a file's name may be invalid UTF-8, and its time may be impossible")
     func strange() throws {
         let path = folder + "/db-x"
         try write(to: "db-x")
@@ -70,7 +70,7 @@ import Testing
         #expect(try look(at: "db-*").level == .ok)
     }
 
-    @Test("names concern those who wait for them, and hidden ones no pattern that begins otherwise")
+    @Test("an event concerns the watches that its name matches; patterns do not match hidden names")
     func names() {
         let (plain, pattern) = (FileWatch(path: "/a/b*", isPattern: false), FileWatch(path: "/a/*b*", isPattern: true))
         for (name, isPlain, isPattern) in [
@@ -85,7 +85,7 @@ import Testing
         FileWatch(path: "\(folder)/\(name)", isPattern: name.contains("*"))
     }
 
-    @Test("it is told that a file may have changed", arguments: ["backup", "back*"])
+    @Test("a change of a file is reported", arguments: ["backup", "back*"])
     func changes(_ name: String) async throws {
         let watch = watch(name)
         var changes = watch.changes.makeAsyncIterator()
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(
-        "it is told if a directory is replaced by another one, whose changes it is told then",
+        "the replacement of a directory is reported, and then changes in the new one",
         arguments: ["remove", "move"])
     func directory(_ how: String) async throws {
         let (path, files) = ("\(folder)/sub", FileManager.default)
@@ -132,7 +132,7 @@ import Testing
         #expect(watcher.watchCount == 1)
     }
 
-    @Test("the kernel watches nothing that nobody waits for, whenever who waits leaves")
+    @Test("the kernel watches nothing that is not needed, whenever a check leaves")
     func end() async throws {
         for _ in 0..<20 {
             let watch = FileWatch(path: "\(folder)/a", isPattern: false)

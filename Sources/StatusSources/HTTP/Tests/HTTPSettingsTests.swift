@@ -3,8 +3,8 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of HTTP servers") struct HTTPSettingsTests {
-    @Test("a URL, and all that can be said besides")
+@Suite("Settings of HTTP servers") struct HTTPSettingsTests {
+    @Test("a URL, and all other keys")
     func reads() throws {
         #expect(
             try HTTPSettings.read("http: http://127.0.0.1/").settings == HTTPSettings(url: "http://127.0.0.1/"))

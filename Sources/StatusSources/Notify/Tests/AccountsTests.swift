@@ -6,7 +6,7 @@ import SourceKinds
 import StatusSources
 import Testing
 
-@Suite("Users and groups of a configuration") struct AccountsTests {
+@Suite("The users and groups of a configuration") struct AccountsTests {
     private func sources(users: [String]) -> [AnySourceSettings] {
         [AnySourceSettings(NotifySettings(users: users))]
     }
@@ -15,7 +15,7 @@ import Testing
         throw IOError(errno: EIO, "cannot look up “\(name)”")
     }
 
-    @Test("are as the databases say; a name that they do not have is nobody")
+    @Test("are as in the databases; an unknown name is nobody")
     func known() throws {
         let accounts = Accounts(
             of: sources(users: ["www-data", "nobody-else"]), before: Accounts(),
@@ -27,7 +27,7 @@ import Testing
         #expect(accounts.failures.isEmpty)
     }
 
-    @Test("stay as they were while a database does not answer, which is said")
+    @Test("stay the same while a database does not answer, and that is reported")
     func unavailable() throws {
         let sources = sources(users: ["www-data", "new"])
         let before = Accounts(

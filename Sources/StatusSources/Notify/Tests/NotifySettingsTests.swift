@@ -3,8 +3,8 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of notify sockets") struct NotifySettingsTests {
-    @Test("that there is one, and which users may send to it")
+@Suite("Settings of notify sockets") struct NotifySettingsTests {
+    @Test("true or false, and the users who may send")
     func reads() throws {
         #expect(try NotifySettings.read("notify: true").settings == NotifySettings())
         #expect(try NotifySettings.read("notify: false").settings == nil)
@@ -13,7 +13,7 @@ import Testing
         #expect(settings.requirements == [.user("postgres"), .user("33")])
     }
 
-    @Test("who may send does not make it another source")
+    @Test("other users do not make it another source")
     func subject() {
         #expect(NotifySettings(users: ["postgres"]).subject == NotifySettings())
     }

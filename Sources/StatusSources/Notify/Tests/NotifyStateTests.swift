@@ -36,7 +36,7 @@ import Testing
                 ])
     }
 
-    @Test("what one user's programs have said can be forgotten, and what another's have is not")
+    @Test("the reports of one user's programs can be forgotten, without those of another")
     func forgets() throws {
         var state = NotifyState()
         func take(_ datagram: String, from sender: UInt32) -> NotifyState.Reaction {
@@ -56,7 +56,7 @@ import Testing
         #expect(take("READY=1", from: 2) == .post(try StatusText("ready"), .ok))
     }
 
-    @Test("what is longer than it makes sense is not read to its end, whatever it is made of")
+    @Test("a message of excessive length is not read to its end, whatever it contains")
     func long() {
         for part in ["x", "ä", "\u{301}", "\u{1F1E6}", "\u{80}"] {
             let text = reactions("STATUS=" + String(repeating: part, count: 20_000)).first ?? ""
@@ -67,7 +67,7 @@ import Testing
         #expect(reactions("STATUS=first" + lines + "\nSTATUS=too late") == ["refused"])
     }
 
-    @Test("failures are critical, and the error number says what it was where the program does not")
+    @Test("failures are critical, with the error number's text if the program has none")
     func failures() {
         #expect(reactions("ERRNO=2") == ["No such file or directory [critical]"])
         #expect(reactions("STATUS=Disk gone\nERRNO=5") == ["Disk gone [critical]"])
@@ -75,7 +75,7 @@ import Testing
         #expect(reactions("ERRNO=0", "ERRNO=x") == ["nothing", "nothing"])
     }
 
-    @Test("what is unknown, junk or not about a status changes nothing")
+    @Test("unknown assignments and junk change nothing")
     func junk() {
         #expect(
             reactions("", "\n\n", "=", "FDSTORE=1", "BARRIER=1", "READY=0", "\0\0")
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "how long a watchdog's word holds is taken from where it makes sense",
+        "a watchdog's time is limited to a sensible range",
         arguments: [
             ("WATCHDOG_USEC=2000000", Duration.seconds(2)), ("WATCHDOG_USEC=0", .zero),
             ("WATCHDOG_USEC=1", .milliseconds(100)),

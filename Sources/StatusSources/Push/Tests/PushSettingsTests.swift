@@ -3,7 +3,7 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of servers that are posted to") struct PushSettingsTests {
+@Suite("Settings of servers that are posted to") struct PushSettingsTests {
     @Test("true or false, and nothing else")
     func reads() throws {
         #expect(try PushSettings.read("push: true").settings == PushSettings())

@@ -6,14 +6,14 @@ import Glibc
 import StatusSources
 import Testing
 
-@Suite("Who may use something") struct AccessPolicyTests {
+@Suite("Access policies") struct AccessPolicyTests {
     private let policy = AccessPolicy(users: [33], groups: [995])
 
     private func allows(user: UInt32, group: UInt32 = 12345, groups: [UInt32] = []) -> Bool {
         policy.allows(PeerCredentials(processID: 1, userID: user, groupID: group, groups: groups))
     }
 
-    @Test("root, the own user and those who are named may, and members of the groups, by either kind of membership")
+    @Test("root, the own user, the named users and all members of the groups are allowed")
     func rule() {
         #expect(allows(user: 0))
         #expect(allows(user: geteuid()))
@@ -25,7 +25,7 @@ import Testing
         #expect(!allows(user: 995))
     }
 
-    @Test("users who are added may; the policy that they were added to stays as it was")
+    @Test("added users are allowed; the original policy stays the same")
     func adding() {
         let wider = policy.allowing(users: [12345])
         #expect(wider.allows(PeerCredentials(processID: 1, userID: 12345, groupID: 12345)))
@@ -33,7 +33,7 @@ import Testing
         #expect(!allows(user: 12345))
     }
 
-    @Test("a policy is a list on a file, by which the kernel decides who may use it")
+    @Test("on a file, a policy is an access control list, which the kernel checks")
     func accessList() throws {
         let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
         defer { unlink(path) }

@@ -30,7 +30,7 @@ import Testing
         while budget.running + budget.waiting != count { await Task.yield() }
     }
 
-    @Test("no more run than there are places; the next begins when one ends, in order")
+    @Test("no more checks run than there are slots; the next one begins when one ends, in order")
     func places() async {
         let budget = CheckBudget(CheckLimits(checks: 3, processes: 3))
         let checks = (0..<4).map { _ in GateCheck() }
@@ -51,7 +51,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("what somebody waits for goes first; connections do not wait for processes")
+    @Test("urgent checks go first; connections do not wait for processes")
     func order() async {
         let budget = CheckBudget(CheckLimits(checks: 3, processes: 1))
         let (first, second, urgent, connection) = (GateCheck(), GateCheck(), GateCheck(), GateCheck())
@@ -73,7 +73,7 @@ import Testing
         for task in tasks { #expect(await task.value) }
     }
 
-    @Test("plugins do not wait for HTTP requests that hang, nor these for plugins")
+    @Test("plugins do not wait for HTTP requests that hang, nor requests for plugins")
     func kinds() async {
         let budget = CheckBudget(CheckLimits(checks: 100, processes: 1, requests: 1))
         let (request, waiting, plugin) = (GateCheck(), GateCheck(), GateCheck())
@@ -91,7 +91,7 @@ import Testing
         for task in tasks { #expect(await task.value) }
     }
 
-    @Test("a quarter of the places is kept for what somebody waits for, also where somebody comes to wait for it later")
+    @Test("a quarter of the slots is reserved for urgent checks, including those that become urgent later")
     func reserved() async {
         let budget = CheckBudget(CheckLimits(checks: 4, processes: 4))
         let checks = (0..<4).map { _ in GateCheck() }
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "whoever asks again and again does not keep those waiting that only the clock asked for", arguments: [1, 2, 4])
+        "repeated requests do not keep scheduled checks waiting", arguments: [1, 2, 4])
     func shared(limit: Int) async {
         let budget = CheckBudget(CheckLimits(checks: limit, processes: limit))
         let isOver = Mutex(false)
@@ -138,7 +138,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("what somebody waits for does not wait for checks of other kinds that hang, though others of its kind do")
+    @Test("an urgent check does not wait for hanging checks of other kinds, even if others of its kind do")
     func lent() async {
         let budget = CheckBudget(CheckLimits(checks: 4, processes: 4, requests: 1))
         let hanging = (0..<4).map { _ in GateCheck() }
@@ -163,7 +163,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("who is cancelled while it waits leaves its place in the line, and takes none")
+    @Test("a check that is cancelled while it waits leaves the queue, and takes no slot")
     func cancelled() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
@@ -184,7 +184,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("who is cancelled already takes no place, even where there is one")
+    @Test("a check that was cancelled before takes no slot, even if one is free")
     func cancelledBefore() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let check = GateCheck()
@@ -198,7 +198,7 @@ import Testing
         #expect(budget.running == 0)
     }
 
-    @Test("who is not waited for any more goes back to its place among the others")
+    @Test("a check that is no longer urgent returns to its place among the others")
     func noLongerUrgent() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let (first, second, third) = (GateCheck(), GateCheck(), GateCheck())
@@ -237,7 +237,7 @@ import Testing
         #expect(popped == (2...100_000).filter { $0 != 90_000 })
     }
 
-    @Test("a larger limit lets those in who wait")
+    @Test("a larger limit admits waiting checks")
     func larger() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let (first, second) = (GateCheck(), GateCheck())

@@ -51,17 +51,16 @@ import Testing
         await monitor.wait(for: disk, where: isWanted).state()
     }
 
-    @Test("its first load runs exactly once, however many ask for it")
+    @Test("its first load runs exactly once, however many callers request it")
     func loadsOnce() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
         try await with(source) {
             await check.began(1)
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-            let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
+            let callers = (0..<100).map { _ in source.requestRefresh() }
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             check.end(.ok, "DISK OK")
-            for asker in askers { await asker.value }
+            for caller in callers { await caller.value }
             #expect(check.begun == 1)
             let state = try monitor.state(of: disk)
             #expect(state.status?.text.rawValue == "DISK OK")
@@ -84,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("what nobody waits for any more is cancelled when the last one leaves, not before")
+    @Test("a load is cancelled when the last caller leaves, not before")
     func lastOneLeaves() async throws {
         let source = makeSource()
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -92,18 +91,17 @@ import Testing
             await check.began(1)
             check.end(.ok, "DISK OK")
             await clock.sleeper()
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-            let askers = (0..<100).map { _ in Task { await source.refreshAction?() } }
+            let callers = (0..<100).map { _ in source.requestRefresh() }
             await check.began(2)
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
-            for asker in askers.dropLast() { asker.cancel() }
-            for asker in askers.dropLast() { await asker.value }
+            for caller in callers.dropLast() { caller.cancel() }
+            for caller in callers.dropLast() { await caller.value }
             #expect(check.cancelled == 0)
             let isRefreshing = try monitor.state(of: disk).isRefreshing
             #expect(isRefreshing)
-            askers.last?.cancel()
+            callers.last?.cancel()
             _ = await monitor.wait(for: disk) { !$0.isRefreshing }.state()
-            await askers.last?.value
+            await callers.last?.value
             #expect(check.cancelled == 1)
             let phase = try monitor.state(of: disk).phase
             #expect(phase == .loaded)
@@ -111,16 +109,15 @@ import Testing
         #expect(check.begun == 2)
     }
 
-    @Test("who leaves does not cancel what the schedule wants")
+    @Test("a caller that leaves does not cancel a load of the schedule")
     func scheduleStays() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
         try await with(source) {
             await check.began(1)
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-            let asker = Task { await source.refreshAction?() }
+            let caller = source.requestRefresh()
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
-            asker.cancel()
+            caller.cancel()
             _ = await monitor.wait(for: disk) { !$0.isRefreshing }.state()
             #expect(check.cancelled == 0)
             check.end(.ok, "DISK OK")
@@ -128,7 +125,7 @@ import Testing
         }
     }
 
-    @Test("a level gets worse after so many failures in a row; until then they are told beside it")
+    @Test("a level gets worse after several failures in a row; until then they are shown beside it")
     func failures() async throws {
         let source = makeSource(failures: 3)
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -137,11 +134,10 @@ import Testing
             check.end(.ok, "connected")
             for run in 2...4 {
                 await clock.sleeper()
-                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-                let asker = Task { await source.refreshAction?() }
+                let caller = source.requestRefresh()
                 await check.began(run)
                 check.end(.critical, "connection refused")
-                await asker.value
+                await caller.value
                 let state = try monitor.state(of: disk)
                 #expect(state.status?.level == (run < 4 ? .ok : .critical))
                 let remark = "connection refused [critical]; \(run - 1) of 3 before it counts"
@@ -166,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("what a closed source still finds is not posted, and nothing of it runs when its run has ended")
+    @Test("a closed source posts nothing more, and nothing of it runs when its run has ended")
     func closed() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
@@ -175,24 +171,23 @@ import Testing
         #expect(try monitor.state(of: disk).phase == .loading)
     }
 
-    @Test("closing a source lets those go who asked it for a load, and cancels that")
+    @Test("closing a source releases its callers and cancels the load")
     func closedWhileAsked() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
         try await with(source) {
             await check.began(1)
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-            let askers = (0..<10).map { _ in Task { await source.refreshAction?() } }
+            let callers = (0..<10).map { _ in source.requestRefresh() }
             _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
             source.close()
-            for asker in askers { await asker.value }
+            for caller in callers { await caller.value }
             let isRefreshing = try monitor.state(of: disk).isRefreshing
             #expect(!isRefreshing)
         }
         #expect(check.cancelled == 1)
     }
 
-    @Test("what takes the place of a source loads nothing before the load of that has ended, however long it takes")
+    @Test("a new source loads nothing before the load of its predecessor has ended, however long it takes")
     func successor() async throws {
         let stubborn = GateCheck(heedsCancelling: false)
         let check = GateCheck(notBeside: stubborn)
@@ -208,21 +203,20 @@ import Testing
             brief.close()
             let new = makeSource(check, predecessor: brief)
             try await with(new) {
-                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-                let asker = Task { await new.refreshAction?() }
+                let caller = new.requestRefresh()
                 _ = await monitor.wait(for: disk) { $0.isRefreshing }.state()
                 stubborn.end(.critical, "what the old one found")
                 await check.began(1)
                 #expect(!check.hasOverlapped)
                 check.end(.ok, "DISK OK")
-                await asker.value
+                await caller.value
                 let text = try monitor.state(of: disk).status?.text.rawValue
                 #expect(text == "DISK OK")
             }
         }
     }
 
-    @Test("who waits for a slot longer than its interval is told of, and nobody else", arguments: [0, 3600])
+    @Test("a check that waits for a slot longer than its interval is reported, and no other", arguments: [0, 3600])
     func delay(interval: Int) async throws {
         var delayed: [ServerName] = []
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1)) { server, _ in delayed.append(server) }
@@ -242,7 +236,7 @@ import Testing
         #expect(delayed == (interval == 0 ? [disk] : []))
     }
 
-    @Test("what is held back after a load that failed says so, and that load is over")
+    @Test("a result that does not count yet is shown as such, and ends an earlier failure")
     func heldAfterFailure() async throws {
         let source = makeSource(failures: 3)
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -254,11 +248,10 @@ import Testing
                 (2, Result<CheckResult, CheckFailure>.failure(CheckFailure("timed out after 1s"))),
                 (3, .success(CheckResult(.critical, "DISK FULL"))),
             ] {
-                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-                let asker = Task { await source.refreshAction?() }
+                let caller = source.requestRefresh()
                 await check.began(run)
                 check.end(result)
-                await asker.value
+                await caller.value
             }
             let state = try monitor.state(of: disk)
             #expect(state.phase == .loaded)
@@ -275,7 +268,7 @@ import Testing
         return (source, check, changes)
     }
 
-    @Test("what says that it may have changed is loaded at once, but not more than once a second")
+    @Test("a change causes a load at once, but not more than once a second")
     func changes() async throws {
         let (source, check, changes) = makeChangingSource(failures: 1)
         let clock = clock
@@ -301,7 +294,7 @@ import Testing
         }
     }
 
-    @Test("loads that changes caused count as one of several in a row, and those of the schedule among them count")
+    @Test("loads that changes caused count as one, and loads of the schedule among them count")
     func countedChanges() async throws {
         let (source, check, changes) = makeChangingSource(failures: 3)
         let (clock, monitor, disk) = (clock, monitor, disk)
@@ -329,7 +322,7 @@ import Testing
         }
     }
 
-    @Test("a refresh that was cancelled does not let the next load count that a change caused")
+    @Test("a cancelled refresh does not make the next load count if a change caused that")
     func cancelledRefresh() async throws {
         let (source, check, changes) = makeChangingSource(failures: 3)
         let (clock, monitor, disk) = (clock, monitor, disk)
@@ -341,11 +334,10 @@ import Testing
             await check.began(2)
             check.end(.critical, "FULL")
             await clock.sleeper(2)
-            // Unstructured: the test goes on meanwhile, and cancels it.
-            let asker = Task { await source.refreshAction?() }
+            let caller = source.requestRefresh()
             await check.began(3)
-            asker.cancel()
-            await asker.value
+            caller.cancel()
+            await caller.value
             clock.advance(by: .seconds(1))
             changes.yield()
             await check.began(4)
@@ -356,7 +348,7 @@ import Testing
         }
     }
 
-    @Test("latency is told so that it becomes another text only where it became another matter")
+    @Test("the text of a latency changes only if the latency changes much")
     func latency() async throws {
         let source = makeSource()
         let (check, monitor, disk) = (check, monitor, disk)
@@ -365,14 +357,21 @@ import Testing
                 (1, 20, "20 ms"), (2, 39, "20 ms"), (3, 11, "20 ms"), (4, 41, "41 ms"), (5, 1234, "1.2 s"),
                 (6, 0, "under 1 ms"),
             ] {
-                // Unstructured: the test goes on meanwhile, and awaits or cancels it.
-                let asker = Task { await source.refreshAction?() }
+                let caller = source.requestRefresh()
                 await check.began(run)
                 check.end(.success(CheckResult(.ok, "connected", latency: .milliseconds(measured))))
-                await asker.value
+                await caller.value
                 let state = await monitor.wait(for: disk) { $0.status?.text.rawValue == "connected in \(text)" }.state()
                 #expect(state != nil)
             }
         }
+    }
+}
+
+extension CheckSource {
+    /// Requests a refresh, as a client does; the test awaits or cancels it.
+    fileprivate func requestRefresh() -> Task<Void, Never> {
+        // Unstructured: the test goes on meanwhile.
+        Task { await refreshAction?() }
     }
 }

@@ -24,32 +24,32 @@ import Testing
         #expect(shown("o", failures: 3, successes: 3) == "o")
     }
 
-    @Test("so many worse ones in a row count, and one that is not worse begins the row anew")
+    @Test("several worse results in a row count, and one that is not worse restarts the row")
     func worse() {
         #expect(shown("occc", failures: 3, successes: 1) == "oooc")
         #expect(shown("occocc", failures: 3, successes: 1) == "oooooo")
         #expect(shown("owuc", failures: 3, successes: 1) == "oooc")
     }
 
-    @Test("so many better ones in a row count")
+    @Test("several better results in a row count")
     func better() {
         #expect(shown("coo", failures: 1, successes: 2) == "cco")
         #expect(shown("cocoo", failures: 1, successes: 2) == "cccco")
         #expect(shown("cwo", failures: 1, successes: 2) == "cco")
     }
 
-    @Test("a row of worse ones is none of better ones")
+    @Test("worse results do not count as better ones")
     func mixed() {
         #expect(shown("wcow", failures: 2, successes: 2) == "wwww")
         #expect(shown("wco", failures: 2, successes: 2) == "www")
     }
 
-    @Test("what is shown already is what the first result is held against")
+    @Test("the first result is compared with what is shown")
     func kept() {
         #expect(shown("cc", failures: 2, successes: 1, first: .ok) == "-c")
     }
 
-    @Test("a load beside the schedule may begin a row, and end it, but makes it no longer")
+    @Test("an extra load may begin a row, and end it, but does not make it longer")
     func extra() {
         var hysteresis = Hysteresis(failures: 3, successes: 1, shown: .ok)
         for _ in 0..<10 { #expect(hysteresis.take(.critical, isExtra: true) == .hold(1, of: 3)) }

@@ -22,7 +22,7 @@ import Testing
         #expect(attempts.next() == nil)
     }
 
-    @Test("a failure has the next one tried at once, and sets no second timer beside the one that runs")
+    @Test("after a failure the next one is tried at once, without a second timer")
     func oneTimer() async throws {
         var attempts = try await attempts(20)
         var timers = attempts.next()?.needsTimer == true ? 1 : 0
@@ -34,7 +34,7 @@ import Testing
         #expect(attempts.underway == 1)
     }
 
-    @Test("of many that do not answer eight are tried at a time, and of many that fail thirty-two in all")
+    @Test("eight are tried at a time, and thirty-two in total")
     func bounds() async throws {
         var attempts = try await attempts(100)
         var tried = 0

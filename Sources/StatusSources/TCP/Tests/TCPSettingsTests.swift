@@ -3,7 +3,7 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of TCP ports") struct TCPSettingsTests {
+@Suite("Settings of TCP ports") struct TCPSettingsTests {
     @Test("a host and a port")
     func reads() throws {
         #expect(try TCPSettings.read("tcp: '[::1]:6379'").settings == TCPSettings(host: "::1", port: 6379))

@@ -36,7 +36,7 @@ import Testing
         return shown
     }
 
-    @Test("a oneshot that the service manager forgets when it has failed is failed until it has run well")
+    @Test("a oneshot that the service manager forgets stays failed until a run succeeds")
     func forgottenFailure() {
         let forgotten = job("inactive", "dead", startedAt: nil)
         let states = [
@@ -54,7 +54,7 @@ import Testing
             ])
     }
 
-    @Test("what such a unit comes to after restarts is shown, though it is forgotten before that has held")
+    @Test("its state after restarts is shown, even if it is forgotten before that has settled")
     func forgottenAfterRestart() {
         let restarted = job("activating", "auto-restart", result: "exit-code", startedAt: 1000)
         let states = [
@@ -72,7 +72,7 @@ import Testing
                 == restart + ["failed (start-limit-hit) [critical]"])
     }
 
-    @Test("a failure that is counted, and one before it has begun to start, are not forgotten either")
+    @Test("failures that are still counted, or precede the start, are not forgotten either")
     func forgottenWhileCounted() {
         let forgotten = job("inactive", "dead", startedAt: nil)
         let failed = job("failed", "failed", result: "resources", startedAt: nil)
@@ -89,7 +89,7 @@ import Testing
                 == ["ended with an unknown result [unknown]"])
     }
 
-    @Test("where nobody saw how such a unit ended, that is said; one that is written anew has not ended")
+    @Test("an end that was not seen is reported as unknown; a unit file that is written again is not an end")
     func unseenEnd() {
         let forgotten = job("inactive", "dead", startedAt: nil)
         let running = job("activating", "start", startedAt: 1000)
@@ -125,7 +125,7 @@ import Testing
         #expect(self.shown(by: judge(), of: Array(again), until: 9000) == shown)
     }
 
-    @Test("while a failure stands, a run that nobody saw end is told as that")
+    @Test("while a failure holds, a run whose end was not seen is reported as unknown")
     func unseenEndOfFailed() {
         var judge = judge()
         _ = judge.judge(job("failed", "failed", result: "exit-code", startedAt: 1000), at: .milliseconds(1500))
@@ -137,7 +137,7 @@ import Testing
         #expect(judge.remark(on: forgotten).text == "ended with an unknown result")
     }
 
-    @Test("a failure that has to be found twice is, though the unit is forgotten")
+    @Test("a failure that must be found twice is, even if the unit is forgotten")
     func forgottenAndCounted() {
         let states = [
             (job("failed", "failed", result: "exit-code", startedAt: 1000), 1100),

@@ -43,7 +43,8 @@ import Testing
             ])
     }
 
-    @Test("what follows a restart is shown when it has held for five seconds, whatever the service says meanwhile")
+    @Test(
+        "the state after a restart is shown when it has held for five seconds, whatever the service reports meanwhile")
     func settles() {
         var judge = judge()
         _ = judge.judge(unit("activating", "auto-restart", result: "signal"), at: .seconds(10))
@@ -56,7 +57,7 @@ import Testing
         #expect(settled.again == nil)
     }
 
-    @Test("a oneshot that runs again after a failure that nobody saw is not well, however long it has run")
+    @Test("a oneshot that runs again after an unseen failure is not ok, however long it runs")
     func missedRestartOfOneshot() {
         var judge = judge()
         var running = backup(startedAt: .seconds(100))
@@ -66,7 +67,7 @@ import Testing
         #expect(judge.judge(running, at: .seconds(170)).verdict == .wait)
     }
 
-    @Test("what systemd waits with before it restarts a oneshot is no part of its run")
+    @Test("the time that systemd waits before it restarts a oneshot is not part of its run")
     func waitForRestart() {
         var judge = judge(runtime: .seconds(10))
         var waiting = backup(startedAt: .seconds(100))
@@ -82,7 +83,8 @@ import Testing
                 == .show(UnitStatus(.critical, "activating for more than 10s")))
     }
 
-    @Test("other settings, or a look at a unit for the first time, do not make a restart one that has held")
+    @Test(
+        "a restart does not count as settled because settings changed, or because the unit is seen for the first time")
     func restartAndSettings() {
         var judge = judge(shown: .warning)
         _ = judge.judge(unit("activating", "auto-restart", result: "signal"), at: .seconds(10))
@@ -99,7 +101,7 @@ import Testing
     }
 
     @Test(
-        "a restart that is known by its number only is shown as one, and what follows when it has held for five seconds"
+        "a restart that is known only from the count is shown, and the state after it when that has held for five seconds"
     )
     func missedRestarts() {
         var judge = judge()
@@ -119,7 +121,7 @@ import Testing
         #expect(settled.verdict == .show(UnitStatus(.ok, "active (running)")))
     }
 
-    @Test("a restart that is known by its number, and was long ago, is not shown")
+    @Test("a restart that is known from the count and was long ago is not shown")
     func oldRestart() {
         var judge = judge()
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
@@ -135,7 +137,7 @@ import Testing
         #expect(again == .seconds(3662))
     }
 
-    @Test("the number of restarts counts from anew when somebody starts the unit")
+    @Test("the count of restarts begins again when the unit is started")
     func restartsFromAnew() {
         var judge = judge()
         _ = judge.judge(unit("activating", "auto-restart", result: "signal", restarts: 5), at: .seconds(1))
@@ -144,7 +146,7 @@ import Testing
         #expect(restarted.verdict == .show(UnitStatus(.warning, "activating (auto-restart)")))
     }
 
-    @Test("a failure after which somebody else starts the unit at once is shown, until it has run for five seconds")
+    @Test("a failure after which something else starts the unit at once is shown until it has run for five seconds")
     func startedBySomebodyElse() {
         var judge = judge()
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
@@ -162,7 +164,7 @@ import Testing
         #expect(settled.verdict == .show(UnitStatus(.ok, "active (running)")))
     }
 
-    @Test("a failed unit that is started by hand is well at once")
+    @Test("a failed unit that is started by hand is ok at once")
     func startedByHand() {
         var judge = judge()
         _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(1))
@@ -172,7 +174,7 @@ import Testing
         #expect(running.verdict == .show(UnitStatus(.ok, "active (running)")))
     }
 
-    @Test("a unit in a crash loop is not well for a moment, however long it takes to start")
+    @Test("a unit in a crash loop is never ok for a moment, however long it takes to start")
     func slowCrashLoop() {
         var judge = judge()
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
@@ -197,7 +199,7 @@ import Testing
                 == .show(UnitStatus(.ok, "active (running)")))
     }
 
-    @Test("a service that reloads again and again after a restart has held all the same")
+    @Test("a service that reloads again and again after a restart settles, too")
     func reloads() {
         var judge = judge()
         _ = judge.judge(unit("active", "running"), at: .seconds(1))
@@ -224,7 +226,7 @@ import Testing
                 == .show(UnitStatus(.ok, "active (running)")))
     }
 
-    @Test("a oneshot is ok as long as it runs; past the time that is set it is critical, until it ends")
+    @Test("a oneshot is ok while it runs; past its runtime it is critical until it ends")
     func runtime() {
         var unlimited = judge()
         let (verdict, again) = unlimited.judge(backup(startedAt: .seconds(100)), at: .seconds(100_000))
@@ -245,7 +247,7 @@ import Testing
     }
 
     @Test(
-        "a oneshot that has failed is not well while it runs again, and each of its failures counts", arguments: [1, 3])
+        "a failed oneshot is not ok while it runs again, and each of its failures counts", arguments: [1, 3])
     func failingOneshot(failures: Int) {
         var judge = judge(failures: failures)
         _ = judge.judge(unit("inactive", "dead"), at: .zero)
@@ -266,7 +268,7 @@ import Testing
         #expect(judge.judge(done, at: .seconds(1001)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
     }
 
-    @Test("a oneshot that has failed is not well because it has been running for too long meanwhile")
+    @Test("a failed oneshot does not become ok because it exceeded its runtime")
     func overdueOneshot() {
         var judge = judge(runtime: .seconds(60))
         _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(1))
@@ -278,7 +280,7 @@ import Testing
         #expect(judge.hasFailed)
     }
 
-    @Test("a oneshot that has failed is not well while it runs again, whoever starts it at once")
+    @Test("a failed oneshot is not ok while it runs again, whatever started it")
     func restartedOneshot() {
         var judge = judge()
         _ = judge.judge(backup(startedAt: .zero), at: .zero)
@@ -300,7 +302,7 @@ import Testing
         #expect(judge.judge(backup(startedAt: .seconds(22)), at: .seconds(30)).verdict == .wait)
     }
 
-    @Test("a worse state counts when it was found so many times in a row, an interval apart")
+    @Test("a worse state counts when it was found several times in a row, an interval apart")
     func failures() {
         var judge = judge(failures: 3, shown: .ok)
         let failed = unit("failed", "failed", result: "exit-code")
@@ -335,7 +337,7 @@ import Testing
         #expect(judge.judge(unit("active", "running"), at: .seconds(80)).verdict == .show(running))
     }
 
-    @Test("what is well again in between counts from the beginning")
+    @Test("a good state in between restarts the count")
     func interrupted() {
         var judge = judge(failures: 2, shown: .ok)
         let failed = unit("failed", "failed")

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("How long a unit's failure is kept") struct UnitKeptFailureTests: UnitFixture {
     @Test(
-        "a oneshot that has failed is not well because a run was skipped, or a restart called off, but after a good one"
+        "a failed oneshot is not ok after a skipped run or a restart that was called off, only after a good run"
     )
     func skippedRun() {
         func oneshot(_ active: String, _ sub: String, result: String = "success") -> UnitProperties {
@@ -44,7 +44,7 @@ import Testing
         #expect(!first.hasFailed)
     }
 
-    @Test("a restart that nobody saw, and that ended well, is none that was called off")
+    @Test("a restart that was not seen and ended well does not count as called off")
     func unseenRestart() {
         var judge = judge()
         var waiting = unit("activating", "auto-restart", result: "exit-code", restarts: 1)
@@ -56,7 +56,7 @@ import Testing
         #expect(judge.judge(done, at: .seconds(701)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
     }
 
-    @Test("a good run of which nothing was seen but its time ends a failure that was kept")
+    @Test("a good run ends a kept failure, even if only its time was seen")
     func shortRun() {
         var judge = judge()
         var failed = backup(startedAt: .seconds(1))
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "that a oneshot was not started is not forgotten with the connection, and is critical also after a restart that was called off"
+        "a oneshot that was not started stays critical after a lost connection, and after a restart that was called off"
     )
     func notStartedAndForgotten() {
         var judge = judge()
@@ -95,7 +95,7 @@ import Testing
                 == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
     }
 
-    @Test("a failure that is kept says nothing of a unit that is masked or gone meanwhile")
+    @Test("a kept failure does not apply to a unit that is masked or gone meanwhile")
     func keptAndUnusable() {
         var judge = judge()
         var oneshot = unit("inactive", "dead")
@@ -110,7 +110,7 @@ import Testing
                 == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
     }
 
-    @Test("a oneshot whose restart was called off while nobody looked has not run well")
+    @Test("a oneshot whose restart was called off unseen is not ok")
     func unseenCallOff() {
         var judge = judge()
         var oneshot = backup(startedAt: .seconds(1))
@@ -122,7 +122,7 @@ import Testing
                 == .show(UnitStatus(.warning, "inactive (dead) after a failure")))
     }
 
-    @Test("other settings do not end the counting of a failure of what runs again")
+    @Test("changed settings do not end the count of failures of a oneshot that runs again")
     func countedOverSettings() {
         var judge = judge(failures: 3, shown: .ok)
         var failed = backup(startedAt: .seconds(10))
@@ -138,7 +138,7 @@ import Testing
         #expect(judge.judge(running, at: .seconds(90)).verdict == .wait)
     }
 
-    @Test("a service that was not started is as it is when it is stopped: that is a warning already")
+    @Test("a service that was not started is a warning, like a stopped one")
     func serviceNotStarted() {
         var judge = judge()
         var service = unit("inactive", "dead")
@@ -147,7 +147,7 @@ import Testing
         #expect(!judge.hasFailed)
     }
 
-    @Test("it is known how a oneshot that systemd forgets was not started, however often that is counted")
+    @Test("a oneshot that systemd forgets stays “not started”, however often that is counted")
     func forgottenNotStarted() {
         var judge = judge(failures: 2, shown: .ok)
         var oneshot = unit("inactive", "dead")
@@ -158,7 +158,7 @@ import Testing
         #expect(judge.remark(on: oneshot) == failure)
     }
 
-    @Test("a oneshot that could not be started is not well until a run of it has ended well")
+    @Test("a oneshot that could not be started is not ok until a run succeeds")
     func notStarted() {
         var judge = judge()
         var oneshot = unit("inactive", "dead")
@@ -172,7 +172,7 @@ import Testing
         #expect(judge.judge(oneshot, at: .seconds(4)).verdict == .show(UnitStatus(.ok, "inactive (dead)")))
     }
 
-    @Test("a failure goes on to be counted while a failed oneshot runs again")
+    @Test("failures are still counted while a failed oneshot runs again")
     func countedWhileRunning() {
         var judge = judge(failures: 2, shown: .ok)
         var failed = backup(startedAt: .seconds(10))

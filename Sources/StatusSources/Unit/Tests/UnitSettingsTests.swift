@@ -3,9 +3,9 @@
 import SourceKinds
 import Testing
 
-@Suite("What is said of units") struct UnitSettingsTests {
+@Suite("Settings of units") struct UnitSettingsTests {
     @Test(
-        "a unit's name, with its type or without",
+        "a unit's name, with or without its suffix",
         arguments: [
             ("postgresql", "postgresql.service"), ("data.mount", "data.mount"), ("a.b", "a.b.service"),
             ("backup@home", "backup@home.service"),

@@ -23,7 +23,7 @@ import Testing
         return UnitStatus(properties, of: "x.service")
     }
 
-    @Test("what runs is ok, with what it says of itself; while it starts or ends it is a warning")
+    @Test("a running unit is ok, with its own status text; one that starts or stops is a warning")
     func running() {
         #expect(unit("active", "running") == UnitStatus(.ok, "active (running)"))
         #expect(unit("active", "running", status: "Serving") == UnitStatus(.ok, "Serving"))
@@ -49,7 +49,7 @@ import Testing
         #expect(unit("maintenance", "x") == UnitStatus(.warning, "maintenance (x)"))
     }
 
-    @Test("what is kept from running is a warning, whatever it last said of itself")
+    @Test("a unit that may not run is a warning, whatever its last status text")
     func frozen() {
         #expect(
             unit("active", "running", status: "Serving", frozen: true)
@@ -62,13 +62,13 @@ import Testing
                 == UnitStatus(.warning, "activating (auto-restart) after signal"))
     }
 
-    @Test("what failed is critical, with how it ended")
+    @Test("a failed unit is critical, with its result")
     func failed() {
         #expect(unit("failed", "failed", result: "exit-code") == UnitStatus(.critical, "failed (exit-code)"))
         #expect(unit("failed", "failed") == UnitStatus(.critical, "failed"))
     }
 
-    @Test("what does not run is a warning, unless it is one that runs to its end")
+    @Test("a unit that does not run is a warning, unless it is a oneshot")
     func inactive() {
         #expect(unit("inactive", "dead", status: "Serving") == UnitStatus(.warning, "inactive (dead)"))
         #expect(unit("inactive", "dead", type: "oneshot") == UnitStatus(.ok, "inactive (dead)"))
@@ -78,7 +78,7 @@ import Testing
             unit("inactive", "dead", load: "bad-setting") == UnitStatus(.critical, "cannot be loaded (bad-setting)"))
     }
 
-    @Test("of what there is not nothing is known, unless it still runs")
+    @Test("a unit that does not exist is unknown, unless it still runs")
     func missing() {
         #expect(unit("inactive", "dead", load: "not-found") == UnitStatus(.unknown, "unit x.service not found"))
         #expect(unit("active", "running", load: "not-found") == UnitStatus(.ok, "active (running)"))
