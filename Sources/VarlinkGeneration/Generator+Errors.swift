@@ -47,92 +47,66 @@ extension Generator {
                     name: isTaken ? "\(name)Error" : name, error: error.name, documentation: error.documentation,
                     properties: try properties(error.fields, of: error.name, nesting: error.name)))
         }
-        source.line()
-        source.line("/// Why a call of `\(description.name)` failed.")
-        var generator = self
-        try source.block("\(access)enum \(prefix)Error: InterfaceError, Hashable") { source throws(GenerationError) in
-            generator.source = source
-            try generator.writeBody(of: cases)
-            source = generator.source
-        }
-    }
-
-    private mutating func writeBody(of cases: [Case]) throws(GenerationError) {
+        source.line("\n/// Why a call of `\(description.name)` failed.")
+        source.line("\(access)enum \(prefix)Error: InterfaceError, Hashable {")
         for error in cases {
             source.documentation(error.documentation, otherwise: "The error `\(error.error)`.")
             source.line("case \(error.declaration)")
         }
-        source.line("/// An error of `org.varlink.service`.")
-        source.line("case service(ServiceError)")
-        source.line("/// An error reply that the description does not have, or not with these parameters.")
-        source.line("case other(VarlinkError)")
-        source.line("/// The service could not be called, or its reply could not be read.")
-        source.line("case connection(VarlinkClientError)")
-        source.line("/// The task was cancelled.")
-        source.line("case cancelled")
-        try writeDecoding(of: cases)
-        try writeEncoding(of: cases)
+        source.line(
+            """
+            /// An error of `org.varlink.service`.
+            case service(ServiceError)
+            /// An error reply that the description does not have, or not with these parameters.
+            case other(VarlinkError)
+            /// The service could not be called, or its reply could not be read.
+            case connection(VarlinkClientError)
+            /// The task was cancelled.
+            case cancelled
+            """)
+        writeDecoding(of: cases)
+        writeEncoding(of: cases)
+        for error in cases { try writeNested(of: error.properties) }
+        source.line("}")
+    }
+
+    private mutating func writeDecoding(of cases: [Case]) {
+        source.line("\n\(access)static func own(_ reply: VarlinkError) throws(JSONError) -> \(prefix)Error? {")
+        source.line("switch reply.name {")
         for error in cases {
-            for property in error.properties {
-                try writeNested(property.nested, named: property.nestedName, of: property.owner)
-            }
+            let payload = "try reply.parameters(\(error.error)Payload.self).error"
+            source.line("case \"\(description.name).\(error.error)\":")
+            source.line("    return \(error.properties.isEmpty ? ".\(error.name)" : payload)")
         }
-    }
-
-    private mutating func writeDecoding(of cases: [Case]) throws(GenerationError) {
-        let (prefix, name) = (prefix, description.name)
-        source.line()
-        try source.block("\(access)static func own(_ reply: VarlinkError) throws(JSONError) -> \(prefix)Error?") {
-            source throws(GenerationError) in
-            try source.block("switch reply.name", indented: false) { source throws(GenerationError) in
-                for error in cases {
-                    let payload = error.properties.isEmpty
-                    source.line("case \"\(name).\(error.error)\":")
-                    source.line(
-                        payload
-                            ? "    return .\(error.name)"
-                            : "    return try reply.parameters(\(error.error)Payload.self).error")
-                }
-                source.line("default: return nil")
-            }
-        }
+        source.line("default: return nil\n}\n}")
         for error in cases where !error.properties.isEmpty {
-            source.line()
-            try source.block("private struct \(error.error)Payload: JSONReadable") { source throws(GenerationError) in
-                source.line("let error: \(prefix)Error")
-                source.line()
-                try source.block("init(\(Self.readerParameter(error.properties))) throws(JSONError)") {
-                    source throws(GenerationError) in
-                    try Self.writeReading(of: error.properties, to: &source)
-                    source.line("self.error = .\(error.value)")
-                }
-            }
+            source.line("\nprivate struct \(error.error)Payload: JSONReadable {")
+            source.line("let error: \(prefix)Error\n")
+            source.line("init(\(Self.readerParameter(error.properties))) throws(JSONError) {")
+            writeReading(of: error.properties)
+            source.line("self.error = .\(error.value)\n}\n}")
         }
     }
 
-    private mutating func writeEncoding(of cases: [Case]) throws(GenerationError) {
-        let name = description.name
-        source.line()
-        try source.block("\(access)var reply: VarlinkError?") { source throws(GenerationError) in
-            try source.block("switch self", indented: false) { source throws(GenerationError) in
-                for error in cases {
-                    source.line("case \(error.pattern):")
-                    let call = "    VarlinkError(\"\(name).\(error.error)\")"
-                    guard !error.properties.isEmpty else {
-                        source.line(call)
-                        continue
-                    }
-                    let writer = SwiftNames.unused("writer", among: error.properties.map(\.name))
-                    source.line("\(call) { \(writer) in")
-                    for property in error.properties {
-                        source.line("        \(writer).member(\"\(property.key)\", \(property.name))")
-                    }
-                    source.line("    }")
-                }
-                source.line("case .service(let error): error.reply")
-                source.line("case .other(let reply): reply")
-                source.line("case .connection, .cancelled: nil")
+    private mutating func writeEncoding(of cases: [Case]) {
+        source.line("\n\(access)var reply: VarlinkError? {\nswitch self {")
+        for error in cases {
+            let call = "VarlinkError(\"\(description.name).\(error.error)\")"
+            let writer = SwiftNames.unused("writer", among: error.properties.map(\.name))
+            source.line("case \(error.pattern):")
+            source.line(error.properties.isEmpty ? "    \(call)" : "    \(call) { \(writer) in")
+            for property in error.properties {
+                source.line("    \(writer).member(\"\(property.key)\", \(property.name))")
             }
+            if !error.properties.isEmpty { source.line("    }") }
         }
+        source.line(
+            """
+            case .service(let error): error.reply
+            case .other(let reply): reply
+            case .connection, .cancelled: nil
+            }
+            }
+            """)
     }
 }

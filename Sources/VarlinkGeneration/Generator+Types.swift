@@ -13,58 +13,51 @@ extension Generator {
         source.line()
         source.documentation(documentation, otherwise: "The type `\(name)`.")
         switch type {
-        case .enumeration(let cases): try writeEnumeration(name, cases)
+        case .enumeration(let cases): writeEnumeration(name, cases)
         case .structure(let fields): try writeStructure(name, properties(fields, of: owner))
         default: source.line("\(access)typealias \(name) = \(try swiftType(type, of: owner, nested: name))")
         }
     }
 
-    private mutating func writeEnumeration(_ name: String, _ cases: [String]) throws(GenerationError) {
-        try source.block("\(access)enum \(name): String, JSONEnumeration") { source throws(GenerationError) in
-            for raw in cases {
-                let name = SwiftNames.value(raw)
-                source.line(name == raw || name == "`\(raw)`" ? "case \(name)" : "case \(name) = \"\(raw)\"")
-            }
+    private mutating func writeEnumeration(_ name: String, _ cases: [String]) {
+        source.line("\(access)enum \(name): String, JSONEnumeration {")
+        for raw in cases {
+            let name = SwiftNames.value(raw)
+            source.line(name == raw || name == "`\(raw)`" ? "case \(name)" : "case \(name) = \"\(raw)\"")
         }
+        source.line("}")
     }
 
     private mutating func writeStructure(_ name: String, _ properties: [Property]) throws(GenerationError) {
-        var generator = self
-        try source.block("\(access)struct \(name): JSONStructure, Hashable") { source throws(GenerationError) in
-            generator.source = source
-            try generator.writeBody(of: name, properties)
-            source = generator.source
-        }
-    }
-
-    private mutating func writeBody(of name: String, _ properties: [Property]) throws(GenerationError) {
+        source.line("\(access)struct \(name): JSONStructure, Hashable {")
         for property in properties {
             source.documentation(property.documentation)
             source.line("\(access)var \(property.name): \(property.type)")
         }
-        source.line()
-        source.line("/// Makes one of its members.")
         let parameters = properties.map { "\($0.name): \($0.type)\($0.isOptional ? " = nil" : "")" }
-        try source.block("\(access)init(\(parameters.joined(separator: ", ")))") { source throws(GenerationError) in
-            for property in properties { source.line("self.\(property.name) = \(property.name)") }
-        }
-        source.line()
-        try source.block("\(access)init(\(Self.readerParameter(properties))) throws(JSONError)") {
-            source throws(GenerationError) in
-            try Self.writeReading(of: properties, to: &source)
-            for property in properties { source.line("self.\(property.name) = \(property.name)") }
-        }
-        source.line()
+        let assignments = properties.map { "self.\($0.name) = \($0.name)" }
         let writer = SwiftNames.unused("writer", among: properties.map(\.name))
-        try source.block("\(access)func writeMembers(to \(writer): inout JSONWriter)") {
-            source throws(GenerationError) in
-            for property in properties { source.line("\(writer).member(\"\(property.key)\", \(property.name))") }
-        }
-        for property in properties { try writeNested(property.nested, named: property.nestedName, of: property.owner) }
+        source.line("\n/// Creates one from its members.")
+        source.line("\(access)init(\(parameters.joined(separator: ", "))) {")
+        for assignment in assignments { source.line(assignment) }
+        source.line("}\n")
+        source.line("\(access)init(\(Self.readerParameter(properties))) throws(JSONError) {")
+        writeReading(of: properties)
+        for assignment in assignments { source.line(assignment) }
+        source.line("}\n")
+        source.line("\(access)func writeMembers(to \(writer): inout JSONWriter) {")
+        for property in properties { source.line("\(writer).member(\"\(property.key)\", \(property.name))") }
+        source.line("}")
+        try writeNested(of: properties)
+        source.line("}")
     }
 
-    mutating func writeNested(_ type: DataType?, named name: String, of owner: String) throws(GenerationError) {
-        if let type { try write(type, named: name, of: "\(owner)", documentation: "") }
+    /// Writes the types of properties that have no name in the description.
+    mutating func writeNested(of properties: [Property]) throws(GenerationError) {
+        for property in properties {
+            guard let type = property.nested else { continue }
+            try write(type, named: property.nestedName, of: property.owner, documentation: "")
+        }
     }
 
     /// The parameter of an initializer that reads the properties.
@@ -74,21 +67,18 @@ extension Generator {
     }
 
     /// Writes code that reads an object into local variables of the properties' names.
-    static func writeReading(of properties: [Property], to source: inout SwiftSource) throws(GenerationError) {
+    mutating func writeReading(of properties: [Property]) {
         for property in properties {
             source.line("var \(property.name): \(property.type)\(property.isOptional ? "" : "?")")
         }
         let names = properties.map(\.name)
         let (key, reader) = (SwiftNames.unused("key", among: names), SwiftNames.unused("reader", among: names))
-        try source.block("try \(reader).object { \(key), \(reader) throws(JSONError) in") {
-            source throws(GenerationError) in
-            try source.block("switch \(key)", indented: false) { source throws(GenerationError) in
-                for property in properties {
-                    source.line("case \"\(property.key)\": \(property.name) = try \(property.type)(from: &\(reader))")
-                }
-                source.line("default: try \(reader).unknownMember(\(key))")
-            }
+        source.line("try \(reader).object { \(key), \(reader) throws(JSONError) in")
+        source.line("switch \(key) {")
+        for property in properties {
+            source.line("case \"\(property.key)\": \(property.name) = try \(property.type)(from: &\(reader))")
         }
+        source.line("default: try \(reader).unknownMember(\(key))\n}\n}")
         for property in properties where !property.isOptional {
             source.line("guard let \(property.name) else { throw .missingMember(\"\(property.key)\") }")
         }

@@ -40,7 +40,7 @@ public struct Generator {
         source.line()
         let modules = Set(options.imports + ["EventLoopIO", "Varlink"]).sorted()
         for module in modules { source.line("\(access)import \(module)") }
-        try writeInterface()
+        writeInterface()
         for member in description.members {
             switch member.kind {
             case .type(let type) where options.types[member.name] == nil:
@@ -56,27 +56,30 @@ public struct Generator {
         try writeService()
     }
 
-    private mutating func writeInterface() throws(GenerationError) {
+    private mutating func writeInterface() {
         source.line()
         source.documentation(description.documentation, otherwise: "The interface `\(description.name)`.")
-        try source.block("\(access)enum \(prefix)Interface") { [description, access] source throws(GenerationError) in
-            source.line("/// Its name.")
-            source.line("\(access)static let name = \"\(description.name)\"")
-            source.line()
-            source.line("/// Its description in Varlink's interface definition language.")
-            source.line("\(access)static let text = \(Self.literal(description.text))")
-            source.line()
-            source.line("/// The same, read.")
-            try source.block("\(access)static let description: InterfaceDescription =", end: "}()") {
-                source throws(GenerationError) in
-                source.line(
-                    "do { return try InterfaceDescription(parsing: text) } catch { preconditionFailure(\"\\(error)\") }"
-                )
+        source.line(
+            """
+            \(access)enum \(prefix)Interface {
+            /// Its name.
+            \(access)static let name = "\(description.name)"
+
+            /// Its description in Varlink's interface definition language.
+            """)
+        source.constant("\(access)static let text", text: description.text)
+        source.line(
+            """
+
+            /// The same, read.
+            \(access)static let description: InterfaceDescription = {
+            do { return try InterfaceDescription(parsing: text) } catch { preconditionFailure("\\(error)") }
+            }()
+
+            /// The full name of a method or error.
+            \(access)static func qualified(_ member: String) -> String { "\\(name).\\(member)" }
             }
-            source.line()
-            source.line("/// The full name of a method or error.")
-            source.line("\(access)static func qualified(_ member: String) -> String { \"\\(name).\\(member)\" }")
-        }
+            """)
     }
 
     private mutating func writeMessages(of method: String, _ parameters: [Field], _ reply: [Field])
@@ -92,12 +95,5 @@ public struct Generator {
                 .structure(reply), named: "\(method)Reply", of: "\(method)-", documentation: "The reply of `\(method)`."
             )
         }
-    }
-
-    /// A string literal of any text.
-    private static func literal(_ text: String) -> String {
-        var marks = "#"
-        while text.contains("\"\"\"\(marks)") || text.contains("\\\(marks)") { marks += "#" }
-        return "\(marks)\"\"\"\n\(text)\n\"\"\"\(marks)"
     }
 }
