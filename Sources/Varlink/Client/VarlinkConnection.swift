@@ -44,12 +44,7 @@ public final class VarlinkConnection {
     public nonisolated static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> VarlinkConnection {
-        do {
-            let descriptor = try await UnixSocket.connect(to: address, timeout: timeout)
-            return try await VarlinkConnection(descriptor)
-        } catch {
-            throw VarlinkClientError(error)
-        }
+        try await connect(to: .unix(address), timeout: timeout)
     }
 
     /// Connects to a service, or starts it.

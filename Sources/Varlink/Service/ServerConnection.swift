@@ -124,11 +124,7 @@ final class ServerConnection {
         call?.abandon()
     }
 
-    private func closeStream() {
-        let stream = stream
-        self.stream = nil
-        stream?.close()
-    }
+    private func closeStream() { stream.take()?.close() }
 
     private func resume() {
         machine.resume()
@@ -288,7 +284,9 @@ final class ServerConnection {
         if readIfReadable(), hasWaited, isCostly { return handleMessagesNextTurn() }
         while mayHandle, let message = transport.input.takeMessage() {
             guard message.count <= limit else { return refuseLongMessage(limit) }
-            if let passing = transport.passing { handle(message, passing) } else { handle(message) }
+            transport.passing?.beginMessage(length: message.count + 1, unread: transport.input.count)
+            handle(message)
+            transport.passing?.endMessage()
             if share.isUsedUp || machine.isQueued { return continueNextTurn() }
         }
         if mayHandle, transport.input.count > limit { refuseLongMessage(limit) }
@@ -341,12 +339,6 @@ final class ServerConnection {
     func holdUp() {
         guard FlowControl.isHeld, machine.queue() else { return }
         FlowControl.whenReleased { self.goOnNextTurn() }
-    }
-
-    private func handle(_ message: UnsafeRawBufferPointer, _ passing: DescriptorPassing) {
-        passing.beginMessage(length: message.count + 1, unread: transport.input.count)
-        handle(message)
-        passing.endMessage()
     }
 
     private func handle(_ message: UnsafeRawBufferPointer) {

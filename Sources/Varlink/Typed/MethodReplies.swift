@@ -35,11 +35,8 @@ extension VarlinkConnection {
         timeout: Duration?
     ) async throws(Failure) -> Reply {
         do {
-            return try await call(
-                method, { parameters.writeMembers(to: &$0) }, returning: Reply.self, timeout: timeout)
-        } catch {
-            throw Failure(call: error)
-        }
+            return try await call(method, parameters.writeMembers(to:), returning: Reply.self, timeout: timeout)
+        } catch { throw Failure(call: error) }
     }
 
     /// Calls a method with `upgrade` (``VarlinkConnection/upgrade(_:_:returning:timeout:)``).
@@ -48,11 +45,8 @@ extension VarlinkConnection {
         timeout: Duration?
     ) async throws(Failure) -> (reply: Reply, connection: UpgradedConnection) {
         do {
-            return try await upgrade(
-                method, { parameters.writeMembers(to: &$0) }, returning: Reply.self, timeout: timeout)
-        } catch {
-            throw Failure(call: error)
-        }
+            return try await upgrade(method, parameters.writeMembers(to:), returning: Reply.self, timeout: timeout)
+        } catch { throw Failure(call: error) }
     }
 
     /// Calls a method with `more` (``VarlinkConnection/stream(_:_:of:timeout:silence:)``).
@@ -63,20 +57,14 @@ extension VarlinkConnection {
         do {
             return MethodReplies(
                 replies: try stream(
-                    method, { parameters.writeMembers(to: &$0) }, of: Reply.self, timeout: timeout, silence: silence))
-        } catch {
-            throw Failure(call: error)
-        }
+                    method, parameters.writeMembers(to:), of: Reply.self, timeout: timeout, silence: silence))
+        } catch { throw Failure(call: error) }
     }
 
     /// Calls a method without waiting for a reply.
     public func callOneway<Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, failure: Failure.Type
     ) throws(Failure) {
-        do {
-            try callOneway(method) { parameters.writeMembers(to: &$0) }
-        } catch {
-            throw Failure(call: error)
-        }
+        do { try callOneway(method, parameters.writeMembers(to:)) } catch { throw Failure(call: error) }
     }
 }
