@@ -73,8 +73,11 @@ def documentation():
     for file in sorted(sources.iterdir()):
         equal(file.read_text() in shown, True, f"{file} is not in Varlink.md as it is")
     # The manifest also has the other examples.
-    manifest = next(text for text in shown if text.startswith("// swift-tools-version")).splitlines()
-    equal(set(manifest) - set((PACKAGE / "Package.swift").read_text().splitlines()), set())
+    def lines(text):
+        return {line.rstrip(",") for line in text.splitlines()}
+
+    manifest = next(text for text in shown if text.startswith("// swift-tools-version"))
+    equal(lines(manifest) - lines((PACKAGE / "Package.swift").read_text()), set())
 
 
 @test("whoever uses the libraries resolves nothing that only the daemon needs")
