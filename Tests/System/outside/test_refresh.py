@@ -222,7 +222,7 @@ def indicator():
         equal(terminal.wait(), 0)
         contains(terminal.output.decode().rsplit("\r\x1b[K", 1)[1], "disk: DISK OK")
         gated.close()
-        terminal = Terminal(STATUSCTL, "refresh", "disk", **{**address, "LANG": "C"})
+        terminal = Terminal(STATUSCTL, "refresh", "disk", **{**address, "LC_ALL": "C"})
         terminal.read(b"Refreshing disk")
         equal(processes(gated.marker), 1, "processes while it runs")
         terminal.type(b"\x03")
