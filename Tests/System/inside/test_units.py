@@ -293,7 +293,8 @@ def bus_restart():
         eventually(lambda: len(os.listdir(f"/proc/{main_process()}/fd")) <= before + 2, f"{before} descriptors")
         systemctl("kill", "--signal=KILL", "sleeper")
         becomes("sleeper", "critical", "failed (signal)")
-        messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}") if entry["MESSAGE"].startswith("units ")]
+        messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")
+                    if entry["MESSAGE"].startswith(("cannot follow units", "units "))]
         # Those that follow soon are told together with the next ones.
         equal([message.split(":")[0] for message in messages[:2]], ["cannot follow units", "units are followed again"])
 
