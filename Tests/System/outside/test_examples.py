@@ -19,19 +19,22 @@ from harness.varlink import Connection, VarlinkError
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "Tests" / "Examples"
 SCRATCH = ROOT / ".build" / "examples"
+BUILD_LIMIT = 600
+"""Seconds for a test that may be the first one, which builds the package."""
 
 
 @functools.cache
 def build():
     """Builds the package; its programs also run where there is no Swift (Tests/System/inside)."""
     done = run("swift", "build", "--package-path", PACKAGE, "--scratch-path", SCRATCH, "--static-swift-stdlib",
-               timeout=600, env=os.environ)
+               timeout=BUILD_LIMIT, env=os.environ)
     equal(done.status, 0, done.out + done.err)
 
 
 def example(name):
-    """The path of an example."""
+    """The path of an example, for a test that then has the usual time."""
     build()
+    signal.alarm(60)
     return SCRATCH / "debug" / name
 
 
@@ -57,7 +60,7 @@ def refusal(client, parameters):
         return error.name, error.parameters
 
 
-@test("a service of 30 lines answers calls, with the errors of its description and of Varlink")
+@test("a service of 30 lines answers calls, with the errors of its description and of Varlink", limit=BUILD_LIMIT)
 def ping():
     with ping_service() as path, Connection(path) as client:
         equal(client.call("org.example.ping.Ping", {"ping": "hello"}), {"pong": "hello"})
@@ -80,14 +83,14 @@ def documentation():
     equal(lines(manifest) - lines((PACKAGE / "Package.swift").read_text()), set())
 
 
-@test("whoever uses the libraries resolves nothing that only the daemon needs")
+@test("whoever uses the libraries resolves nothing that only the daemon needs", limit=BUILD_LIMIT)
 def dependencies():
     build()
     resolved = (PACKAGE / "Package.resolved").read_text()
     equal("swift-service-lifecycle" in resolved, False, resolved)
 
 
-@test("a program shows the selected server only, and loads each server's first status once")
+@test("a program shows the selected server only, and loads each server's first status once", limit=BUILD_LIMIT)
 def selected_server():
     with subprocess.Popen([example("SelectedServer")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           env=environment()) as program:
@@ -110,7 +113,7 @@ def selected_server():
         equal((program.stdout.read(), program.wait(15)), ("", 0))
 
 
-@test("a program that follows a unit says why it cannot, goes on, and ends when it is interrupted")
+@test("a program that follows a unit says why it cannot, goes on, and ends when it is interrupted", limit=BUILD_LIMIT)
 def unit_state():
     with Follower(example("UnitState"), "db.service",
                   env=environment(DBUS_SYSTEM_BUS_ADDRESS="unix:path=/nonexistent")) as program:

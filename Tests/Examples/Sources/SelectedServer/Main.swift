@@ -26,8 +26,8 @@ final class Server: Sendable, Equatable {
 }
 
 func show(_ line: String) {
-    print(line)
-    fflush(nil)
+    // Not print(_:), which would have to be flushed: that waits for readLine(), which holds the lock of standard input.
+    _ = write(STDOUT_FILENO, line + "\n", line.utf8.count + 1)
 }
 
 /// Shows the status of the selected server.
@@ -37,7 +37,8 @@ func show(_ line: String) {
 struct Main {
     static func main() async throws {
         let (selections, selection) = AsyncStream.makeStream(of: Server.self)
-        let following = Task {
+        // Not on the main actor, which waits for input.
+        let following = Task { @concurrent in
             try await forLatest(of: selections) { server in
                 // An observer is registered first, so that no update between the first status and the others is missed.
                 var updates = NotificationBus.default.notifications(named: .didUpdateStatus, object: server)
