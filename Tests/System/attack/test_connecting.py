@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that keep others from connecting, by the backlog of the socket that all of them connect to."""
+"""Clients that fill the backlog of the socket that all clients connect to, to keep others from connecting."""
 
 import concurrent.futures
 import contextlib
@@ -23,12 +23,12 @@ from harness.runner import test
 from .test_freezing import CONFIGURATION, old_kernel, stop_and_time, watch_often
 
 SLEEPERS = 3000
-"""The processes of an attacker that are signalled whenever the daemon sends to its sockets or closes them: some 1.5 ms each time."""
+"""The attacker's processes that get a signal whenever the daemon sends to its sockets or closes them, which takes some 1.5 ms each time."""
 FLOODERS = 16
 DURATION = 5
-"""Seconds for which new clients connect meanwhile."""
+"""The seconds for which new clients connect during the attack."""
 PLACES = 128
-"""The connections that one user may have."""
+"""The limit on one user's connections."""
 BACKLOG = 128
 SO_PASSRIGHTS = 83
 CLIENTS = 64
@@ -42,16 +42,16 @@ for place, number in enumerate(sys.argv[1].split(",")):
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="2", LISTEN_FDNAMES="varlink:privileged")
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Runs a program as a service manager does that listens for it on two sockets."""
+"""Runs a program like a service manager that listens for it on two sockets."""
 
 
 @contextlib.contextmanager
 def activated(configuration, is_first=False):
-    """A daemon, not started, whose control socket and that for privileged clients are open before it is, as another one has left them unless it is the
-    first one."""
+    """A daemon, not started, whose control sockets, ordinary and privileged, are open already. Unless it is the first one, a former daemon left
+    them."""
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2)]
-        # Not one of the numbers that they will have.
+        # Not one of the numbers that the sockets will have.
         numbers = [fcntl.fcntl(listener, fcntl.F_DUPFD, 10) for listener in listeners]
         for number in numbers:
             stack.callback(os.close, number)
@@ -73,7 +73,7 @@ def privileged(daemon):
 
 
 def close_inherited():
-    """Closes what a process has of the test: it would keep the listening sockets open, and wait for ever to be accepted."""
+    """Closes the descriptors inherited from the test, which would keep the listening sockets open. Clients would then wait forever for an accept."""
     os.closerange(3, 256)
 
 
@@ -83,14 +83,14 @@ def ctl_as_root(daemon, *arguments):
 
 
 def list_as_root(daemon):
-    """statusctl, which must succeed."""
+    """Runs statusctl, which must succeed."""
     result = ctl_as_root(daemon, "list")
     equal((result.status, result.err), (0, ""))
 
 
 @contextlib.contextmanager
 def sleepers():
-    """Starts a group of processes that a signal reaches one by one, and does nothing to."""
+    """Starts a group of processes that ignore a signal which the kernel delivers to them one by one."""
     def prepare():
         os.setpgid(0, 0)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
@@ -105,7 +105,7 @@ def sleepers():
 
 
 def slow_socket(path, group):
-    """Connects, so that whatever the daemon does to its end is signalled to each process of a group (fcntl(2), F_SETOWN)."""
+    """Connects so that whatever the daemon does to its end sends a signal to each process of a group (fcntl(2), F_SETOWN)."""
     connection = socket.socket(socket.AF_UNIX)
     fcntl.fcntl(connection, fcntl.F_SETOWN, -group)
     fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
@@ -114,7 +114,7 @@ def slow_socket(path, group):
 
 
 def connect_often(path, group):
-    """Has children connect as fast as they can, until this process ends."""
+    """Makes children connect as fast as they can until this process ends."""
     attacker = os.getpid()
     os.nice(19)
     for _ in range(FLOODERS):
@@ -129,7 +129,7 @@ def connect_often(path, group):
 
 
 def refuse_slowly(path_of, name):
-    """`path_of(daemon)` is where the attacker connects."""
+    """The attacker connects to `path_of(daemon)`."""
     need_root()
 
     def attack(path, group):
@@ -152,23 +152,23 @@ def refuse_slowly(path_of, name):
         stop_and_time(daemon)
 
 
-@test("clients that are refused slowly, since thousands of processes are told of it, do not keep privileged ones from connecting", limit=120)
+@test("Clients that are slow to refuse, because the kernel signals thousands of processes, do not block privileged clients", limit=120)
 def slow_refusals():
     refuse_slowly(lambda daemon: daemon.socket, "connections that are refused slowly")
 
 
-@test("privileged clients that are refused slowly do not keep others from connecting", limit=120)
+@test("Privileged clients that are slow to refuse do not keep others from connecting", limit=120)
 def slow_privileged_refusals():
     refuse_slowly(privileged, "privileged connections that are refused slowly")
 
 
-@test("a flood of clients does not keep a daemon with a wrong configuration from starting once that is mended", limit=120)
+@test("A flood of clients does not keep a daemon with an invalid configuration from starting once it is corrected", limit=120)
 def failed_start():
     need_root()
 
     def attack(daemon, group):
         close_inherited()
-        # The start that fails has a client at once.
+        # The failing start has a client at once.
         first = slow_socket(daemon.socket, group)
         connect_often(daemon.socket, group)
         return first
@@ -188,7 +188,7 @@ def failed_start():
 
 
 class Client:
-    """Somebody who connects, and looks from time to time whether there is an answer."""
+    """A client that connects and polls for an answer."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -207,7 +207,7 @@ class Client:
 
 
 def close_slowly_after_failed_start(variables, answered, closed):
-    """The error is mended when so many clients have been answered, and have found their connections closed."""
+    """Corrects the configuration once so many clients are answered, and so many see their connection closed."""
     need_root()
 
     def attack(daemon, counts):
@@ -245,23 +245,23 @@ def close_slowly_after_failed_start(variables, answered, closed):
         eventually(lambda: daemon.descriptors() < before - CLIENTS // 8, "clients that are closed beside the daemon that has started")
 
 
-@test("clients of a failed start that take long to close keep neither root from the reason nor the daemon from starting when it is mended", limit=120)
+@test("Clients of a failed start that are slow to close hide the reason from nobody and do not delay the corrected daemon", limit=120)
 def slow_end_of_failed_start():
     close_slowly_after_failed_start({}, answered=CLIENTS, closed=1)
 
 
-@test("the same if it is mended before the daemon closes any", limit=120)
+@test("Clients of a failed start do no harm if the configuration is corrected before the daemon closes any of them", limit=120)
 def quick_end_of_failed_start():
     close_slowly_after_failed_start({}, answered=CLIENTS, closed=0)
 
 
-@test("the same under a kernel that cannot refuse descriptors", limit=120)
+@test("Clients of a failed start that are slow to close do no harm under a kernel that cannot refuse descriptors", limit=120)
 def slow_end_of_failed_start_old_kernel():
-    # Here the daemon shuts them all down before it closes the first one.
+    # Under this kernel, the daemon shuts down all connections before it closes the first one.
     close_slowly_after_failed_start(old_kernel(), answered=CLIENTS, closed=CLIENTS)
 
 
-@test("a client of a failed start that sends what can never be released keeps neither root from the reason nor the daemon from starting when it is mended")
+@test("A client of a failed start that sends a descriptor that is never released does not delay the corrected daemon")
 def unending_client_of_failed_start():
     def attack(daemon):
         close_inherited()
@@ -277,7 +277,7 @@ def unending_client_of_failed_start():
         with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True):
             attacker.wait()
             start = threads.submit(daemon.start)
-            time.sleep(3)  # by then it ends but for this
+            time.sleep(3)  # by then it would have ended without the pipe
             contains(ctl_as_root(daemon, "list").err, "servers")
             daemon.file.write_text(CONFIGURATION)
             start.result()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that a dead disk holds up: they hold up no other check, no client, no reload and no stop."""
+"""Checks that block on a dead disk. They delay no other check, client, reload or shutdown."""
 
 import os
 
@@ -13,7 +13,7 @@ from .test_freezing import stop_and_time
 
 
 def configuration(folder):
-    """Servers whose plugins wait for a dead disk, in what they do and in being executed; and one that is well."""
+    """Servers whose plugins access a dead disk, or are stored on it, and one healthy server."""
     return ("defaults: { interval: 1h, timeout: 300ms }\nlimits: { processes: 1 }\nservers:\n"
             f"  reads: {{ exec: [/bin/ls, {folder}/dead/file] }}\n"
             f"  starts: {{ exec: [{folder}/dead/plugin] }}\n"
@@ -22,7 +22,7 @@ def configuration(folder):
 
 
 def uninterruptible():
-    """The number of processes that nothing can end now."""
+    """The number of processes that cannot be killed at the moment."""
     count = 0
     for process in os.listdir("/proc"):
         if process.isdigit():
@@ -34,7 +34,7 @@ def uninterruptible():
     return count
 
 
-@test("plugins that cannot be killed time out in time, hold up nobody, and are not started a second time", limit=60)
+@test("Plugins that cannot be killed time out on time, delay nobody, and are not started a second time", limit=60)
 def dead():
     with Daemon(configuration, start=False) as daemon:
         with dead_disk(daemon.folder / "dead"):
@@ -42,7 +42,7 @@ def dead():
             with Bystander(daemon) as bystander:
                 for name in ("reads", "starts"):
                     daemon.done("wait", name, "--text", "timed out after 300ms", "--timeout", "10s")
-                # The one slot is free again.
+                # The only check slot is free again.
                 contains(daemon.done("refresh", "well"), "well: well [ok]")
                 contains(daemon.done("refresh", "reads"), "reads: the process of the last check does not end; no new one is started [critical]")
                 contains(daemon.done("refresh", "starts"), "starts: the process of the last check does not end, as with 1 other; no new one is started")
@@ -54,11 +54,11 @@ def dead():
                 daemon.done("reload")
                 contains(daemon.done("refresh", "well"), "well: well [ok]")
                 bystander.finish("plugins on a dead disk")
-        # Now the disk is gone, and with it what waited for it.
+        # Once the disk is gone, its waiting processes end.
         eventually(lambda: "No such file" in daemon.done("refresh", "reads"), "the plugin runs again")
 
 
-@test("plugins that cannot be killed do not hold up the end", limit=60)
+@test("Plugins that cannot be killed do not delay the shutdown", limit=60)
 def dead_at_the_end():
     with Daemon(configuration, start=False) as daemon, dead_disk(daemon.folder / "dead"):
         daemon.start()
@@ -66,7 +66,7 @@ def dead_at_the_end():
         stop_and_time(daemon)
 
 
-@test("a file of authorities on a dead disk holds up nobody but its own checks", limit=60)
+@test("A file of authorities on a dead disk delays only the checks that use it", limit=60)
 def dead_authorities():
     def servers(folder):
         return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
@@ -86,7 +86,7 @@ def dead_authorities():
         stop_and_time(daemon)
 
 
-@test("a file on a dead disk holds up nobody but its own checks, nor the end", limit=60)
+@test("A file on a dead disk delays only its own checks, and not the shutdown", limit=60)
 def dead_file():
     def servers(folder):
         return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariants 15 to 17: what clients cause in great numbers costs others little, and the daemon a bounded amount of memory."""
+"""Invariants 15 to 17: floods of clients cost others little, and the daemon a bounded amount of memory."""
 
 import contextlib
 import json
@@ -26,14 +26,14 @@ SERVERS = 4000
 
 
 def fill(daemon, servers):
-    """Posts long texts of many servers: several megabytes in all."""
+    """Posts long texts to many servers: several megabytes in all."""
     with daemon.connect() as connection:
         for number in range(servers):
             connection.call("Post", {"server": f"server{number}", "text": f"{number} " + "x" * 1000})
 
 
 def until_the_end():
-    """As many turns as there are until an attack has lasted long enough."""
+    """Yields until an attack has lasted long enough."""
     end = time.monotonic() + DURATION
     while time.monotonic() < end:
         yield
@@ -55,7 +55,7 @@ def flood(attack, act, duration=DURATION, servers=SERVERS, meanwhile=lambda daem
 
 
 def send_what_fits(connection, data):
-    """Sends without waiting for a reader; returns how much was sent."""
+    """Sends until the socket is full; returns how much was sent."""
     try:
         return connection.send(data, socket.MSG_DONTWAIT)
     except BlockingIOError:
@@ -65,7 +65,7 @@ def send_what_fits(connection, data):
 
 
 def drain(connection):
-    """Reads what is there."""
+    """Reads everything that has arrived."""
     try:
         while connection.recv(1 << 20, socket.MSG_DONTWAIT):
             pass
@@ -73,7 +73,7 @@ def drain(connection):
         pass
 
 
-@test("a hundred clients that ask for everything and do not read cost a bounded amount of memory", limit=120)
+@test("A hundred clients that list all servers and do not read cost a bounded amount of memory", limit=120)
 def unread_answers():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(120)]
@@ -82,7 +82,7 @@ def unread_answers():
         return kept
 
     def switch(daemon):
-        # Each switch has all streams written to, whether there is room or not.
+        # Each switch writes to all streams, whether there is room or not.
         with daemon.connect() as connection:
             for number in range(300):
                 connection.call("Select", {"server": f"server{number}"})
@@ -91,7 +91,7 @@ def unread_answers():
     assert grown < 32, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("clients that ask for everything and leave cost no time", limit=120)
+@test("Clients that list all servers and disconnect cost no time", limit=120)
 def departed():
     def attack(daemon):
         for _ in until_the_end():
@@ -102,7 +102,7 @@ def departed():
     flood("clients that ask and leave", attack, duration=0)
 
 
-@test("clients that ask for everything, and read it, do not keep others waiting", limit=120)
+@test("Clients that list all servers, and read the answers, do not delay others", limit=120)
 def read_answers():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(64)]
@@ -115,7 +115,7 @@ def read_answers():
 
 
 COSTLY = {
-    # Two of these are a flag, so that it depends on all of them where a character begins.
+    # Two of these make one flag, so all of them decide where a character begins.
     "names of flags": ('{"method":"', "\U0001F1E6", '"}'),
     "names of combining characters": ('{"method":"e', "\u0301", '"}'),
     "names of escapes": ('{"method":"', r"\u0041", '"}'),
@@ -123,10 +123,10 @@ COSTLY = {
     "texts of white space": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', "\u0085", '"}}'),
     "texts of escapes": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', r"\u0001", '"}}'),
 }
-"""What takes long to read, for its length: how a call begins, what is repeated in it, and how it ends."""
+"""Input that is slow to parse for its length: the start of a call, the repeated part, and the end."""
 
 
-@test("calls that take long to read do not keep others waiting", limit=180)
+@test("Calls that are slow to parse do not delay others", limit=180)
 def costly_calls():
     for kind, (start, part, end) in COSTLY.items():
         call = (start + part * ((65000 - len(start)) // len(part.encode())) + end).encode() + b"\0"
@@ -144,10 +144,10 @@ def costly_calls():
 
 LONG_STATUSES = {"invalid UTF-8": b"\xff", "combining characters": "\u0301".encode(), "flags": "\U0001F1E6".encode(),
                  "control characters": "\u0080".encode(), "white space": "\u0085".encode(), "empty lines": b"\n"}
-"""What takes long to read in a notification, for its length."""
+"""Notifications that are slow to parse for their length."""
 
 
-@test("notifications that take long to read do not keep others waiting", limit=180)
+@test("Notifications that are slow to parse do not delay others", limit=180)
 def long_notifications():
     names = [f"server{number}" for number in range(20)]
     servers = "".join(f"  {name}: {{ notify: {{ users: ['{NOBODY}'] }} }}\n" for name in names)
@@ -171,7 +171,7 @@ def long_notifications():
                 stop_and_time(daemon)
 
 
-@test("servers that are posted to and forgotten, again and again, leave nothing behind", limit=120)
+@test("Servers that are added by posts and forgotten, again and again, leave nothing behind", limit=120)
 def coming_and_going():
     with Daemon("accept: any\n") as daemon, daemon.connect() as connection:
         def come_and_go(names):
@@ -190,7 +190,7 @@ def coming_and_going():
         assert grown < 2, f"the daemon grew by {grown:.1f} MB"
 
 
-@test("clients that pipeline calls with long answers, and read them, do not keep others waiting", limit=120)
+@test("Clients that pipeline calls with long answers, and read them, do not delay others", limit=120)
 def pipelined_lists():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(30)]
@@ -204,11 +204,11 @@ def pipelined_lists():
 
 @contextlib.contextmanager
 def crowd(act, daemon, users, places=120):
-    """So many users, each of whom opens so many connections, and when all have done so calls `act` with them again and again; until that is over."""
+    """Makes users with many connections each call `act` with them repeatedly once all are connected, until the attack ends."""
     are_connected = multiprocessing.get_context("fork").Barrier(users + 1)
 
     def attack(daemon):
-        # What is measured is the daemon: a service has its share of the processors, however many processes users have.
+        # This measures the daemon: a service gets its share of the processors however many processes users run.
         os.nice(19)
         connections = [control_socket(daemon.socket) for _ in range(places)]
         are_connected.wait(60)
@@ -224,7 +224,7 @@ def crowd(act, daemon, users, places=120):
             attacker.wait()
 
 
-@test("ten users who pipeline calls with long answers, and read them, do not keep others waiting", limit=120)
+@test("Ten users who pipeline calls with long answers, and read them, do not delay others", limit=120)
 def pipelined_lists_of_many():
     def ask_and_read(connections):
         for connection in connections:
@@ -240,7 +240,7 @@ def pipelined_lists_of_many():
             stop_and_time(daemon)
 
 
-@test("thousands of streams do not keep others waiting, whether much is posted or the selection changes", limit=120)
+@test("Thousands of streams do not delay others, during many posts or many selections", limit=120)
 def many_streams():
     def begin_and_read(connections):
         for connection in connections:
@@ -276,7 +276,7 @@ def many_streams():
             stop_and_time(daemon)
 
 
-@test("messages without end cost nothing, also beside floods of the same user", limit=120)
+@test("Endless messages cost nothing, even beside floods by the same user", limit=120)
 def endless_messages():
     def attack(daemon):
         busy = [control_socket(daemon.socket) for _ in range(110)]
@@ -293,7 +293,7 @@ def endless_messages():
     assert grown < 32, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("floods of small calls do not keep others waiting", limit=120)
+@test("Floods of small calls do not delay others", limit=120)
 def small_calls():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(100)]
@@ -306,7 +306,7 @@ def small_calls():
     flood("floods of small calls", attack, duration=0)
 
 
-@test("clients that connect and leave, again and again, do not keep others waiting", limit=120)
+@test("Clients that connect and disconnect, again and again, do not delay others", limit=120)
 def connecting():
     def attack(daemon):
         for _ in until_the_end():
@@ -316,7 +316,7 @@ def connecting():
     flood("clients that connect and leave", attack, duration=0)
 
 
-@test("clients in as many groups as there can be cost neither time nor memory", limit=120)
+@test("Clients in the largest possible number of groups cost neither time nor memory", limit=120)
 def groups():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(100)]
@@ -332,12 +332,12 @@ def groups():
     assert grown < 12, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("of a client's last call nothing long is kept", limit=120)
+@test("The daemon keeps nothing long of a client's last call", limit=120)
 def long_names():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(120)]
         for connection in kept:
-            # Has an escape, so that the name is not where the message is.
+            # The escape moves the decoded name away from its place in the message.
             connection.sendall(b'{"method":"\\u0061%s","parameters":{},"oneway":true}\0' % (b"a" * 64_000))
         time.sleep(1)
         for connection in kept:
@@ -348,7 +348,7 @@ def long_names():
     assert grown < 22, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("waits that end at once, hundreds of them all the time, do not make the time of others longer", limit=120)
+@test("Hundreds of concurrent waits that end at once do not delay others", limit=120)
 def waits():
     call = b'{"method":"%s.Wait","parameters":{"server":"server7","text":"never","timeoutMilliseconds":1}}\0' % INTERFACE.encode()
 
@@ -382,9 +382,9 @@ def waits():
             stop_and_time(daemon)
 
 
-@test("waits for a text that looks like another do not keep whoever posts waiting", limit=120)
+@test("Waits for a text that looks like another do not delay posts", limit=120)
 def lookalikes():
-    # The same accents, in one character and in two.
+    # The same accents, as one code point and as two.
     wait = json.dumps({"method": f"{INTERFACE}.Wait", "parameters": {"server": "db", "text": "e\u0301" * 340 + "b"}}).encode() + b"\0"
 
     def attack(daemon):
@@ -407,7 +407,7 @@ def lookalikes():
             stop_and_time(daemon)
 
 
-@test("users with a connection each, who all send what takes long to read, do not keep others waiting", limit=120)
+@test("Many users with one connection each, all sending calls that are slow to parse, do not delay others", limit=120)
 def costly_calls_of_many():
     strings = rb'"\n",' * 12_000
     call = b'{"method":"org.statusd.monitor.Wait","parameters":{"x":[%s0]},"oneway":true}\0' % strings
@@ -430,7 +430,7 @@ def costly_calls_of_many():
                 stop_and_time(daemon)
 
 
-@test("a user with 1800 subordinate users, each with a connection, does not keep others waiting", limit=120)
+@test("A user with 1800 subordinate users, each with a connection, does not delay others", limit=120)
 def subordinate_users():
     need_root()
     members = ",".join(f'"{number:x}":1' for number in range(7400))
@@ -462,7 +462,7 @@ def subordinate_users():
                 stop_and_time(daemon)
 
 
-@test("one change that answers the waits of many users does not keep others waiting", limit=120)
+@test("One change that answers the waits of many users does not delay others", limit=120)
 def waits_of_many():
     call = b'{"method":"org.statusd.monitor.Wait","parameters":{"server":"web","level":"%s"}}\0'
     calls = call % b"critical" + call % b"ok"
@@ -485,7 +485,7 @@ def waits_of_many():
         stop_and_time(daemon)
 
 
-@test("waits for one server after another leave nothing behind", limit=120)
+@test("Waits for one server after another leave nothing behind", limit=120)
 def waits_everywhere():
     def attack(daemon, servers):
         connections = [control_socket(daemon.socket) for _ in range(120)]
@@ -509,10 +509,10 @@ def waits_everywhere():
         assert grown[1] < 1.2, f"the daemon grew by {grown[1]:.1f} MB"
 
 
-@test("streams that begin behind old cursors, again and again, do not keep others waiting", limit=120)
+@test("Streams that repeatedly resume from old cursors do not delay others", limit=120)
 def resuming():
     def attack(daemon, cursor):
-        # The whole log is behind it, and all of it is of interest, or none but its last entry.
+        # The whole log follows the cursor. All of it is of interest, or only its last entry.
         calls = [b'{"method":"%s.Watch","parameters":{%s,"since":{"epoch":"%s","revision":%d}},"more":true}\0' % (
             INTERFACE.encode(), target, cursor["epoch"].encode(), cursor["revision"])
             for target in (b'"server":"busy"', b'"server":"last"', b'"all":true')]
@@ -532,7 +532,7 @@ def resuming():
         connection = stack.enter_context(daemon.connect())
         for server in ("last", "busy"):
             connection.call("Post", {"server": server, "text": "0"})
-        # A reader that has fallen behind has the daemon keep four times as many entries.
+        # For a reader that has fallen behind, the daemon keeps four times as many entries.
         slow = stack.enter_context(control_socket(daemon.socket))
         slow.sendall(WATCH)
         slow.recv(1)
@@ -549,7 +549,7 @@ def resuming():
 
 
 def fill_up(path):
-    """Opens connections until many are refused, and again for those that were; returns those that are open."""
+    """Opens connections until many are refused, and reopens them when they are closed; returns the open ones."""
     kept = [control_socket(path) for _ in range(300)]
     for _ in range(10):
         kept += [control_socket(path) for _ in range(20)]
@@ -562,13 +562,13 @@ def ask_once(path):
         connection.call("Describe", {"server": "server7"})
 
 
-@test("users who take all connections they can get lock out neither root nor a newcomer", limit=120)
+@test("Users who take all the connections they can get lock out neither root nor a newcomer", limit=120)
 def crowds():
     need_root()
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}
     with Daemon("limits: { servers: 1000 }\naccept: any\n", **limits) as daemon, contextlib.ExitStack() as stack:
         with daemon.connect() as connection:
-            for number in range(1000):  # most of them without a notify socket, for which there are too few descriptors
+            for number in range(1000):  # most of them without a notify socket, because the descriptors do not suffice
                 connection.call("Post", {"server": f"server{number}", "text": "here"})
         bystander = stack.enter_context(Bystander(daemon))
         crowd = [stack.enter_context(Attacker(fill_up, daemon.socket, user=50_000 + number)) for number in range(20)]
@@ -582,7 +582,7 @@ def crowds():
         stop_and_time(daemon)
 
 
-@test("a user who creates and removes files where others are followed does not keep anybody waiting")
+@test("A user who creates and removes files in a watched directory delays nobody")
 def flood_of_files():
     def servers(folder):
         return ("servers:\n  db: { push: true }\n"

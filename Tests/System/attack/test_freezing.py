@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariant 16: nothing that another process can slow down holds up the loop."""
+"""Invariant 16: nothing that another process can slow down blocks the loop."""
 
 import contextlib
 import ctypes
@@ -28,13 +28,13 @@ servers:
   backup: { notify: { users: [65534] } }
 """
 DURATION = 2
-"""Seconds for which the bystander goes on measuring once the attacker has done its worst."""
+"""The seconds for which the bystander measures after the attack."""
 LINGER = 20
-"""Seconds for which the attacker's socket holds up whoever closes it last."""
+"""The seconds for which the attacker's socket blocks the process that closes it last."""
 
 
 def lingering_socket(address="127.0.0.1", seconds=LINGER):
-    """A TCP socket that has something to send to a peer that does not read, and blocks whoever closes it last."""
+    """A TCP socket with unsent data for a peer that does not read. Closing its last reference blocks."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     listener.bind((address, 0))
@@ -53,9 +53,9 @@ def lingering_socket(address="127.0.0.1", seconds=LINGER):
 
 
 def hand_over(connect, message, count, keep=True):
-    """Sends `count` lingering sockets in one message each; keeps the connections open, or not.
+    """Sends `count` lingering sockets in one message each; optionally keeps the connections open.
 
-    A child sends them, and holds the last reference but that in the message: a process that ends does not linger.
+    A child sends them, and holds the last reference except the one in the message: a process that ends does not linger.
     """
     peers, ours = [], []
     for _ in range(count):
@@ -99,14 +99,14 @@ CALL = b'{"method":"org.statusd.monitor.List"}\0'
 
 
 def stop_and_time(daemon):
-    """Has the daemon end by SIGTERM; fails if it does not."""
+    """Stops the daemon with SIGTERM; fails if it does not end in time."""
     began = time.monotonic()
     equal(daemon.stop(), 0, "exit status")
     print(f"     SIGTERM to the end: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
 
 def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None, meanwhile=lambda daemon: None):
-    """Runs `act(daemon)` as an attacker beside a well-behaved client; prints what that one noticed."""
+    """Runs `act(daemon)` as an attacker beside a well-behaved client; prints the client's figures."""
     with Daemon(configuration, start=False, **(limits or {})) as daemon:
         daemon.environment.update(variables)
         daemon.start()
@@ -120,19 +120,19 @@ def measure(attack, act, configuration=CONFIGURATION, variables=(), limits=None,
 
 def notify_another(daemon):
     began = time.monotonic()
-    # Returns when its descriptor has been closed.
+    # Returns when the daemon has closed its descriptor.
     done = run("systemd-notify", "--status=well", env={**os.environ, "NOTIFY_SOCKET": daemon.notify_path("other")})
     equal((done.status, daemon.text("other")), (0, "well"))
     print(f"     another server's barrier: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
 
-@test("sockets that block whoever closes them, sent to a notify socket, hold up nobody")
+@test("Sockets that block when they are closed, sent to a notify socket, delay nobody")
 def lingering_notify():
     measure("lingering sockets to a notify socket",
             lambda daemon: hand_over(lambda: notify_socket(daemon.notify_path("backup")), b"STATUS=x", 5))
 
 
-@test("more such sockets than the daemon may have descriptors, each in the queue of another one, hold up nobody", limit=120)
+@test("More such sockets than the daemon's descriptor limit, each queued in another one, delay nobody", limit=120)
 def lingering_crowd():
     def attack(daemon):
         resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, 16_384))
@@ -151,7 +151,7 @@ def lingering_crowd():
             some = nested[start:start + 250]
             try:
                 socket.send_fds(sender, [b"STATUS=x"], [each.fileno() for each in some])
-            except BlockingIOError:  # it takes no more; and closing them would hold up us
+            except BlockingIOError:  # the queue is full; closing the rest would block this process
                 unsent += some
                 continue
             for each in some:
@@ -164,7 +164,7 @@ def lingering_crowd():
 
 
 def detach_file_system(files):
-    """A pipe that is a file, the last reference to a file system with so many files."""
+    """A pipe that is a file and the last reference to a file system with so many files."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def check(result):
@@ -172,7 +172,7 @@ def detach_file_system(files):
             raise Skip(f"no file system of one's own: {os.strerror(ctypes.get_errno())}")
 
     user, group = os.getuid(), os.getgid()
-    libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, which changing the user took away
+    libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, which the change of user cleared
     check(libc.unshare(0x10000000 | 0x20000))  # CLONE_NEWUSER, CLONE_NEWNS
     for name, text in ("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1"):
         pathlib.Path("/proc/self", name).write_text(text)
@@ -185,7 +185,7 @@ def detach_file_system(files):
     return pipe
 
 
-@test("a pipe whose file system goes with it, sent to a notify socket, holds up nobody", limit=120)
+@test("A pipe that is the last reference to a large file system, sent to a notify socket, delays nobody", limit=120)
 def detached_pipe():
     def attack(daemon):
         sender = notify_socket(daemon.notify_path("backup"))
@@ -200,7 +200,7 @@ def detached_pipe():
     measure("a pipe of a file system that goes with it", attack)
 
 
-@test("files that never can be closed, sent to many notify sockets, hold up neither other ones nor the end")
+@test("Files that can never be closed, sent to many notify sockets, delay neither other sockets nor the shutdown")
 def unclosable():
     def attack(daemon):
         path = daemon.folder / "dead" / "file"
@@ -214,7 +214,7 @@ def unclosable():
     with Daemon("servers:\n  other: { notify: true }\n" + servers, start=False) as daemon:
         os.chmod(daemon.folder, 0o755)
         daemon.start()
-        # The disk goes first: the attacker cannot end before.
+        # Removes the disk first, because the attacker cannot end before.
         with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True), Bystander(daemon) as bystander:
             attacker.wait()
             for number in range(20):
@@ -224,24 +224,24 @@ def unclosable():
             stop_and_time(daemon)
 
 
-@test("sockets that block whoever closes them, sent to the control socket, hold up nobody")
+@test("Sockets that block when they are closed, sent to the control socket, delay nobody")
 def lingering_control():
     measure("lingering sockets to the control socket",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5))
 
 
 def old_kernel():
-    """The environment in which a program finds a kernel that cannot refuse descriptors (before Linux 6.16)."""
+    """The environment that simulates a kernel which cannot refuse descriptors (before Linux 6.16)."""
     return preloaded("old_kernel")
 
 
-@test("the same under a kernel that cannot refuse descriptors")
+@test("Sockets that block when they are closed delay nobody under a kernel that cannot refuse descriptors")
 def lingering_old_kernel():
     measure("lingering sockets to the control socket, kernel before 6.16",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5), variables=old_kernel())
 
 
-@test("the same, sent by clients that are refused because they have too many connections")
+@test("Sockets that block when they are closed delay nobody if clients over the connection limit send them")
 def lingering_too_many():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(128)]
@@ -250,7 +250,7 @@ def lingering_too_many():
     measure("lingering sockets by refused clients, kernel before 6.16", attack, variables=old_kernel())
 
 
-@test("the same, by clients that leave before they are read")
+@test("Sockets that block when they are closed delay nobody if their clients disconnect before they are read")
 def lingering_left_unread():
     def attack(daemon):
         peers, _ = hand_over(lambda: control_socket(daemon.socket), CALL, 5, keep=False)
@@ -259,7 +259,7 @@ def lingering_left_unread():
     measure("lingering sockets left unread, kernel before 6.16", attack, variables=old_kernel())
 
 
-@test("the same, by clients that are never accepted, because the daemon is ending")
+@test("Sockets that block when they are closed delay nobody if a stopping daemon never accepts their clients")
 def lingering_never_accepted():
     with Daemon("accept: any\n", start=False) as daemon, contextlib.ExitStack() as stack:
         daemon.environment.update(old_kernel())
@@ -267,7 +267,7 @@ def lingering_never_accepted():
         with daemon.connect() as connection:
             for number in range(500):
                 connection.call("Post", {"server": f"server{number}", "text": "x" * 1000})
-        # The end takes a second, because of an answer that nobody reads.
+        # An unread answer makes the shutdown take a second.
         stack.enter_context(control_socket(daemon.socket)).sendall(CALL * 100)
         stack.enter_context(daemon.connect()).call("List")
         daemon.process.terminate()
@@ -276,13 +276,13 @@ def lingering_never_accepted():
         del kept
 
 
-@test("the same, as fast as three users can: no more than some descriptors wait to be closed, and newcomers are served")
+@test("Three users who flood the daemon with such sockets delay no newcomer, and few descriptors wait to be closed")
 def lingering_flood():
     def attack(daemon, number):
         os.nice(19)
         peers, end = [], time.monotonic() + 2 * DURATION
         while time.monotonic() < end:
-            address = f"127.{number}.{time.monotonic_ns() % 250}.1"  # so that there are ports for all
+            address = f"127.{number}.{time.monotonic_ns() % 250}.1"  # a new address each, so that ports do not run out
             lingering, peer = lingering_socket(address, seconds=1)
             peers.append(peer)
             with contextlib.suppress(OSError), control_socket(daemon.socket) as other:
@@ -311,7 +311,7 @@ def lingering_flood():
 
 @contextlib.contextmanager
 def stuck_release(attack, daemon):
-    """Has the daemon hold the last reference to what `attack(daemon)` sends and closes, and that waits for a dead disk until the end of the block."""
+    """Leaves the daemon the last reference to the file that `attack(daemon)` sends and closes. Releasing it blocks on a dead disk until the block ends."""
     with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True):
         daemon.process.send_signal(signal.SIGSTOP)
         attacker.wait()
@@ -319,7 +319,7 @@ def stuck_release(attack, daemon):
         yield
 
 
-@test("a configuration whose aliases stand for billions of values is refused, and holds up neither the next reload nor the end")
+@test("A configuration whose aliases expand to billions of values is invalid, and delays neither reloads nor the shutdown")
 def alias_bomb():
     bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefghij", "bcdefghijk"))
@@ -335,7 +335,7 @@ def alias_bomb():
         stop_and_time(daemon)
 
 
-@test("a daemon that cannot end does not keep another one from starting, even if its backlog is full")
+@test("A daemon that cannot end does not keep another one from starting, even if its backlog is full")
 def unending():
     def attack(daemon):
         pipe = stuck_pipe(daemon.folder / "dead")
@@ -365,7 +365,7 @@ def unending():
         first.wait(15)
 
 
-@test("what stands behind descriptors that are released late does not come after what is newer")
+@test("A notification queued behind descriptors that are slow to release does not replace a newer one")
 def late_release():
     def attack(daemon):
         pipe = stuck_pipe(daemon.folder / "dead")
@@ -391,11 +391,11 @@ def late_release():
 
 
 WATCHES = 40_000
-"""How often an attacker's socket is watched, which wakes them all whenever the daemon receives or sends a message: some 4 ms each time."""
+"""How often an attacker's socket is watched. Each message that the daemon receives or sends wakes all of them, which takes some 4 ms."""
 
 
 def in_child(prepare, go_on=lambda: time.sleep(0.1)):
-    """Has a child prepare something, waits until it has, and leaves the child to go on until this process ends."""
+    """Starts a child that prepares an attack. Once the child is ready, this returns, and the child continues until this process ends."""
     reading, writing = os.pipe()
     parent = os.getpid()
     if os.fork() == 0:
@@ -413,7 +413,7 @@ def in_child(prepare, go_on=lambda: time.sleep(0.1)):
 
 
 def watch_often(connection, watches=WATCHES):
-    """Watches a socket so often, from a child, which has no more than a thousand descriptors."""
+    """Watches a socket many times, from a child, because a process is limited to about a thousand descriptors."""
     count = int(watches ** 0.5)
 
     def watch():
@@ -428,7 +428,7 @@ def watch_often(connection, watches=WATCHES):
 
 
 def await_room(connection, waits=WATCHES):
-    """Has children wait for room in a socket, each of them very often: sending to it wakes none of them, receiving from it all."""
+    """Makes many watches in children wait for room in a socket. Sending to it wakes none of them; receiving from it wakes all."""
     room, poll = select.epoll(), select.poll()
     room.register(connection, select.EPOLLOUT | select.EPOLLET)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -444,7 +444,7 @@ def await_room(connection, waits=WATCHES):
 
 
 def time_of_other_threads(daemon):
-    """The seconds of processor time that all threads of the daemon but the loop's have taken (proc_pid_stat(5))."""
+    """The seconds of processor time of all the daemon's threads except the loop's (proc_pid_stat(5))."""
     def taken(path):
         return sum(map(int, pathlib.Path(path).read_text().rsplit(")", 1)[1].split()[11:13]))
 
@@ -452,7 +452,7 @@ def time_of_other_threads(daemon):
     return (taken(f"/proc/{process}/stat") - taken(f"/proc/{process}/task/{process}/stat")) / os.sysconf("SC_CLK_TCK")
 
 
-@test("clients whose sockets thousands of epoll watches make slow do not keep others waiting, whatever they send", limit=150)
+@test("Clients whose sockets thousands of epoll watches slow down do not delay others", limit=150)
 def watched_sockets():
     need_root()
 
@@ -495,7 +495,7 @@ def watched_sockets():
             stop_and_time(daemon)
 
 
-@test("a sender whose socket thousands of epoll watches make slow keeps nobody waiting, and what it sends arrives")
+@test("A sender whose socket thousands of epoll watches slow down delays nobody, and its notifications arrive")
 def watched_sender():
     def attack(daemon):
         os.nice(19)
@@ -516,7 +516,7 @@ def watched_sender():
         stop_and_time(daemon)
 
 
-@test("the daemon's directories can be neither opened nor, that of the notify sockets, searched by whoever may not send; so their locks hold up nobody")
+@test("Users without access cannot open the daemon's directories or search that of the notify sockets, so cannot lock them")
 def locked_directories():
     need_root()
 
@@ -556,7 +556,7 @@ def locked_directories():
             daemon.assert_alive()
 
 
-@test("invariant 14: while the loop's thread alone stands still, no keep-alive goes out; when it runs again, they do")
+@test("invariant 14: No keep-alive is sent while the loop's thread alone is stopped; once it runs again, they resume")
 def stopped_loop():
     with Daemon(CONFIGURATION, start=False) as daemon:
         flag = daemon.folder / "slow"
@@ -567,7 +567,7 @@ def stopped_loop():
             return daemon.manager.lines().count("WATCHDOG=1")
 
         eventually(lambda: keep_alives() > 3, "keep-alives")
-        # A thread that could go on by itself: it waits for the disk.
+        # This thread could continue by itself: it waits for the disk.
         flag.touch()
         daemon.process.send_signal(signal.SIGHUP)
         eventually(lambda: len(os.listdir(f"/proc/{daemon.process.pid}/task")) > 1, "another thread")
@@ -579,7 +579,7 @@ def stopped_loop():
         stop_and_time(daemon)
 
 
-@test("a configuration on a disk that does not answer holds up neither clients nor the end, at a reload and at the start")
+@test("A configuration on a disk that does not answer delays neither clients nor the shutdown, at a reload or a start")
 def slow_disk():
     with Daemon(CONFIGURATION, start=False) as daemon:
         flag = daemon.folder / "slow"
@@ -603,11 +603,11 @@ def slow_disk():
         eventually(lambda: len(os.listdir(f"/proc/{process.pid}/task")) > 1, "a thread that waits for the disk")
         process.send_signal(signal.SIGTERM)
         equal(process.wait(5), 0, "exit status of a daemon that was about to start")
-        # Not that of a wrong configuration, after which the service manager does not try again.
+        # Not the status of an invalid configuration, after which the service manager does not try again.
         equal(subprocess.run([STATUSD], env=daemon.environment, stderr=subprocess.DEVNULL).returncode, 1, "exit status after ten seconds")
 
 
-@test("a client that asks for a reload and leaves while the disk is slow spoils nobody else's reload")
+@test("A client that requests a reload and disconnects while the disk is slow does not affect the reloads of others")
 def left_reload():
     with Daemon(CONFIGURATION, start=False) as daemon:
         flag = daemon.folder / "slow"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariant 16 for what the daemon writes: whoever should read it may have stopped."""
+"""Invariant 16 for the daemon's output: its readers may have stopped."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ TEXT = "x" * 1000
 
 
 def post_changes(daemon, count):
-    """Posts changes of so many servers, of which each is an entry in the log."""
+    """Posts changes to so many servers; each is an entry in the log."""
     with daemon.connect() as connection:
         for number in range(count):
             connection.call("Post", {"server": f"server{number}", "text": f"{number} {TEXT}"})
@@ -25,7 +25,7 @@ def post_changes(daemon, count):
 
 @contextmanager
 def unread(configuration):
-    """A daemon whose standard error nobody reads, and the other end of that."""
+    """A daemon whose standard error nobody reads, and the other end of that pipe."""
     reading, writing = os.pipe()
     with Daemon(configuration, start=False) as daemon:
         daemon.start(stderr=writing)
@@ -33,7 +33,7 @@ def unread(configuration):
         yield daemon, reading
 
 
-@test("a standard error that nobody reads holds up nobody; once it is read, it says how many messages were lost")
+@test("An unread standard error delays nobody; once it is read, it says how many messages were lost")
 def unread_standard_error():
     with unread("accept: any\nlimits: { servers: 5000 }\n") as (daemon, reading):
         with Bystander(daemon) as bystander:
@@ -49,7 +49,7 @@ def unread_standard_error():
         contains(text[0], "older messages were lost", "last: the very last line")
 
 
-@test("a standard error that nobody ever reads does not hold up the end")
+@test("A standard error that is never read does not delay the shutdown")
 def unread_at_the_end():
     with unread("accept: any\n") as (daemon, reading):
         post_changes(daemon, 200)
@@ -57,7 +57,7 @@ def unread_at_the_end():
     os.close(reading)
 
 
-@test("a standard error whose reader has left does not end the daemon, and is no failure at its end")
+@test("A standard error whose reader has left neither ends the daemon nor changes its exit status")
 def left_standard_error():
     with unread("accept: any\n") as (daemon, reading):
         os.close(reading)
@@ -66,12 +66,12 @@ def left_standard_error():
         equal(daemon.stop(), 0, "exit status")
 
 
-@test("a service manager that does not read holds up nobody, and not the end")
+@test("A service manager that does not read delays neither clients nor the shutdown")
 def unread_manager():
     with Daemon("select: db\nservers: { db: { push: true }, web: { push: true } }\n") as daemon:
         daemon.manager.stop_reading()
         with Bystander(daemon) as bystander, daemon.connect() as connection:
-            # Each switch is told at once. The receiver's queue holds ten messages, or a few hundred.
+            # Each switch is reported at once. The receiver's queue holds ten messages, or a few hundred.
             for number in range(600):
                 connection.send("Select", {"server": ("db", "web")[number % 2]}, oneway=True)
                 connection.call("Describe")

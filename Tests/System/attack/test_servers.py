@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariant 16 for what is checked: servers and plugins that mean ill, and many checks."""
+"""Invariant 16 for checks: malicious servers and plugins, and many checks."""
 
 import contextlib
 import ssl
@@ -14,7 +14,7 @@ from harness.servers import Certificates, listener
 from .test_freezing import DURATION, stop_and_time
 
 
-@test("a body of a megabyte in which the wanted text is almost everywhere holds up nobody")
+@test("A response of a megabyte that almost matches the expected text everywhere delays nobody")
 def almost_contained():
     body = b"a" * (1 << 20)
     answers = []
@@ -36,7 +36,7 @@ def almost_contained():
 
 
 def flood(answer):
-    """A listener's handler that reads a request, then sends `answer`, and its last part without end."""
+    """A listener's handler that reads a request, sends `answer`, and then repeats `answer`'s last part endlessly."""
     def send(connection):
         with connection, contextlib.suppress(OSError):
             connection.recv(65536)
@@ -47,7 +47,7 @@ def flood(answer):
     return send
 
 
-@test("an answer whose trailer has no end is refused, and costs no memory", limit=60)
+@test("A response with an endless trailer is refused, and costs no memory", limit=60)
 def endless_trailer():
     start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     with listener(flood((start, b"a: b\r\n" * 10_000))) as port:
@@ -61,7 +61,7 @@ def endless_trailer():
             stop_and_time(daemon)
 
 
-@test("an https server that offers HTTP/2 and sends frames without end holds up nobody", limit=60)
+@test("An https server that offers HTTP/2 and sends frames endlessly delays nobody", limit=60)
 def endless_frames():
     settings, unknown = b"\0\0\0\x04\0\0\0\0\0", b"\0\0\0\xfa\0\0\0\0\0"
     with Certificates() as authority:
@@ -85,16 +85,16 @@ def endless_frames():
                     time.sleep(DURATION)
                     bystander.finish("an https server that sends frames without end")
                 stop_and_time(daemon)
-        # libcurl 7.88 would read them for as long as they come, past any time limit.
+        # libcurl 7.88 would read them as they arrive, past any timeout.
         equal(protocols, {None}, "protocols agreed upon")
 
 
-@test("an https server that sends session tickets without end holds up nobody", limit=60)
+@test("An https server that sends session tickets endlessly delays nobody", limit=60)
 def endless_tickets():
     with Certificates() as authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(authority.make("good"))
-        # OpenSSL makes as many as it is told to before it sends anything else.
+        # OpenSSL makes the requested number of tickets before it sends anything else.
         context.num_tickets = 1_000_000
         connections = []
 
@@ -112,7 +112,7 @@ def endless_tickets():
                 stop_and_time(daemon)
 
 
-@test("ten thousand checks that wait for a slot hold up nobody", limit=120)
+@test("Ten thousand checks that wait for a slot delay nobody", limit=120)
 def many_checks():
     with listener() as port:
         servers = "".join(f"  s{n}: {{ tcp: '127.0.0.1:{port}', interval: 5s }}\n" for n in range(10_000))
