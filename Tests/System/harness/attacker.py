@@ -46,8 +46,8 @@ def as_user(user, function, *arguments):
 
 
 class Attacker:
-    """A function that runs in a process of its own, as an unprivileged user where the tests run as root. The process keeps what it has
-    opened until the `with` block ends."""
+    """Runs a function in a process of its own, as an unprivileged user if the tests run as root. The process keeps its open
+    files until the `with` block ends."""
 
     def __init__(self, attack, *arguments, user=NOBODY, groups=()):
         self._done = _processes.Event()

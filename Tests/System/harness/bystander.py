@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A well-behaved client that measures how long the daemon keeps it waiting.
 
-Run as a program it asks again and again until there is a line on its standard input, then writes its figures as JSON.
+Run as a program, it calls the daemon until there is a line on its standard input, then writes its figures as JSON.
 """
 
 import json
@@ -95,7 +95,7 @@ def ask(connection):
 
 
 def come_and_ask(path):
-    """The same by a new client."""
+    """The same with a new client."""
     with Connection(path, timeout=FROZEN) as connection:
         ask(connection)
 

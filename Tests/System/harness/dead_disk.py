@@ -19,7 +19,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 @contextlib.contextmanager
 def dead_disk(folder, opens=False):
-    """Mounts one at `folder` (fuse(4)), which is made; at the end of the block all who wait for it get an error.
+    """Mounts one at `folder` (fuse(4)), which it creates. At the end of the block, all waiting processes get an error.
 
     If it `opens`, a file can be opened, but not closed.
     """
@@ -39,7 +39,7 @@ def dead_disk(folder, opens=False):
     try:
         yield
     finally:
-        libc.umount2(path, 1 | 2)  # MNT_FORCE aborts the connection, MNT_DETACH takes the mount out of sight
+        libc.umount2(path, 1 | 2)  # MNT_FORCE aborts the connection, MNT_DETACH hides the mount
         os.close(device)
 
 

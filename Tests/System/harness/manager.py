@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service manager that only records what it gets by sd_notify(3)."""
+"""A service manager that only records the messages it gets through sd_notify(3)."""
 
 import array
 import os
@@ -12,8 +12,8 @@ from .expect import eventually
 
 
 class FakeServiceManager:
-    """Records each datagram sent to its NOTIFY_SOCKET, in order. Closes what descriptors come along, as PID 1 does for
-    BARRIER=1 once all before it has been handled."""
+    """Records each datagram sent to its NOTIFY_SOCKET, in order. Closes any descriptors, as PID 1 does for
+    BARRIER=1 once it has handled all earlier messages."""
 
     def __init__(self, path):
         self.path = path
@@ -59,7 +59,7 @@ class FakeServiceManager:
                             os.close(number)
 
     def messages(self):
-        """All datagrams so far, each as its list of lines; what was sent before this call is among them."""
+        """All datagrams so far, each as its list of lines; includes everything sent before this call."""
         return self._drain()
 
     def lines(self):

@@ -11,8 +11,8 @@ TESTS = []
 
 
 def test(sentence, limit=60, when=True):
-    """Marks a function as a test. `sentence` says what holds; `limit`: seconds until it counts as hanging;
-    `when`: False where the test has no meaning in this world (it is then not counted at all)."""
+    """Marks a function as a test. `sentence` states the behaviour; `limit`: seconds until it counts as hanging;
+    `when`: False if the test does not apply to this system (it is then not counted at all)."""
 
     def register(function):
         if when:
@@ -31,7 +31,7 @@ def _on_alarm(*_):
 
 
 def _run_one(function, limit):
-    """Returns the outcome and what to say about it."""
+    """Returns the outcome and its details."""
     signal.alarm(limit)
     try:
         function()
@@ -49,7 +49,7 @@ def _run_one(function, limit):
 def run_all(prefix, only):
     """Runs the tests whose file or sentence contains `only`; returns the exit status."""
     signal.signal(signal.SIGALRM, _on_alarm)
-    # A shell has what it starts in the background ignore it, and so would each command.
+    # A shell makes its background processes ignore SIGINT, and each command would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for function, sentence, limit in TESTS:

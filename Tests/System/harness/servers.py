@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers to be checked, on loopback: python's own HTTP server, with and without TLS, and some that misbehave. Each listens on a
+"""Servers to check, on loopback: Python's own HTTP server, with and without TLS, and some that misbehave. Each listens on a
 port of its own until the `with` block ends."""
 
 import contextlib
@@ -14,8 +14,8 @@ import threading
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Answers by the path: /status/N, /redirect/N (to N-1, at last to /), /loop, /http/PORT (to there);
-    all else with "ready" and what was asked."""
+    """Answers by the path: /status/N, /redirect/N (to N-1, finally to /), /loop, /http/PORT (to that port);
+    everything else with "ready" and the request."""
 
     def log_message(self, *_):
         pass
@@ -49,7 +49,7 @@ class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = 256
 
     def handle_error(self, *_):
-        pass  # a client that refuses a certificate breaks the connection off
+        pass  # a client that refuses a certificate aborts the connection
 
 
 class _Server6(_Server):
@@ -58,7 +58,7 @@ class _Server6(_Server):
 
 @contextlib.contextmanager
 def web(certificate=None, address="127.0.0.1"):
-    """An HTTP server, with TLS where there is a certificate; has `port`, and in `requests` what it was asked."""
+    """An HTTP server, with TLS if there is a certificate; has `port`, and `requests`, the received requests."""
     server = (_Server6 if ":" in address else _Server)((address, 0), _Handler)
     server.requests, server.port = [], server.server_address[1]
     if certificate:
@@ -77,7 +77,7 @@ def web(certificate=None, address="127.0.0.1"):
 
 @contextlib.contextmanager
 def listener(handle=None, address="127.0.0.1"):
-    """A TCP server whose connections are handed to `handle`; without one they are accepted, kept, and never answered. Yields the
+    """A TCP server that passes its connections to `handle`; without one it accepts and keeps them, and never answers. Yields the
     port."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     kept = []

@@ -20,7 +20,7 @@ class Connection:
 
     def __init__(self, path, timeout=30):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.socket.connect(path)  # before the timeout, so that a full backlog is waited for
+        self.socket.connect(path)  # before the timeout, so that it waits for a full backlog
         self.socket.settimeout(timeout)
         self._buffer = b""
         self._lines = []
@@ -38,7 +38,7 @@ class Connection:
         self.socket.sendall(json.dumps(message).encode() + b"\0")
 
     def receive(self):
-        """The next message; None where the other side closed the connection."""
+        """The next message; None if the other side closed the connection."""
         while not self._lines:
             data = self.socket.recv(1 << 18)
             if not data:

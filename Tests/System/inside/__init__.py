@@ -8,7 +8,7 @@ from .unit import install
 
 
 def prepare():
-    """Installs statusd as a user would, once for all tests."""
+    """Installs statusd once for all tests, as a user would."""
     if os.getuid() != 0 or not os.path.isdir("/run/systemd/system") or os.environ.get("container") != "systemd-nspawn":
         sys.exit("Tests/System/run inside changes the system it runs on: start it with packaging/with-systemd")
     install()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example that follows a unit, which `outside` has built."""
+"""The example that follows a unit; the `outside` tests build it."""
 
 from harness.daemon import Follower, environment
 from harness.expect import Skip, equal
@@ -10,7 +10,7 @@ from .unit import PROJECT, done, systemctl
 UNIT_STATE = PROJECT / ".build" / "examples" / "debug" / "UnitState"
 
 
-@test("a program that follows a unit shows how it appears, runs and disappears, and ends when it is interrupted")
+@test("A program that follows a unit shows when it appears, runs and disappears, and ends when it is interrupted")
 def unit_state():
     if not UNIT_STATE.exists():
         raise Skip("Tests/Examples has not been built; run packaging/test outside")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins in their own service: what they can reach, and what becomes of them."""
+"""Plugins in their own service: what they can reach, and how they end."""
 
 import os
 import pathlib
@@ -24,7 +24,7 @@ def plugin(text):
 
 
 def found(part):
-    """Waits for a text of the plugin's with this part."""
+    """Waits for a text from the plugin that contains this part."""
     def has_part():
         out = run("/usr/bin/statusctl", "status", "probe").out
         return part in out and out
@@ -35,9 +35,9 @@ def found(part):
         raise AssertionError(f"{error}: {run('/usr/bin/statusctl', 'status', 'probe').out}{log()}") from None
 
 
-@test("a plugin is another user, reaches no socket and no state of the daemon, cannot write its configuration or signal it")
+@test("A plugin runs as another user and cannot reach the daemon's sockets, state or configuration, or signal it")
 def out_of_reach():
-    # A word for each thing that should not be possible, and is.
+    # The plugin prints a word for each forbidden action that succeeds.
     configuration = plugin("""
 [ "$(id -un)" = statusd-executor ] || holes="$holes user"
 ls /run/statusd/* >/dev/null 2>&1 && holes="$holes runtime"
@@ -59,14 +59,14 @@ echo "holes:${holes:- none}"
         equal(os.stat("/etc/statusd").st_uid, 0, "owner of the configuration directory")
 
 
-@test("what a plugin leaves in shared memory is its service's own, and little")
+@test("Files that a plugin leaves in shared memory are private to its service, and limited in size")
 def shared_memory():
     with service(configuration=plugin("head -c 100M /dev/zero 2>&1 > /dev/shm/statusd-test\nls /dev/shm/statusd-test")):
         found("No space left on device")
         assert not os.path.exists("/dev/shm/statusd-test")
 
 
-@test("the daemon itself cannot write its configuration either")
+@test("The daemon itself cannot write its configuration either")
 def read_only_configuration():
     with service(configuration="servers: { db: { push: true } }\n"):
         user = pwd.getpwnam("statusd")
@@ -77,7 +77,7 @@ def read_only_configuration():
                        str(user.pw_gid), "--clear-groups", *command)
 
         assert as_daemon("touch", "/etc/statusd/statusd.yaml").status != 0, "the file was written"
-        # Where it may write, nothing is read.
+        # The daemon reads nothing in the directories that it may write.
         drop_in = "servers: { forged: { push: true } }"
         for folder, may in ("/run/statusd", True), ("/run/statusd.d", False), ("/var/lib/statusd", True):
             written = as_daemon("sh", "-c", f"mkdir -p {folder}/conf.d && echo '{drop_in}' > {folder}/conf.d/z.yaml")
@@ -86,7 +86,7 @@ def read_only_configuration():
         assert "forged" not in statusctl("list"), "the daemon wrote its own configuration"
 
 
-@test("a daemon that is killed leaves no plugin behind, and its successor runs them again")
+@test("A daemon that is killed leaves no plugin behind, and its successor runs them again")
 def killed():
     with service(configuration=plugin("setsid sleep 86406 &\nsleep 86406\n")):
         eventually(lambda: len(run("pgrep", "-f", "sleep 86406").out.split()) == 2, "the plugin")
@@ -96,7 +96,7 @@ def killed():
         eventually(lambda: len(run("pgrep", "-f", "sleep 86406").out.split()) == 2, "the plugin again")
 
 
-@test("when the executor is restarted, the next check runs as if nothing had been")
+@test("A restart of the executor does not affect the next check")
 def executor_restarts():
     with service(configuration=plugin("echo run as $PPID\n")):
         first = found("run as")
@@ -108,7 +108,7 @@ def executor_restarts():
         equal(show("ActiveState", "statusd-executor.service"), "active")
 
 
-@test("without the executor's socket, checks fail with a sentence that says what to do, and the daemon goes on")
+@test("Without the executor's socket, checks fail with a sentence that says what to do, and the daemon continues")
 def no_socket():
     with service(configuration=plugin("echo well\n")):
         found("well")
@@ -119,7 +119,7 @@ def no_socket():
         contains(statusctl("refresh", "probe"), "probe: well")
 
 
-@test("when the executor's socket unit is restarted, the next check runs, too")
+@test("A restart of the executor's socket unit does not affect the next check either")
 def socket_unit():
     with service(configuration=plugin("echo well\n")):
         found("well")
@@ -128,13 +128,13 @@ def socket_unit():
 
 
 def executor():
-    """The process id of the executor, which runs."""
+    """The process id of the running executor."""
     return int(eventually(lambda: (pid := show("MainPID", "statusd-executor.service")) != "0" and pid, "an executor"))
 
 
 def settled():
-    """Whether the executor's service is the executor and a worker or two, and nothing else, for a second: who looks once may miss processes
-    that live for a moment."""
+    """Whether the executor's service has only the executor and one or two workers, during a whole second: a single look may miss short-lived
+    processes."""
     group = pathlib.Path(f"/sys/fs/cgroup{show('ControlGroup', 'statusd-executor.service')}/cgroup.procs")
     for _ in range(50):
         if group.exists() and len(group.read_text().split()) > 3:
@@ -143,7 +143,7 @@ def settled():
     return True
 
 
-@test("however often the daemon is restarted, its plugins run")
+@test("Plugins still run after any number of daemon restarts")
 def many_restarts():
     with service(configuration=plugin("echo run as $PPID\n")):
         for _ in range(12):
@@ -152,7 +152,7 @@ def many_restarts():
         equal(show("ActiveState", "statusd-executor.socket"), "active")
 
 
-@test("a plugin that kills the executor, stops it, or takes its descriptors away disables no other check for long", limit=120)
+@test("A plugin that kills the executor, stops it, or takes away its descriptors disables no other check for long", limit=120)
 def hostile_to_the_executor():
     configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
@@ -166,7 +166,7 @@ def hostile_to_the_executor():
             found("well")
             evil.write_text(f"#!/bin/sh\nexecutor={executor()}\n{attack}\necho did it\n")
             run("/usr/bin/statusctl", "refresh", "evil")
-            # The watchdog needs its ten seconds for one that was stopped.
+            # The watchdog takes ten seconds to notice a stopped executor.
             eventually(lambda: "probe: well unlimited [ok]" in run("/usr/bin/statusctl", "refresh", "probe").out, f"a check after “{attack}”", patience=25)
             eventually(lambda: run("pgrep", "-f", "sleep 60").status == 1, f"no plugin left of “{attack}”", patience=25)
 
@@ -187,10 +187,10 @@ if attack == "sleep":
     while True:
         time.sleep(60)
 """
-"""A plugin that takes its worker's descriptors away, and would outlive its check."""
+"""A plugin that takes away its worker's descriptors, and would outlive its check."""
 
 
-@test("a plugin that takes its worker's descriptors away is ended in time all the same, and never well", limit=60)
+@test("A plugin that takes away its worker's descriptors still ends on time, and is never ok", limit=60)
 def blinding():
     script = pathlib.Path("/etc/statusd-blinding")
     script.write_text(BLINDING)
@@ -200,7 +200,7 @@ def blinding():
             eventually(lambda: run("pgrep", "-f", str(script)).status == 1, f"no process of “{attack}”", patience=8)
 
 
-@test("a plugin that forks without end is ended, with all of its processes", limit=60)
+@test("A plugin that forks endlessly is ended, with all of its processes", limit=60)
 def hydra():
     script = pathlib.Path("/etc/statusd-hydra")
     script.write_text("""
@@ -222,10 +222,10 @@ while True:
         eventually(settled, "no process of the plugin", patience=8)
 
 
-@test("a plugin that leaves chains of processes without end and kills its worker is ended all the same", limit=60)
+@test("A plugin that leaves endless chains of processes and kills its worker is ended, too", limit=60)
 def comets():
     comet = pathlib.Path("/etc/statusd-comet")
-    # Each makes another and exits, as fast as it can.
+    # Each process makes another one and exits, as fast as it can.
     comet.write_text("""
 import os, sys
 for _ in range(8):
@@ -243,7 +243,7 @@ while True:
 """)
     configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 20s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
-    # The system's python, which every user can run.
+    # The system's Python, which every user can run.
     evil.write_text(f"#!/bin/sh\n/usr/bin/python3 {comet} && kill -9 $PPID\n")
     evil.chmod(0o755)
     with service(configuration=configuration):

@@ -39,7 +39,7 @@ def status_text():
         equal(show("StatusText"), "no server selected")
 
 
-@test("a text with a newline and an assignment stays one line of text to systemd")
+@test("systemd shows a text with a newline and an assignment as one line of text")
 def injection():
     with service(), connect() as connection:
         connection.call("Post", {"server": "db", "text": "well\nSTOPPING=1\nMAINPID=1\nSTATUS=forged"})
@@ -51,7 +51,7 @@ def injection():
         assert "forged" in entry["STATUSD_TEXT"] and "STATUS" not in entry and "MAINPID" not in entry, entry
 
 
-@test("backslashes are shown as they are, also one at the end, which systemd would refuse")
+@test("Backslashes are shown as they are, even one at the end, which systemd would reject")
 def backslashes():
     with service(), connect() as connection:
         for text in (r"share 2 is mounted at \\fs\s" + "\\", r"C:\temp\new", "a\\"):
@@ -60,7 +60,7 @@ def backslashes():
             eventually(lambda: show("StatusText") == f"db: {text}", text)
 
 
-@test("floods of selections and reloads keep nothing from the service manager", limit=60)
+@test("Floods of selections and reloads hide nothing from the service manager", limit=60)
 def manager_floods():
     def flood(connections, call, until):
         while not until.is_set():
@@ -97,13 +97,13 @@ def manager_floods():
             eventually(lambda: show("SubState") == "running")
         during((b"Reload", b""), lambda: [statusctl("post", "a", f"last {number}") for number in range(200)])
         eventually(lambda: (show("SubState"), show("StatusText")) == ("running", "a: last 199"))
-        # One for each post, and what else a person would want to know.
+        # One for each post, and the other messages that a person needs.
         messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")]
         others = [message for message in messages if not message.startswith("a: ")]
         assert len(others) < 50, f"{len(others)} lines in the journal: {others}"
 
 
-@test("each change is in the journal with its fields, to be found by SERVER=")
+@test("Each change is in the journal with its fields, and SERVER= finds it")
 def journal_fields():
     with service():
         statusctl("post", "db", "Signed Out")
@@ -124,7 +124,7 @@ def journal_fields():
         contains(done("journalctl", "-F", "SERVER"), "db", "web")
 
 
-@test("the journal holds what the daemon says, and nothing that a library complains of")
+@test("The journal holds the daemon's messages, and no complaints from libraries")
 def clean_journal():
     with service():
         for number in range(20):
@@ -134,7 +134,7 @@ def clean_journal():
         equal([entry["MESSAGE"] for entry in entries if entry["_TRANSPORT"] != "journal"], [])
 
 
-@test("a journal that does not read holds up nobody; when it does again, it is told how many messages were lost")
+@test("A journal that does not read delays nobody; once it reads again, it gets the number of lost messages")
 def unread_journal():
     with service(configuration="accept: any\nlimits: { servers: 5000 }\n"), connect() as connection:
         journald = int(show("MainPID", "systemd-journald.service"))
@@ -147,7 +147,7 @@ def unread_journal():
             statusctl("post", "server0", "the last line")
         finally:
             os.kill(journald, signal.SIGCONT)
-        # The order of the two is the journal's matter: it may begin to read between them.
+        # The order of the two is up to the journal, which may begin to read between them.
         for text in ("older messages were lost", "server0: the last line"):
             eventually(lambda: any(text in entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")), text)
 
@@ -172,7 +172,7 @@ def reload_waits():
         equal((show("ActiveState"), show("NRestarts")), ("active", "0"))
 
 
-@test("systemctl reload fails on a bad file, the journal names file and line, and the daemon goes on")
+@test("systemctl reload fails on an invalid file, the journal names file and line, and the daemon continues")
 def reload_fails():
     with service(configuration=TWO):
         statusctl("post", "db", "Signed In")
@@ -192,7 +192,7 @@ def reload_fails():
         systemctl("reload", "statusd")
 
 
-@test("Type=notify-reload in a drop-in works where systemd knows it", when=systemd_version() >= 253)
+@test("Type=notify-reload in a drop-in works if systemd supports it", when=systemd_version() >= 253)
 def notify_reload():
     drop_in = "[Service]\nType=notify-reload\nExecReload=\n"
     with service(configuration=TWO, drop_in=drop_in):
@@ -201,11 +201,11 @@ def notify_reload():
         contains(statusctl("list"), "third")
 
 
-@test("a daemon that is stuck is killed by the watchdog and started again")
+@test("The watchdog kills a daemon that hangs, and it starts again")
 def watchdog():
     with service(drop_in="[Service]\nWatchdogSec=2s\nRestartSec=100ms\n"):
         before = main_process()
-        # As long as it is not stuck, its keep-alives come: twice the time passes without a restart.
+        # A daemon that does not hang sends keep-alives: twice the timeout passes without a restart.
         stamp = show("WatchdogTimestampMonotonic")
         eventually(lambda: int(show("WatchdogTimestampMonotonic")) > int(stamp) + 4_000_000, "keep-alives")
         equal((main_process(), show("NRestarts")), (before, "0"))
@@ -215,7 +215,7 @@ def watchdog():
         contains(log(), "atchdog")
 
 
-@test("kill -9 is followed by a restart, and clients find the new daemon")
+@test("After kill -9 the daemon restarts, and clients find the new one")
 def killed():
     with service(drop_in="[Service]\nRestartSec=100ms\n"):
         before = main_process()
@@ -225,14 +225,14 @@ def killed():
         equal(show("NRestarts"), "1")
 
 
-@test("a wrong configuration at the start is status 78, and no restart is tried")
+@test("An invalid configuration at the start ends with status 78 and is not retried")
 def wrong_configuration():
     with service(start=(), drop_in="[Service]\nExecStart=\nExecStart=/usr/bin/statusd --config /nonexistent.yaml\n"):
         assert run("systemctl", "start", "statusd.service").status != 0
         equal((show("ActiveState"), show("ExecMainStatus"), show("NRestarts")), ("failed", "78", "0"))
 
 
-@test("stop ends the daemon with success, says so while it stops, and leaves no notify socket")
+@test("A stopped daemon ends with success, says that it is stopping, and leaves no notify socket")
 def stop():
     with service(configuration="servers: { web: { notify: true } }\n"):
         assert os.path.exists("/run/statusd/notify/web")
@@ -242,7 +242,7 @@ def stop():
         equal(show("StatusText"), "")
 
 
-@test("who may not reach the control socket may not reach the daemon by another one either")
+@test("Users who may not use the control socket cannot reach the daemon by another one either")
 def socket_mode():
     def listed(address, groups=()):
         return as_user("/usr/bin/statusctl", "list", "--address", f"unix:{address}", groups=groups).status
@@ -260,7 +260,7 @@ def socket_mode():
         statusctl("list")
 
 
-@test("a server that follows the daemon's own unit does not show what the daemon says of that server")
+@test("A server that follows the daemon's own unit does not show the daemon's text about that server")
 def own_unit():
     with service(configuration="select: me\nservers: { me: { unit: statusd.service } }\n"):
         statusctl("wait", "me", "--level", "ok", "--timeout", "10s")
@@ -270,11 +270,11 @@ def own_unit():
 
 
 def plugins_run(count):
-    """Whether so many processes sleep for 60 s, or shall."""
+    """Whether exactly so many processes run, or are about to run, `sleep 60`."""
     return len(run("pgrep", "-f", "sleep 60").out.split()) == count
 
 
-@test("stop ends a plugin that runs, also a stubborn one, within a second or two, and logs no alarm of it")
+@test("Stopping the daemon ends running plugins, even stubborn ones, within seconds, and logs no alarm")
 def stop_with_plugins():
     checks = ("servers:\n  polite: { exec: [/bin/sleep, '60'], timeout: 50s }\n"
               "  stubborn: { exec: [/bin/sh, -c, \"trap '' TERM; sleep 60 & wait; sleep 60\"], timeout: 50s }\n")
@@ -292,7 +292,7 @@ def stop_with_plugins():
         equal(alarms, [])
 
 
-@test("stop ends the processes that make HTTP requests, so the service manager finds none to kill")
+@test("Stopping the daemon ends its HTTP processes, so the service manager finds none to kill")
 def stop_with_requests():
     with listener() as hanging, web() as working, service(configuration=(
             f"servers:\n  hanging: {{ http: {{ url: 'http://127.0.0.1:{hanging}/' }}, timeout: 50s }}\n"
@@ -305,7 +305,7 @@ def stop_with_requests():
         assert "Killing" not in lines, lines
 
 
-@test("a watch goes on over systemctl restart")
+@test("A watch continues over systemctl restart")
 def watch_over_restart():
     with service(configuration=TWO):
         statusctl("post", "db", "before")
@@ -316,7 +316,7 @@ def watch_over_restart():
             lines.until("after")
 
 
-@test("a stopped daemon stays stopped, whoever watches or waits; when it is started again, they go on")
+@test("Watching and waiting clients do not start a stopped daemon; once it is started again, they continue")
 def stays_stopped():
     with service(configuration=TWO):
         statusctl("post", "db", "before")
@@ -334,7 +334,7 @@ def stays_stopped():
             equal(waiting.wait(), 0, "exit status of wait")
 
 
-@test("restarting the socket's unit restarts the daemon, which can be reached; stopping it stops the daemon")
+@test("Restarting the socket's unit restarts a reachable daemon; stopping it stops the daemon")
 def socket_unit():
     with service():
         for _ in range(8):
@@ -342,7 +342,7 @@ def socket_unit():
             systemctl("restart", "statusd.socket")
             restarted(before)
             statusctl("list")
-        # What statusctl says helps if the sockets' paths are gone.
+        # statusctl's advice works if the sockets' paths are gone.
         os.unlink(SOCKET)
         os.unlink(f"{SOCKET}.privileged")
         contains(run("/usr/bin/statusctl", "list").err, "systemctl restart statusd.socket statusd")
@@ -352,7 +352,7 @@ def socket_unit():
         equal(show("ActiveState"), "inactive")
 
 
-@test("a daemon that was started by the watch itself, through the socket, stays stopped, too")
+@test("A daemon that the watch itself started, through the socket, stays stopped, too")
 def stays_stopped_for_its_starter():
     with service(start=("statusd.socket",), configuration=TWO):
         with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines:
@@ -368,7 +368,7 @@ def count_starts():
     return sum(entry["MESSAGE"].startswith("Starting statusd.service") for entry in journal())
 
 
-@test("with a wrong configuration clients are told so, and do not exhaust the starts: once it is mended, the daemon starts at once")
+@test("An invalid configuration is reported to clients, who do not exhaust the starts: once corrected, the daemon starts at once")
 def broken_with_clients():
     with service(configuration=TWO):
         with Follower("/usr/bin/statusctl", "watch", env=environment()) as lines:
@@ -391,16 +391,16 @@ def broken_with_clients():
             lines.until("mended")
 
 
-@test("a start that fails, and tells clients why, ends at once when it is stopped meanwhile")
+@test("A failed start that reports the reason to clients ends at once when it is stopped")
 def stopped_failed_start():
     with service(start=("statusd.socket",), configuration="servers: wrong\n"):
         contains(run("/usr/bin/statusctl", "list").err, "cannot start the daemon")
         systemctl("stop", "statusd.socket", "statusd.service")
-        # If it had gone on to its own end, that would be 78.
+        # Ending by itself, it would return 78.
         equal((show("ExecMainCode"), show("ExecMainStatus"), show("Result")), ("1", "0", "success"))
 
 
-@test("with a wrong command line clients are told so, and the service manager does not try it again and again")
+@test("An invalid command line is reported to clients, and the service manager does not retry it")
 def wrong_command_line():
     with service(start=("statusd.socket",), drop_in="[Service]\nExecStart=\nExecStart=/usr/bin/statusd --confg /etc/x.yaml\n"):
         for _ in range(20):
@@ -411,7 +411,7 @@ def wrong_command_line():
         equal((show("ExecMainStatus"), show("NRestarts"), show("ActiveState", "statusd.socket")), ("64", "0", "active"))
 
 
-@test("systemctl status tells of errors in the configuration, whose servers may be missing, until they are mended")
+@test("systemctl status shows errors in the configuration until they are corrected, because servers may be missing")
 def errors_in_status():
     with service(start=(), configuration=TWO):
         drop_in = CONFIGURATION.parent / "conf.d" / "more.yaml"
@@ -428,7 +428,7 @@ def errors_in_status():
         drop_in.parent.rmdir()
 
 
-@test("verify finds what the users that the services run as cannot read or run, and tells others that it does not know")
+@test("verify finds what the services' users cannot read or run; run by others, it says that it does not know")
 def verified_as_the_services():
     def verified(*files, command=run):
         result = command("/usr/bin/statusctl", "verify", *files)
@@ -456,7 +456,7 @@ def verified_as_the_services():
         equal(verified(command=stranger), (0, ""))
         equal(verified(draft), (0, ""))
         equal(verified(draft, command=stranger), (77, f"statusctl: error: {draft}: permission denied\n"))
-        # What the services' sandboxes hide is there for their users elsewhere.
+        # Files that the services' sandboxes hide are visible to their users elsewhere.
         hidden = pathlib.Path("/var/tmp/statusd-test")
         hidden.mkdir()
         (hidden / "plugin").write_text("#!/bin/sh\n")
@@ -471,7 +471,7 @@ def verified_as_the_services():
                  f"cannot run {hidden}/plugin: PrivateTmp= of statusd-executor.service hides /var/tmp")
         state = pathlib.Path("/var/lib/statusd")
         state.mkdir(exist_ok=True)
-        state.chmod(0o755)  # or its mode would be the reason
+        state.chmod(0o755)  # otherwise its mode would be the reason
         for folder, setting in ("/dev/shm", "TemporaryFileSystem="), (state, "InaccessiblePaths="):
             other = pathlib.Path(folder, "plugin")
             shutil.copy(hidden / "plugin", other)
@@ -490,10 +490,10 @@ def verified_as_the_services():
     draft.unlink()
 
 
-@test("root and members of the group connect while an ordinary user's connections fill the backlog of a daemon that accepts none; others wait")
+@test("If an ordinary user fills the backlog of a daemon that accepts nobody, root and the group still connect; others wait")
 def full_backlog():
     def fill():
-        """Connects until nobody else can."""
+        """Connects until the backlog is full."""
         with contextlib.suppress(BlockingIOError):
             while True:
                 connection = socket.socket(socket.AF_UNIX)
@@ -508,7 +508,7 @@ def full_backlog():
         systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
         fill()
         commands = [start_list(), start_list(user=NOBODY, group=NOBODY, extra_groups=[group]), start_list(user=NOBODY, group=NOBODY, extra_groups=[])]
-        # So long a client waits for room in the backlog.
+        # A client waits this long for room in the backlog.
         time.sleep(6)
         systemctl("kill", "--kill-whom=main", "--signal=CONT", "statusd.service")
         ended = [(command.communicate(timeout=20)[1].splitlines(), command.returncode) for command in commands]
@@ -518,7 +518,7 @@ def full_backlog():
         contains(ended[2][0][1], "statusctl: the daemon at ")
 
 
-@test("calls and waits that come while the daemon hangs are answered by its successor", limit=60)
+@test("Calls and waits that arrive while the daemon hangs are answered by its successor", limit=60)
 def successor_answers():
     with service(configuration=TWO):
         systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
@@ -529,7 +529,7 @@ def successor_answers():
         equal([command.wait(20) for command in commands], [0] * len(commands), "exit statuses")
 
 
-@test("while the service is restarted again and again, nothing that is posted or selected fails", limit=120)
+@test("Posts and selections do not fail while the service is restarted again and again", limit=120)
 def restarts_fail_nobody():
     def repeat(number):
         while not is_over.is_set():
@@ -556,7 +556,7 @@ def restarts_fail_nobody():
     equal(failures[:3], [])
 
 
-@test("a daemon that root runs by hand and the service do not use the same directory at once, and neither takes the other's sockets away")
+@test("A daemon that root runs by hand and the service cannot share a directory, and neither removes the other's sockets")
 def by_hand():
     with service(start=()):
         shutil.rmtree("/run/statusd", ignore_errors=True)
@@ -576,7 +576,7 @@ def by_hand():
         assert not os.path.exists("/run/statusd/notify"), "root has made a directory that the service cannot use"
 
 
-@test("if somebody removes the runtime directory, the daemon says how to get the sockets back, and that works")
+@test("If the runtime directory is removed, the daemon says how to get the sockets back, and that works")
 def removed_directory():
     with service(configuration="servers: { sh: { exec: [/bin/echo, fine] } }\n"):
         shutil.rmtree("/run/statusd")
@@ -587,7 +587,7 @@ def removed_directory():
         statusctl("wait", "sh", "--text", "fine", "--timeout", "10s")
 
 
-@test("the ids that a user has for containers count as one user: they cannot take up all connections")
+@test("A user's ids for containers count as one user, so they cannot take up all connections")
 def subordinate_ids():
     ranges, first = pathlib.Path("/etc/subuid"), 600_000
     former = ranges.read_text() if ranges.exists() else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit files: what systemd thinks of them, how the service starts, and who may do what."""
+"""The unit files: whether systemd accepts them, how the service starts, and the rights of each user."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ from .unit import (CONFIGURATION, SOCKET, UNITS, as_user, done, install, main_pr
                    statusctl, systemctl)
 
 
-@test("systemd-analyze verify finds nothing to say about the units")
+@test("systemd-analyze verify reports no problem in the units")
 def verified():
     for unit in UNITS:
         result = run("systemd-analyze", "verify", f"/usr/lib/systemd/system/{unit}")
@@ -33,7 +33,7 @@ def security():
                 assert exposure <= limit, out
 
 
-@test("what install tells to run next works: the service runs, enabled, as the user statusd")
+@test("The command that install suggests next works: the service runs, enabled, as the user statusd")
 def next_command():
     with service(start=()):
         command = install().splitlines()[-1]
@@ -45,7 +45,7 @@ def next_command():
         equal(show("StatusText"), "hello: Hello, world")
 
 
-@test("socket activation: the first client starts the daemon, on the socket of the socket unit")
+@test("With socket activation, the first client starts the daemon, on the socket of the socket unit")
 def socket_activation():
     with service(start=("statusd.socket",)):
         equal(show("ActiveState"), "inactive")
@@ -58,14 +58,14 @@ def socket_activation():
         equal(show("ActiveState"), "active")
 
 
-@test("no more clients may stand before a newcomer than a user may have; what another service's unit runs reaches the daemon, whatever directory that service has")
+@test("The backlog is a user's limit of connections; a service with its own runtime directory still reaches the daemon")
 def newcomers():
     with service():
         equal(show("Backlog", "statusd.socket"), "128")
         done("systemd-run", "--quiet", "--wait", "--pipe", "-p", "RuntimeDirectory=web", "/usr/bin/statusctl", "list")
 
 
-@test("a restart refuses no client: the socket stays, and who connects meanwhile waits")
+@test("A restart refuses no client: the socket stays, and clients that connect during it wait")
 def restart_refuses_nobody():
     with service():
         number = os.stat(SOCKET).st_ino
@@ -75,7 +75,7 @@ def restart_refuses_nobody():
         equal(os.stat(SOCKET).st_ino, number, "inode of the socket")
 
 
-@test("without the socket unit the daemon opens the same socket itself")
+@test("Without the socket unit the daemon opens the same socket itself")
 def without_socket_unit():
     with service(start=()):
         systemctl("mask", "--runtime", "statusd.socket")
@@ -86,7 +86,7 @@ def without_socket_unit():
         statusctl("list")
 
 
-@test("who is not in the group statusd may read and gets 77 for a change; who is in it may do all")
+@test("A user outside the group statusd may read, and changes end with 77; a member may do everything")
 def groups():
     with service():
         statusctl("post", "db", "Signed In")
@@ -98,7 +98,7 @@ def groups():
         contains(as_user("/usr/bin/statusctl", "list").out, "db")
 
 
-@test("programs of root and of users that the configuration names reach a notify socket; others are refused by the kernel")
+@test("Programs of root and of configured users reach a notify socket; the kernel refuses others")
 def notify_as_other_user():
     other = ("setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--")
     with service(configuration="servers: { web: { notify: true } }\n"):
@@ -113,7 +113,7 @@ def notify_as_other_user():
         contains(statusctl("status", "web"), "Serving 12 clients")
 
 
-@test("what a program says after a reload counts, though its user was named before and it may send as a member of the group now")
+@test("After a reload, a program's notifications count if its user was configured before and may now send as a group member")
 def member_named_before():
     member = ("setpriv", "--reuid", "12345", "--regid", "12345", "--groups", str(pwd.getpwnam("statusd").pw_gid), "--")
     with service(configuration="servers: { web: { notify: { users: [12345] } } }\n"):
@@ -125,7 +125,7 @@ def member_named_before():
         eventually(lambda: run("/usr/bin/statusctl", "status", "--json", "web").out.count('"stale":true'), "its own time holds")
 
 
-@test("install --uninstall leaves no unit and no file behind, and install brings it back")
+@test("install --uninstall leaves no unit and no file behind, and install brings them back")
 def uninstall():
     with service():
         statusctl("list")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unit: units of a real systemd, followed by the hardened service; and checks that it runs."""
+"""unit: the hardened service follows units of a real systemd, and runs checks."""
 
 import contextlib
 import os
@@ -26,13 +26,13 @@ SLEEPER = "[Service]\nExecStart=/bin/sleep infinity\n"
 
 
 def describe(server):
-    """A server as Describe tells it."""
+    """A server as Describe returns it."""
     with connect() as connection:
         return connection.call("Describe", {"server": server})["server"]
 
 
 def becomes(server, level, text, seconds=15):
-    """Waits until the server has this text, then looks at its level."""
+    """Waits until the server has this text, then checks its level."""
     try:
         statusctl("wait", server, "--text", text, "--timeout", f"{seconds}s", timeout=seconds + 15)
     except AssertionError as error:
@@ -42,7 +42,7 @@ def becomes(server, level, text, seconds=15):
 
 @contextlib.contextmanager
 def units(**texts):
-    """Unit files, which are gone at the end, with whatever ran."""
+    """Unit files, removed at the end together with their processes."""
     try:
         for name, text in texts.items():
             (UNITS / f"{name}.service").write_text(text)
@@ -58,11 +58,11 @@ def units(**texts):
 
 
 def following(*names):
-    """A configuration that follows units of these names."""
+    """A configuration that follows the units of these names."""
     return "servers:\n" + "".join(f"  {name}: {{ unit: {name}.service }}\n" for name in names)
 
 
-@test("a unit's states are followed: stopped, started, failed, reset")
+@test("A unit's states are followed: stopped, started, failed, reset")
 def states():
     with units(sleeper=SLEEPER, breaker="[Service]\nExecStart=/bin/sh -c 'exit 7'\n"), service(configuration=following("sleeper", "breaker")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -79,7 +79,7 @@ def states():
             assert text in texts, texts
 
 
-@test("what a service says of itself is its text as long as it runs; a oneshot that is done is ok")
+@test("A running service's STATUS= is its text; a oneshot that has finished is ok")
 def status_text():
     talker = ("[Service]\nType=notify\nNotifyAccess=all\n"
               "ExecStart=/bin/sh -c 'systemd-notify --ready --status=\"Serving 12 clients\"; exec sleep infinity'\n")
@@ -96,7 +96,7 @@ def status_text():
         becomes("talker", "warning", "inactive (dead)")
 
 
-@test("a oneshot that cannot be started, since a dependency failed, is critical until it has run well; one that is skipped is as it was")
+@test("A oneshot whose dependency failed is critical until it has run successfully; a skipped one keeps its status")
 def not_started():
     condition = pathlib.Path("/etc/statusd-test-condition")
     dependency, job = "[Service]\nType=oneshot\nExecStart=/bin/{}\n", "[Unit]\nRequires=dependency.service\nAfter=dependency.service\n[Service]\n{}Type=oneshot\nExecStart=/bin/{}\n"
@@ -119,12 +119,12 @@ def not_started():
         becomes("job", "critical", "inactive (dead) after a failure")
 
 
-@test("a unit that is frozen is a warning, until it runs again")
+@test("A frozen unit is a warning until it runs again")
 def frozen():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
-        # Before 257, systemd says nothing when it freezes a unit.
+        # Before 257, systemd sends no signal when it freezes a unit.
         systemctl("freeze", "sleeper")
         statusctl("refresh", "sleeper")
         becomes("sleeper", "warning", "active (running), frozen")
@@ -133,7 +133,7 @@ def frozen():
         becomes("sleeper", "ok", "active (running)")
 
 
-@test("a unit in a restart loop writes one journal entry for each restart, and is well when it has run for a while")
+@test("A unit in a restart loop writes one journal entry for each restart, and is ok when it has run for a while")
 def restart_loop():
     flag = pathlib.Path("/etc/statusd-test-stop-looping")
     looper = ("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=300ms\n"
@@ -153,7 +153,7 @@ def restart_loop():
         equal(looped[-2:], [f"activating (auto-restart) after exit-code, {restarts} times", "active (running)"])
 
 
-@test("a oneshot that runs is ok, until it runs for longer than the configuration says")
+@test("A running oneshot is ok until it has run for longer than the configuration allows")
 def long_run():
     backup = "[Service]\nType=oneshot\nExecStart=/bin/sleep 60\n"
     with units(backup=backup), service(configuration="servers: { backup: { unit: backup.service, runtime: 2s } }\n"):
@@ -161,12 +161,12 @@ def long_run():
         systemctl("start", "--no-block", "backup")
         becomes("backup", "ok", "activating (start)")
         becomes("backup", "critical", "activating for more than 2s")
-        # Also for a daemon that has not seen it begin.
+        # The same for a daemon that did not see it begin.
         systemctl("restart", "statusd.service")
         becomes("backup", "critical", "activating for more than 2s")
 
 
-@test("failures: holds for units, too: a failure counts when it was there so many times, an interval apart")
+@test("“failures” applies to units, too: only as many failed looks in a row, an interval apart, count")
 def unit_failures():
     with units(sleeper=SLEEPER), service(
             configuration="servers: { sleeper: { unit: sleeper.service, failures: 2, interval: 1s } }\n"):
@@ -179,7 +179,7 @@ def unit_failures():
         becomes("sleeper", "critical", "failed (signal)")
 
 
-@test("of a unit that does not exist nothing is known; it is followed when it comes, when it is masked, and when it goes")
+@test("A unit that does not exist is unknown; it is followed when it appears, is masked, and disappears")
 def comes_and_goes():
     with service(configuration=following("later")):
         becomes("later", "unknown", "unit later.service not found")
@@ -199,7 +199,7 @@ def comes_and_goes():
             becomes("later", "warning", "inactive (dead)")
 
 
-@test("what happens after daemon-reload and daemon-reexec is followed as before, and they are no changes")
+@test("Units are followed as before after daemon-reload and daemon-reexec, which are not changes")
 def reexec():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -214,7 +214,7 @@ def reexec():
             contains(lines.until("inactive"), "[warning]")
 
 
-@test("a oneshot that has failed is failed while it runs again, also when the bus was away meanwhile; a refresh says so at once")
+@test("A oneshot that failed stays failed while it runs again, even after a lost bus; a refresh says so at once")
 def failing_oneshot():
     job = "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'if test -e /run/statusd-test-slow; then sleep 60; else exit 1; fi'\n"
     slow = pathlib.Path("/run/statusd-test-slow")
@@ -237,7 +237,7 @@ def failing_oneshot():
             run("systemctl", "stop", "job")
 
 
-@test("a oneshot that the service manager forgets when it has failed stays failed, until it has come to a good end")
+@test("A failed oneshot that the service manager forgets stays failed until it has run successfully")
 def forgotten_oneshot():
     good = pathlib.Path("/run/statusd-test-good")
     job = f"[Unit]\nCollectMode=inactive-or-failed\n[Service]\nType=oneshot\nExecStart=/bin/test -e {good}\n"
@@ -249,13 +249,13 @@ def forgotten_oneshot():
         becomes("job", "ok", "inactive (dead)")
         run("systemctl", "start", "job")
         becomes("job", "critical", "failed (exit-code)")
-        # Nor is it known to have been well because its configuration was wrong for a while.
+        # A temporarily invalid configuration does not make it ok either.
         drop_in.write_text(following("job") + "accept: sometimes\n")
         run("/usr/bin/statusctl", "reload")
         equal(describe("job")["phase"], "failed")
         drop_in.write_text(following("job"))
         statusctl("reload")
-        # It is read after it has been forgotten.
+        # It is read after the manager has forgotten it.
         contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code) [critical]")
         good.touch()
         try:
@@ -265,7 +265,7 @@ def forgotten_oneshot():
             good.unlink()
 
 
-@test("a lost bus is a failed server with that reason, which is well again when the bus is; the last status stays")
+@test("If the bus is lost, the server is failed with that reason and its last status until the bus returns")
 def bus_restart():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", "nosuch") + "  db: { push: true }\n"):
         systemctl("start", "sleeper")
@@ -273,7 +273,7 @@ def bus_restart():
         before = len(os.listdir(f"/proc/{main_process()}/fd"))
         try:
             for _ in range(3):
-                # dbus-daemon by its own number: with its socket stopped first nobody starts another one.
+                # The socket stops, too, so that no client starts another dbus-daemon.
                 run("systemctl", "stop", "dbus.socket", "dbus.service")
                 state = eventually(lambda: (state := describe("sleeper"))["phase"] == "failed" and state)
                 contains(state["message"], "bus")
@@ -295,11 +295,11 @@ def bus_restart():
         becomes("sleeper", "critical", "failed (signal)")
         messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")
                     if entry["MESSAGE"].startswith(("cannot follow units", "units "))]
-        # Those that follow soon are told together with the next ones.
+        # Messages that follow soon are combined with the next ones.
         equal([message.split(":")[0] for message in messages[:2]], ["cannot follow units", "units are followed again"])
 
 
-@test("a unit that has died while the bus was lost is not well for a moment when the bus is back")
+@test("A unit that died while the bus was lost is never ok once the bus is back")
 def death_without_bus():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -318,7 +318,7 @@ def death_without_bus():
             run("systemctl", "start", "dbus.socket", "dbus.service")
 
 
-@test("a refresh that the bus is too slow for fails, and what the bus says later counts, be it the same as before")
+@test("A refresh that the bus is too slow for fails, and the late answer counts, even if it is unchanged")
 def slow_bus():
     with units(sleeper=SLEEPER), service(configuration="servers: { sleeper: { unit: sleeper.service, timeout: 300ms } }\n"):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -334,7 +334,7 @@ def slow_bus():
         equal(run("/usr/bin/statusctl", "post", "sleeper", "made up").status, 1)
 
 
-@test("the daemon takes no descriptors from the bus: any user may send some that take long to close, and it would wait")
+@test("The daemon accepts no descriptors from the bus, because any user may send some that block when they are closed")
 def bus_descriptors():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -349,7 +349,7 @@ def bus_name():
     return names[0]
 
 
-@test("signals that the bus drops, because somebody has filled the daemon's queue, are missed for seconds only", limit=60)
+@test("Signals that the bus drops, because a user has filled the daemon's queue, are missed only for seconds", limit=60)
 def dropped_signals():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -364,7 +364,7 @@ def dropped_signals():
         becomes("sleeper", "warning", "inactive (dead)")
 
 
-@test("signals of 30 MB that any user may send hold up nobody, and their memory is given back", limit=60)
+@test("Signals of 30 MB from any user delay nobody, and their memory is released", limit=60)
 def large_signals():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -378,7 +378,7 @@ def large_signals():
         becomes("sleeper", "ok", "active (running)")
 
 
-@test("signals of the service manager that any user may cause hold up nobody, and take no memory", limit=120)
+@test("Signals that any user makes the service manager send delay nobody, and take no memory", limit=120)
 def caused_signals():
     followed = [f"nosuch-{number}.service" for number in range(2000)]
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", *(name.removesuffix(".service") for name in followed))):
@@ -390,7 +390,7 @@ def caused_signals():
                 bystander.finish(f"signals about units such as {names[0]}")
             assert daemon.resident() < bystander.before[0] + 16 * 1024, f"the daemon grew to {daemon.resident()} KiB"
         systemctl("start", "sleeper")
-        # The service manager itself may have much to do still.
+        # The service manager itself may still be busy.
         becomes("sleeper", "ok", "active (running)", seconds=60)
 
 
@@ -417,7 +417,7 @@ def manager_answers_at_once():
 
 
 def dies_beside(load, others=(), seconds=40):
-    """A unit is killed while there is this load: it is not well soon, however many others are followed, and failed when the load has ended."""
+    """Kills a unit during this load. The server soon stops being ok, however many others are followed, and is failed once the load has ended."""
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", *others)):
         systemctl("start", "sleeper")
         becomes("sleeper", "ok", "active (running)")
@@ -429,17 +429,17 @@ def dies_beside(load, others=(), seconds=40):
                 eventually(lambda: run("/usr/bin/statusctl", "status", "sleeper").status == 3, "the unit is not well", patience=seconds)
             becomes("sleeper", "critical", "failed (signal)", seconds=90)
         finally:
-            # It works off first what it has been sent, which the next test would wait for.
+            # The manager first handles its queue; the next test would wait for that.
             eventually(manager_answers_at_once, patience=90)
 
 
 def bus_thread():
-    """The number of the daemon's thread that reads from the bus."""
+    """The id of the daemon's thread that reads from the bus."""
     tasks = pathlib.Path(f"/proc/{main_process()}/task")
     return next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "statusd-bus\n")
 
 
-@test("a restart of which the bus dropped what the service manager said is shown, and what came of it only when that has held")
+@test("A restart whose signals the bus dropped is still shown, and its result only once it has lasted")
 def dropped_restart():
     restarted = SLEEPER + "Restart=always\nRestartSec=100ms\n"
     with units(sleeper=restarted), service(configuration=following("sleeper")):
@@ -454,7 +454,7 @@ def dropped_restart():
         becomes("sleeper", "ok", "active (running)")
 
 
-@test("units are not read again and again while nobody disturbs", limit=90)
+@test("Units are not read again and again while no other user loads the bus", limit=90)
 def quiet_bus():
     names = [f"nosuch-{number}" for number in range(60)]
     with service(configuration=following(*names)):
@@ -465,22 +465,22 @@ def quiet_bus():
             monitor.terminate()
             lines = monitor.stdout.read()
         assert lines.count('"Ping"') >= 2, "the service manager is asked for a sign of life"
-        # Each late answer has them read once more; read again and again, they would be six times.
+        # Each late answer causes one more reading; repeated readings would make it six times as many.
         assert lines.count('"GetAll"') < 4 * len(names), f"{lines.count('GetAll')} readings"
 
 
-@test("a unit that fails while users keep the service manager busy is not well for longer than it takes to notice that", limit=300)
+@test("A unit that fails while users keep the service manager busy is not ok for longer than it takes to notice that", limit=300)
 def death_beside_load():
     dies_beside(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
 
 
-@test("a unit that fails while the service manager holds back its signals for what users ask is not well for longer either", limit=300)
+@test("A failed unit is not ok for longer either while users' calls make the service manager hold back its signals", limit=300)
 def death_beside_calls():
-    # Each of the others is read anew meanwhile, a few at a time, and each answer is late.
+    # The daemon reads the others again meanwhile, a few at a time, and each answer is late.
     dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)])
 
 
-@test("a oneshot that fails is not well for long, though others have the service manager load and unload thousands that are followed", limit=300)
+@test("A failed oneshot is not ok for long while users make the manager load and unload thousands of followed units", limit=300)
 def failure_beside_others():
     others = [f"nosuch-{number}" for number in range(2000)]
     ran = pathlib.Path("/etc/statusd-test-ran")
@@ -490,7 +490,7 @@ def failure_beside_others():
         ran.unlink(missing_ok=True)
         with load_on_bus(f"load_units({[f'{other}.service' for other in others]}, 90)", processes=2):
             time.sleep(5)
-            # The service manager starts what it was told to when nobody asks it for anything.
+            # The service manager starts the job once no caller keeps it busy.
             with subprocess.Popen(["systemctl", "start", "--no-block", "job"]) as start:
                 eventually(ran.exists, "the oneshot runs", patience=60)
                 start.kill()
@@ -502,19 +502,19 @@ def failure_beside_others():
 
 @contextlib.contextmanager
 def starved_manager():
-    """Ordinary users keep the service manager from everything else, and the bus from taking calls to it."""
+    """Ordinary users keep the service manager busy, and fill its queue on the bus, which then refuses calls to it."""
     with load_on_bus("flood_manager(120)", processes=8):
         time.sleep(0.5)
         with load_on_bus("fill_manager_queue(150, 120)"):
             yield
 
 
-@test("a unit that fails while the bus refuses calls to the service manager is not well for longer either", limit=300)
+@test("A failed unit is not ok for longer either while the bus refuses calls to the service manager", limit=300)
 def death_beside_refusals():
     dies_beside(starved_manager())
 
 
-@test("a service manager, or a bus, that stops without leaving is noticed, and its units are failed", limit=120)
+@test("A service manager or bus that hangs without disconnecting is noticed, and its units are failed", limit=120)
 def frozen_bus():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -538,10 +538,10 @@ def refresh():
         contains(statusctl("refresh", "sleeper"), "sleeper: active (running) [ok]")
 
 
-@test("checks work in the hardened service: Debian's plugins, tcp, and https by the system's and by an own authority")
+@test("Checks work in the hardened service: Debian's plugins, tcp, and https with the system's and a private authority")
 def hardened():
     with Certificates() as authority, web(authority.make("good")) as server, listener() as port:
-        # The service sees a /tmp of its own.
+        # The service has its own /tmp.
         shutil.copy(authority.ca, "/etc/statusd-test-ca.pem")
         plugins = "/usr/lib/nagios/plugins"
         configuration = f"""defaults: {{ interval: 1h, timeout: 10s }}
@@ -574,7 +574,7 @@ servers:
             os.unlink("/etc/statusd-test-ca.pem")
 
 
-@test("plugins that see processes and send ICMP work with the drop-in that statusd(8) shows")
+@test("Plugins that see processes and send ICMP work with the drop-in that statusd(8) shows")
 def more_than_usual():
     drop_in = re.search(r"```ini\n(.*?)```", (PROJECT / "packaging/man/statusd.8.md").read_text(), re.DOTALL)[1]
     plugins = "/usr/lib/nagios/plugins"
@@ -589,7 +589,7 @@ def more_than_usual():
             contains(describe(name)["status"]["text"], part)
 
 
-@test("systemctl stop ends plugins with the service; none is left, and the stop waits for none")
+@test("systemctl stop ends plugins with the service; none is left, and the stop does not wait for them")
 def stop():
     with service(configuration="servers: { slow: { exec: [/bin/sleep, '86405'], timeout: 1h } }\n"):
         eventually(lambda: run("pgrep", "-f", "sleep 86405").status == 0, "the plugin")
@@ -598,7 +598,7 @@ def stop():
         equal(done("systemctl", "show", "-P", "Result", "statusd.service").strip(), "success")
 
 
-@test("files are followed by the hardened service, also through a restart; verify warns of those that it does not see")
+@test("The hardened service follows files, even through a restart; verify warns of files that it cannot see")
 def files():
     folder = pathlib.Path("/var/statusd-test")
     configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"

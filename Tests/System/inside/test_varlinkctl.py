@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd's own Varlink client, from 257 on, against the service."""
+"""systemd's own Varlink client, available since 257, against the service."""
 
 import json
 import shutil

@@ -28,17 +28,17 @@ def done(*command, **options):
 
 
 def install(*arguments):
-    """packaging/install, from the project's folder; the binaries are built already."""
+    """Runs packaging/install from the project's folder; the binaries are built already."""
     return done(PROJECT / "packaging" / "install", *(arguments or ("--no-build",)))
 
 
 def systemctl(*arguments, **options):
-    """systemctl, which must succeed."""
+    """Runs systemctl, which must succeed."""
     return done("systemctl", *arguments, **options)
 
 
 def statusctl(*arguments, **options):
-    """The installed statusctl, which must succeed."""
+    """Runs the installed statusctl, which must succeed."""
     return done("/usr/bin/statusctl", *arguments, **options)
 
 
@@ -48,17 +48,17 @@ def show(name, unit="statusd.service"):
 
 
 def systemd_version():
-    """The number of the running systemd, such as 252."""
+    """The version of the running systemd, such as 252."""
     return int(done("systemctl", "--version").split()[1])
 
 
 def log():
-    """The last lines of the service in the journal, for messages of failed tests."""
+    """The service's last lines in the journal, for messages of failed tests."""
     return "\n" + run("journalctl", "--no-pager", "-n", "15", "-o", "cat", "-u", "statusd").out
 
 
 def journal(*matches):
-    """Entries of the journal with all of their fields."""
+    """Journal entries with all of their fields."""
     done("journalctl", "--sync")
     return [json.loads(line) for line in done("journalctl", "--no-pager", "-o", "json", "-u", "statusd", *matches).splitlines()]
 
@@ -69,14 +69,14 @@ def main_process():
 
 
 def as_user(*command, groups=()):
-    """Runs a command as a user who is nobody in particular, with these supplementary groups."""
+    """Runs a command as an ordinary user with these supplementary groups."""
     more = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
     return run("setpriv", "--reuid", "12345", "--regid", "12345", *more, "--", *command)
 
 
 @contextlib.contextmanager
 def service(start=("statusd.socket", "statusd.service"), configuration=None, drop_in=None, executor_drop_in=None):
-    """A freshly started service that knows nothing of earlier tests; stopped at the end."""
+    """A freshly started service without the state of earlier tests; stopped at the end."""
     clean()
     if configuration is not None:
         CONFIGURATION.parent.mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ def service(start=("statusd.socket", "statusd.service"), configuration=None, dro
 
 
 def clean():
-    """Stops the service and removes all that it or a test left."""
+    """Stops the service and removes everything that it or a test left."""
     run("systemctl", "unmask", "--runtime", "statusd.socket")
     run("systemctl", "stop", *UNITS)
     run("systemctl", "disable", *UNITS)
@@ -109,7 +109,7 @@ def clean():
 
 
 class Service:
-    """The running service, as a bystander sees a daemon."""
+    """The running service, in the form that a bystander expects of a daemon."""
 
     socket = SOCKET
 
@@ -130,7 +130,7 @@ def connect():
 
 
 def notify(server, status, prefix=()):
-    """systemd-notify on the notify socket of a server; returns when its barrier was answered."""
+    """Runs systemd-notify on the notify socket of a server; returns when its barrier was answered."""
     return run(*prefix, "systemd-notify", f"--status={status}", env=environment(NOTIFY_SOCKET=f"/run/statusd/notify/{server}"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong: one clear sentence, an exit status of its own, never a stack trace, never a hang."""
+"""Error handling: one clear sentence, a distinct exit status, never a stack trace, never a hang."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Varlink's certification, `org.varlink.certification`: what is generated from its description, and Python's own implementation."""
+"""Varlink's certification, `org.varlink.certification`: the code generated from its description, and Python's own implementation."""
 
 import contextlib
 import os

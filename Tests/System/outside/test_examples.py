@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests/Examples: a package that uses the libraries as any other would, without what only the daemon needs."""
+"""Tests/Examples: a package that uses the libraries like any other, without the daemon's own dependencies."""
 
 import contextlib
 import functools
@@ -25,14 +25,14 @@ BUILD_LIMIT = 600
 
 @functools.cache
 def build():
-    """Builds the package; its programs also run where there is no Swift (Tests/System/inside)."""
+    """Builds the package; its programs also run on systems without Swift (Tests/System/inside)."""
     done = run("swift", "build", "--package-path", PACKAGE, "--scratch-path", SCRATCH, "--static-swift-stdlib",
                timeout=BUILD_LIMIT, env=os.environ)
     equal(done.status, 0, done.out + done.err)
 
 
 def example(name):
-    """The path of an example, for a test that then has the usual time."""
+    """The path of an example, for a test with the usual time limit."""
     build()
     signal.alarm(60)
     return SCRATCH / "debug" / name
@@ -53,7 +53,7 @@ def ping_service():
 
 
 def refusal(client, parameters):
-    """The error that a ping with these parameters is answered with."""
+    """The error reply to a ping with these parameters."""
     try:
         return client.call("org.example.ping.Ping", parameters)
     except VarlinkError as error:
@@ -83,7 +83,7 @@ def documentation():
     equal(lines(manifest) - lines((PACKAGE / "Package.swift").read_text()), set())
 
 
-@test("whoever uses the libraries resolves nothing that only the daemon needs", limit=BUILD_LIMIT)
+@test("A package that uses the libraries resolves no dependency that only the daemon needs", limit=BUILD_LIMIT)
 def dependencies():
     build()
     resolved = (PACKAGE / "Package.resolved").read_text()

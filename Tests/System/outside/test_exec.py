@@ -26,7 +26,7 @@ def plugin(name):
 
 
 def processes(marker):
-    """How many processes have this word among their arguments."""
+    """The number of processes with this word among their arguments."""
     count = 0
     for process in os.listdir("/proc"):
         if process.isdigit():
@@ -47,7 +47,7 @@ def script(daemon, name, text):
 
 
 def once(servers):
-    """A configuration whose checks run at the start, and then when they are asked to."""
+    """A configuration whose checks run at the start, and then on request."""
     return f"defaults: {{ interval: 1h }}\nservers:\n{servers}"
 
 
@@ -75,7 +75,7 @@ def deaf_service_manager():
                 caller.settimeout(10)
                 caller.connect(f"{folder}/executor")
                 equal(caller.recv(100), b"{}\0", "the greeting of a worker")
-            # Both are said again at once, when there is room: the next keep-alive would come in half a minute.
+            # Both are sent again at once, when there is room: the next keep-alive would come in half a minute.
             heard = []
             while not {"READY=1", "WATCHDOG=1"} <= set(heard):
                 heard.append(manager.recv(100).decode())
@@ -183,7 +183,7 @@ def ten_thousand():
 
 
 def children(process):
-    """The child processes of a process, those that are dead and not yet reaped included; none if it has ended."""
+    """The child processes of a process, including dead ones that are not yet reaped; none if it has ended."""
     found = []
     try:
         for task in os.listdir(f"/proc/{process}/task"):
@@ -204,7 +204,7 @@ def spread():
         times = eventually(lambda: len(lines := log.read_text().split() if log.exists() else []) >= 1900 and lines,
                            "almost all second loads", patience=60)
         second = sorted(int(time) for time in times)[1000:1900]
-        # Were they bunched, some tenth of the time would hold most of them.
+        # If they were bunched, some tenth of the time would hold most of them.
         tenth = (second[-1] - second[0]) / 10
         fullest = max(sum(1 for time in second if begin <= time < begin + tenth)
                       for begin in (second[0] + tenth * part for part in range(10)))
@@ -214,7 +214,7 @@ def spread():
 @test("a plugin whose worker ends shortly before its deadline has failed, not timed out")
 def cut_short():
     with Daemon(start=False) as daemon:
-        # The second one gets no more than what is left of the time.
+        # The second one gets only the rest of the time.
         command = script(daemon, "cut", "sleep 2.5; kill -9 $PPID; sleep 60")
         daemon.file.write_text(once(f"  cut: {{ exec: [{command}], timeout: 4s }}\n"))
         daemon.start()

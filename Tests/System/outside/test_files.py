@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""file: is the backup there, and fresh?"""
+"""file: does the backup exist, and is it fresh?"""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from harness.runner import test
 
 
 def following(path, options=""):
-    """A configuration with one file, which is looked at once an hour unless something changes."""
+    """A configuration with one file, which is checked once an hour unless something changes."""
     return lambda folder: f"defaults: {{ interval: 1h }}\nservers: {{ backup: {{ file: {{ path: '{folder}/{path}'{options} }} }} }}\n"
 
 
@@ -86,7 +86,7 @@ def replaced():
 def denied():
     with Daemon(following("locked/file"), start=False) as daemon:
         if os.geteuid() == 0:
-            # Root enters everything; a loop of links leads nowhere for root, too.
+            # Root can enter everything, but not even root can follow a loop of links.
             os.symlink("locked", daemon.folder / "locked")
         else:
             (daemon.folder / "locked").mkdir(mode=0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Varlink clients that others wrote: the PyPI package `varlink`. (systemd's varlinkctl: see inside/test_varlinkctl.py.)"""
+"""Varlink clients by other authors: the PyPI package `varlink`. (systemd's varlinkctl: see inside/test_varlinkctl.py.)"""
 
 import json
 import os

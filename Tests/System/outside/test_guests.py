@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that nobody configured: they come with a post, and can be made to go."""
+"""Servers that nobody configured: a post adds them, and `forget` removes them."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def no_overlap():
     with Daemon("servers: {}\n") as daemon:
         log = daemon.folder / "runs"
         script = daemon.folder / "plugin"
-        # The lock goes with the last process that has it open.
+        # The lock is released with the last process that has it open.
         script.write_text(f"#!/bin/sh\nexec 9>{log}.lock\nflock -n 9 || echo overlap >>{log}\ntrap '' TERM\n"
                           f"echo begin >>{log}\nsleep 5\n")
         script.chmod(0o755)

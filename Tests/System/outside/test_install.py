@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/install into a folder, as packages are made. (Into a running system: see inside/test_unit.py.)"""
+"""packaging/install into a folder, as for building packages. (Into a running system: see inside/test_unit.py.)"""
 
 import contextlib
 import os
@@ -49,7 +49,7 @@ def arguments():
 
 @contextlib.contextmanager
 def clone(build):
-    """A project of nothing but packaging/, whose build does this."""
+    """A project with only packaging/, whose build runs these commands."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         shutil.copytree(PROJECT / "packaging", f"{folder}/packaging")
@@ -75,7 +75,7 @@ def dynamic_binaries():
         equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
 
 
-@test("under sudo it is built as the user who called it")
+@test("Under sudo, install builds as the user who called it")
 def build_under_sudo():
     need_root()
     with clone(MAKE.format(text="static")) as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tcp and http: against servers that are there, that are not, and that misbehave."""
+"""tcp and http: against servers that work, are missing, or misbehave."""
 
 import contextlib
 import gzip
@@ -24,12 +24,12 @@ from harness.servers import Certificates, Gigabyte, listener, refused_port, web
 
 
 def once(*servers):
-    """A configuration whose checks run at the start, and then when they are asked to."""
+    """A configuration whose checks run at the start, and then on request."""
     return "defaults: { interval: 1h, timeout: 5s }\nservers:\n" + "".join(f"  {server}\n" for server in servers)
 
 
 def expect(daemon, name, level, *parts):
-    """Waits for the level, then looks at the text."""
+    """Waits for the level, then checks the text."""
     daemon.done("wait", name, "--level", level, "--timeout", "15s")
     contains(daemon.text(name), *parts)
 
@@ -44,7 +44,7 @@ def tcp():
                 expect(daemon, name, "ok", "connected in ", "ms")
             expect(daemon, "gone", "critical", "connection refused")
             expect(daemon, "nowhere", "critical", "no-such-host.invalid")
-            # Where there is no resolver at all, nobody knows.
+            # Without any resolver, the reason is unknown.
             reason = daemon.text("nowhere")
             assert reason in ("host not found: no-such-host.invalid",
                               "cannot look up host no-such-host.invalid: Temporary failure in name resolution"), reason
@@ -65,7 +65,7 @@ def tcp_reset():
 
 @test("tcp: a server that does not answer is critical when it has timed out")
 def tcp_silent():
-    # A full backlog of a listener who never accepts: the kernel drops what comes then.
+    # The backlog of a listener that never accepts is full: the kernel drops further connections.
     with socket.socket() as server, contextlib.ExitStack() as stack:
         server.bind(("127.0.0.1", 0))
         server.listen(0)
@@ -78,9 +78,9 @@ def tcp_silent():
 
 
 def in_small_network(taken=(), has_ipv6=True):
-    """What runs a command in a network in which the kernel has four ports to give, which are taken for these kinds of sockets.
+    """Runs a command in a network with only four local ports, which sockets of these kinds occupy.
 
-    There, the host both.test has two addresses, of which one leads nowhere.
+    In it, the host both.test has two addresses, one of which is unreachable.
     """
     if os.getuid() != 0:
         raise Skip("needs root, for a network of its own")
@@ -104,7 +104,7 @@ def in_small_network(taken=(), has_ipv6=True):
 
 
 def of_host(host):
-    """A tcp: and an http: server at a port of this host at which nobody listens."""
+    """A tcp: and an http: server at a port of this host without a listener."""
     return once(f"cache: {{ tcp: '{host}:9' }}", f"web: {{ http: 'http://{host}:9/' }}")
 
 
@@ -203,7 +203,7 @@ def certificates():
         lines.append(f"strange: {{ http: 'https://localhost:{servers['good'].port}/' }}")
         lines.append(f"missing: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: /nonexistent.pem }} }}")
         lines.append(f"key: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {authority.ca.replace('.pem', '.key')} }} }}")
-        # Whoever opened it would wait for somebody who writes.
+        # Opening it would block until there is a writer.
         pipe = os.path.join(os.path.dirname(authority.ca), "pipe.pem")
         os.mkfifo(pipe)
         lines.append(f"pipe: {{ http: {{ url: 'https://localhost:{servers['good'].port}/', ca: {pipe} }} }}")
@@ -392,7 +392,7 @@ def bounded():
                 counts["now"] += 1
                 counts["most"] = max(counts["most"], counts["now"])
             connection.recv(4096)
-            time.sleep(0.02)  # as long as a server may take that has something to do
+            time.sleep(0.02)  # as long as a busy server may take
             with lock:
                 counts["now"] -= 1
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -429,7 +429,7 @@ def own_process():
 
 @contextlib.contextmanager
 def killing(number):
-    """A server that sends a signal to the processes of its requests as long as the list that it yields has something in it; and its port and requests."""
+    """A server that signals the processes of its requests while the list that it yields is not empty; yields its port and requests, too."""
     kill, asked = [], []
 
     def answer(connection):
@@ -438,7 +438,7 @@ def killing(number):
             asked.append(1)
             if kill:
                 kill.pop()
-                # The one that waits for this answer; all others wait for requests.
+                # Only one waits for this answer; all others wait for requests.
                 for each in workers(kill_for[0]):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(each, number)
@@ -529,7 +529,7 @@ def transfer_encoding():
 def hanging_start():
     folder = pathlib.Path(tempfile.mkdtemp())
     try:
-        # Whoever opens it waits for somebody who writes.
+        # Opening it blocks until there is a writer.
         os.mkfifo(folder / "libcurl.so.4")
         with Daemon("servers: { web: { http: 'http://127.0.0.1:9/', timeout: 300ms, interval: 1h } }\n",
                     prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:
@@ -603,7 +603,7 @@ def hardly_any_descriptors():
 
 
 def connect_quietly(daemon):
-    """A client that says nothing; None where there is no room for it."""
+    """A client that sends nothing; None if there is no room for it."""
     client = socket.socket(socket.AF_UNIX)
     try:
         client.setblocking(False)
