@@ -9,7 +9,7 @@ import Testing
 @Suite("Addresses", .timeLimit(.minutes(1)))
 struct AddressTests {
     @Test(
-        "Each kind of address is read, and written as it was",
+        "Each kind of address is parsed, and written as it was",
         arguments: [
             ("unix:/run/x", .unix(.path("/run/x"))),
             ("unix:/run/x;mode=0660", .unix(.path("/run/x"), mode: 0o660)),
@@ -26,7 +26,7 @@ struct AddressTests {
     }
 
     @Test(
-        "Anything else is refused with one sentence that names what is wrong",
+        "Anything else is refused with one sentence that names the error",
         arguments: [
             ("", "must start with unix:, tcp: or exec:"),
             ("/run/x", "must start with"),
@@ -63,7 +63,7 @@ struct AddressTests {
             "org.example.test.Echo", { $0.member("text", "x") }, returning: [String: String].self)["text"]
     }
 
-    @Test("A service listens at a path with the mode that its address sets, and clients ignore that")
+    @Test("A service listens at a path with the mode that its address sets, and clients ignore the mode")
     func listensAtPath() async throws {
         try await withTemporaryDirectory { directory in
             let address = try VarlinkAddress(parsing: "unix:\(directory)/socket;mode=0620")
@@ -77,7 +77,7 @@ struct AddressTests {
         }
     }
 
-    @Test("Without a mode only this process's user may connect")
+    @Test("Without a mode, only this process's user may connect")
     func isPrivateByDefault() async throws {
         try await withTemporaryDirectory { directory in
             let listener = try await VarlinkAddress(parsing: "unix:\(directory)/socket").listen()
@@ -87,7 +87,7 @@ struct AddressTests {
         }
     }
 
-    @Test("A service listens at an abstract name, which only one has")
+    @Test("A service listens at an abstract name, which only one service can have")
     func listensAtName() async throws {
         let address = try VarlinkAddress(parsing: "unix:@org.example.test.\(getpid())")
         let listener = try await address.listen()
@@ -98,7 +98,7 @@ struct AddressTests {
         }
     }
 
-    @Test("A service listens at a port of this host, for either family of addresses", arguments: ["127.0.0.1", "::1"])
+    @Test("A service listens at a port of this host, for either address family", arguments: ["127.0.0.1", "::1"])
     func listensAtPort(host: String) async throws {
         let listener: OwnedDescriptor
         do throws(IOError) {
@@ -133,7 +133,7 @@ struct AddressTests {
         }
     }
 
-    @Test("A port where nobody listens, and a host without an address, are no service")
+    @Test("A port without a listener and a host without an address are reported as a missing service")
     func findsNobody() async throws {
         var listener: OwnedDescriptor? = try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen()
         let free = port(of: try #require(listener))

@@ -40,7 +40,7 @@ struct ClientStateMachineTests {
     ]
 
     @Test(
-        "Whatever two inputs follow, replies reach their calls, each caller is resumed once, and nothing happens after the end",
+        "After any two inputs, replies reach their calls, each caller is resumed once, and nothing happens after the end",
         arguments: states.keys.sorted())
     func invariants(state: String) throws {
         let setUp = try #require(Self.states[state])
@@ -57,7 +57,7 @@ struct ClientStateMachineTests {
         }
     }
 
-    /// An input in a state, with its effects; nil: it is refused, or cannot come.
+    /// An input in a state, with its effects; nil if it is refused or cannot occur.
     private static let outcomes: [(String, Input, Effects?)] = [
         ("idle", .reply, nil),
         ("idle", .drainTimeOut, nil),
@@ -119,7 +119,7 @@ struct ClientStateMachineTests {
         ("closed", .endOfInput, Effects()),
     ]
 
-    @Test("Each input has the effects that it should have in its state", arguments: outcomes.indices)
+    @Test("Each input has the expected effects in its state", arguments: outcomes.indices)
     func outcome(of index: Int) throws {
         let (state, input, expected) = Self.outcomes[index]
         let harness = Harness(try #require(Self.states[state]))
@@ -136,7 +136,7 @@ struct ClientStateMachineTests {
         #expect(harness.effects == Effects(delivery: 1))
     }
 
-    @Test("A caller that left before it waited is told so when it does, also after its reply was dropped")
+    @Test("A caller that left before it waited is told so once it waits, even after its reply was dropped")
     func waitsAfterCancelling() {
         #expect(Harness([.callSingle, .cancelFirst, .wait]).effects == Effects(cancelled: 0))
         #expect(Harness([.callSingle, .cancelFirst, .reply, .wait]).effects == Effects(cancelled: 0))

@@ -26,7 +26,7 @@ struct ClientTests {
         }
     }
 
-    @Test("Calls side by side on one connection get each its own reply")
+    @Test("Concurrent calls on one connection each get their own reply")
     func overlaps() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -39,7 +39,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A oneway call is not waited for")
+    @Test("A oneway call does not wait for a reply")
     func callsOneway() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -49,7 +49,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A stream's replies come one by one, the last one included, and the connection can be used again")
+    @Test("A stream's replies arrive one by one, including the last, and the connection can be used again")
     func streams() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -81,7 +81,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A consumer who is slow holds up the service's stream: nothing is read ahead of him beyond one buffer")
+    @Test("A slow consumer blocks the service's stream: at most one buffer is read ahead")
     func isPulled() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -99,7 +99,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A service whose stream never ends learns that nobody iterates any more")
+    @Test("A service with an endless stream notices when the client stops iterating")
     func abandonsStreams() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -112,7 +112,9 @@ struct ClientTests {
         }
     }
 
-    @Test("Whoever stops iterating and begins again goes on where it stopped, however many replies came together")
+    @Test(
+        "A consumer that stops iterating and begins again continues where it stopped, however many replies came together"
+    )
     func goesOn() async throws {
         let (connection, service) = try await scripted()
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -151,11 +153,11 @@ struct ClientTests {
         #expect(try await fourth.value == "fourth")
     }
 
-    @Test("Cancelling a call whose reply has come, and before it is taken, ends that call and no other")
+    @Test("Cancelling a call whose reply has come but was not taken ends that call and no other")
     func cancelsWhatIsAnswered() async throws {
         let (connection, service) = try await scripted()
         let second = Mutex<Task<String?, any Error>?>(nil)
-        // On the loop, so that the second has been resumed, and not yet run, when it is cancelled.
+        // On the loop, so that the second is resumed, but has not yet run, when it is cancelled.
         let first = Task { @EventLoop in
             defer { second.withLock { $0?.cancel() } }
             return try await echo(connection, "first")
@@ -172,7 +174,7 @@ struct ClientTests {
         #expect(try await third.value == "third")
     }
 
-    @Test("A service that does not answer in time is told from one that has closed, for calls and for streams")
+    @Test("Calls and streams distinguish a service that times out from one that has closed")
     func timesOut() async throws {
         let (connection, service) = try await scripted()
         await #expect {
@@ -197,7 +199,7 @@ struct ClientTests {
     func cancels() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
-            // Unstructured, to be cancelled by itself.
+            // Unstructured, so that it can be cancelled alone.
             let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }
             await harness.interface.waiting.wait()
             call.cancel()
@@ -207,7 +209,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A cancelled call's reply is dropped and does not answer the next one, though nobody waited when it came")
+    @Test("A cancelled call's reply is dropped and does not answer the next one, even if no caller waited when it came")
     func dropsReply() async throws {
         let (connection, service) = try await scripted()
         for _ in 0..<3 {
@@ -223,7 +225,7 @@ struct ClientTests {
         }
     }
 
-    @Test("Closing the connection tells the service that a cancelled call is not wanted")
+    @Test("Closing the connection tells the service that a cancelled call is no longer wanted")
     func closesAfterCancelling() async throws {
         try await Harness.run { harness in
             let connection = try await harness.connection()
@@ -237,7 +239,7 @@ struct ClientTests {
         }
     }
 
-    @Test("So many cancelled calls without an answer close the connection")
+    @Test("Too many cancelled calls without an answer close the connection")
     func boundsCancelledCalls() async throws {
         let limits = ClientStateMachine.Limits(calls: 3)
         let (connection, service) = try await scripted(limits: limits)
@@ -251,7 +253,7 @@ struct ClientTests {
         #expect(await service.seesEnd())
     }
 
-    @Test("A stream that nobody reads any more is dropped to its end, and the connection can be used again")
+    @Test("An abandoned stream is dropped to its end, and the connection can be used again")
     func dropsStream() async throws {
         let (connection, service) = try await scripted()
         for try await _ in try await startedStream(connection, service) { break }
@@ -263,7 +265,7 @@ struct ClientTests {
     }
 
     @Test(
-        "A stream that nobody reads any more and that does not end closes the connection, and fails the calls behind it"
+        "An abandoned stream that does not end closes the connection, and fails the calls behind it"
     )
     func boundsDroppedStream() async throws {
         let limits = ClientStateMachine.Limits(streamReplies: 2, streamTime: .seconds(600))
@@ -276,7 +278,7 @@ struct ClientTests {
         #expect(await service.seesEnd())
     }
 
-    @Test("A stream that nobody reads any more and that is silent closes the connection after a time")
+    @Test("An abandoned stream that is silent closes the connection after a time")
     func boundsSilentStream() async throws {
         let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamTime: .milliseconds(1)))
         for try await _ in try await startedStream(connection, service) { break }
@@ -284,7 +286,7 @@ struct ClientTests {
         await #expect(throws: VarlinkClientError.endlessStream) { try await echo(connection, "x") }
     }
 
-    /// A stream of which the first reply has been sent.
+    /// A stream whose first reply has been sent.
     private func startedStream(
         _ connection: VarlinkConnection, _ service: RawClient
     ) async throws -> VarlinkReplies<NumberReply> {
@@ -294,10 +296,10 @@ struct ClientTests {
         return replies
     }
 
-    @Test("A task that was cancelled before it calls gets no reply")
+    @Test("A task that is cancelled before it calls gets no reply")
     func isCancelledBefore() async throws {
         let (connection, _) = try await scripted()
-        // Unstructured, to be cancelled by itself.
+        // Unstructured, so that it can be cancelled alone.
         let call = Task {
             while !Task.isCancelled { await Task.yield() }
             return try await connection.call("org.example.test.Wait", returning: NoReply.self)
@@ -306,12 +308,12 @@ struct ClientTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test("A task that was cancelled before it calls gets no reply, also beside another call on the same connection")
+    @Test("A task that is cancelled before it calls gets no reply, even beside another call on the same connection")
     func isCancelledBesideAnother() async throws {
         let (connection, service) = try await scripted()
         async let other = echo(connection, "x")
         _ = await service.receive()
-        // Unstructured, to be cancelled by itself.
+        // Unstructured, so that it can be cancelled alone.
         let call = Task {
             while !Task.isCancelled { await Task.yield() }
             return try await connection.call("org.example.test.Wait", returning: NoReply.self, timeout: nil)
@@ -322,7 +324,7 @@ struct ClientTests {
         #expect(try await other == "x")
     }
 
-    @Test("A consumer that is cancelled gets nothing more, though it is here already")
+    @Test("A cancelled consumer gets nothing more, even if it has already arrived")
     func forgetsWhatIsBuffered() async throws {
         let (connection, service) = try await scripted(limits: ClientStateMachine.Limits(streamReplies: 0))
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -331,7 +333,7 @@ struct ClientTests {
             #"{"parameters":{"number":1},"continues":true}"#, #"{"parameters":{"number":2},"continues":true}"#)
         let took = Signal()
         let mayGoOn = Signal()
-        // Unstructured, to be cancelled by itself.
+        // Unstructured, so that it can be cancelled alone.
         let consumer = Task {
             var iterator = replies.makeAsyncIterator()
             _ = try await iterator.next()
@@ -346,7 +348,7 @@ struct ClientTests {
         #expect(await service.seesEnd())
     }
 
-    @Test("A service that closes in the middle of a call is told from one that answers")
+    @Test("A service that closes during a call is distinguished from one that answers")
     func isClosed() async throws {
         let (connection, service) = try await scripted()
         let call = Task { try await connection.call("org.example.test.Wait", returning: NoReply.self) }
@@ -356,7 +358,7 @@ struct ClientTests {
         await #expect { try await call.value } throws: { code($0) == .closed }
     }
 
-    @Test("What the service sent before it closed is still read")
+    @Test("Replies that the service sent before it closed are still read")
     func readsWhatIsLeft() async throws {
         let (connection, service) = try await scripted()
         let replies = try await connection.stream("org.example.test.Count", of: NumberReply.self)
@@ -371,7 +373,7 @@ struct ClientTests {
     }
 
     @Test(
-        "A reply that is none is told from the service's errors, and closes the connection",
+        "An invalid reply is distinguished from the service's errors, and closes the connection",
         arguments: [
             "", "x", "[]", #"{"parameters":[]}"#, #"{"parameters":{"text":1}}"#, #"{"error":1}"#, #"{"other":{}}"#,
             #"{"parameters":{},"continues":true}"#,

@@ -10,7 +10,7 @@ import Testing
     private var places = ConnectionPlaces(limitOfUser: 128, limitOfAll: 1000, ownUser: 100)
     private var counts: [UInt32: Int] = [:]
 
-    /// Has a user ask for places; returns how many it got.
+    /// Makes a user request places; returns the number of granted ones.
     @discardableResult
     private mutating func ask(_ user: UInt32, times: Int = 2000) -> Int {
         var got = 0
@@ -26,7 +26,7 @@ import Testing
         return got
     }
 
-    @Test("a user gets so many and no more, until one is given back")
+    @Test("a user gets only so many until one is given back")
     mutating func ofUser() {
         #expect(ask(1) == 128)
         #expect(places.take(for: 1) == .tooManyOfUser(128))
@@ -41,14 +41,14 @@ import Testing
         #expect(counts.values.reduce(0, +) == 1000 - 32)
         #expect(ask(5000, times: 3) == 3)
         #expect(ask(root, times: 16) == 16)
-        // The places that are left are root's.
+        // The remaining places are root's.
         #expect(ask(own, times: 16) == 16)
         #expect(counts.values.reduce(0, +) == 1000 - 16)
         #expect(ask(root, times: 500) == 16)
         #expect(counts.values.reduce(0, +) == 1000)
     }
 
-    @Test("greedy users get equal shares, in whatever order they come")
+    @Test("greedy users get equal shares, in any order of arrival")
     mutating func fair() {
         for user in 1001...1020 { ask(UInt32(user)) }
         let shares = counts.values
@@ -56,7 +56,7 @@ import Testing
         #expect(shares.reduce(0, +) == 1000 - 32)
     }
 
-    @Test("root may have more than a user may, and gives up none of them to others")
+    @Test("root may have more places than a user, and gives up none of them to others")
     mutating func ofRoot() {
         #expect(ask(root, times: 300) == 300)
         for user in 1001...1020 { ask(UInt32(user)) }
@@ -64,7 +64,7 @@ import Testing
         #expect(counts.values.reduce(0, +) == 1000 - 32)
     }
 
-    @Test("if nobody has more than another, all are refused")
+    @Test("if no user has more than another, all are refused")
     mutating func equals() {
         for user in 0..<968 { ask(UInt32(10_000 + user), times: 1) }
         #expect(places.take(for: 1) == .tooManyOfAll(1000))

@@ -13,7 +13,7 @@ private enum Input: CaseIterable {
     case stopReading, drain, close
 }
 
-/// A connection without input or output: a machine, and what it may rely on about those who call it.
+/// A connection without input or output: a machine, and the guarantees that its callers give it.
 private struct Connection: ~Copyable {
     static let maximumUnsent = 100
 
@@ -21,14 +21,14 @@ private struct Connection: ~Copyable {
     var unsent = 0
     var isResumeDue = false
     var isInHandler = false
-    /// What the machine has asked for so far.
+    /// The effects that the machine has requested so far.
     var dropped = 0
     /// Whether it was handed over after an upgrade, which it began.
     var (hasBegunUpgrade, isUpgraded) = (false, false)
-    /// What is wrong, in words.
+    /// A violated rule, in words.
     var fault: String?
 
-    /// Applies an input and performs what the machine asks for; returns false if the input cannot occur now.
+    /// Applies an input and performs the machine's effects; returns false if the input cannot occur now.
     mutating func apply(_ input: Input) -> Bool {
         guard mayOccur(input) else { return false }
         let wasClosed = machine.isClosed
@@ -43,14 +43,14 @@ private struct Connection: ~Copyable {
         default: break
         }
         perform(effects, wasClosed: wasClosed)
-        // The loop settles whenever what came has been dealt with, which is not while calls are being handled.
+        // The loop settles once all input has been handled, which is not the case while calls are being handled.
         if !machine.isHandling { settle() }
         return true
     }
 
     private func mayOccur(_ input: Input) -> Bool {
         switch input {
-        // Output is written only to those who listen, and none is left once it was dropped.
+        // Output is written only to connected readers, and none is left after it was dropped.
         case .full, .stream, .pieces: machine.mayReply && (input == .full || machine.isWithHandler)
         case .upgrade: machine.isWithHandler
         case .room: unsent > 0
@@ -95,11 +95,11 @@ private struct Connection: ~Copyable {
         }
     }
 
-    /// Whether something is going to happen to it, so that it does not stay open for ever.
+    /// Whether something will happen to it, so that it does not stay open forever.
     private func goesOn(_ expectation: ConnectionStateMachine.Expectation) -> Bool {
         if expectation == .input || unsent > 0 || machine.isQueued || isResumeDue { return true }
         if hasBegunUpgrade { return false }
-        // Whoever answers will end the call, and is cancelled if the client leaves; once the service has ended, only what is being written goes on.
+        // The answering task will end the call, and is cancelled if the client leaves. Once the service has ended, only pending output is written.
         return machine.isAnswering && expectation == .departure
     }
 }
@@ -160,7 +160,7 @@ struct ConnectionStateMachineTests {
     ]
 
     @Test(
-        "Whatever two things happen in whatever state, it neither hangs, nor ends too early, nor does anything once closed",
+        "After any two inputs in any state, it neither hangs, nor ends too early, nor does anything once closed",
         arguments: states)
     fileprivate func pairs(_ state: [Input]) {
         for first in Input.allCases {
@@ -174,7 +174,7 @@ struct ConnectionStateMachineTests {
         }
     }
 
-    @Test("Whatever four things happen to a new connection, the same holds")
+    @Test("After any four inputs, a new connection neither hangs, nor ends too early, nor does anything once closed")
     func sequences() {
         let inputs = Input.allCases
         func extend(_ sequence: [Input]) {
@@ -189,7 +189,7 @@ struct ConnectionStateMachineTests {
         extend([])
     }
 
-    @Test("A client that has left is served its calls, but hears nothing")
+    @Test("Calls of a client that has left are handled, but get no answer")
     func departure() {
         var machine = ConnectionStateMachine(maximumUnsent: 100)
         #expect(machine.clientDeparted() == .dropOutput)
@@ -201,7 +201,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.settle(unsent: 0) == .end)
     }
 
-    @Test("Calls that were read before the end of the input are handled, though they wait for a turn or for room")
+    @Test("Calls that were read before the end of the input are handled, even if they wait for a turn or for room")
     func lastCalls() {
         var waiting = ConnectionStateMachine(maximumUnsent: 100)
         waiting.inputEnded()
@@ -218,7 +218,7 @@ struct ConnectionStateMachineTests {
         #expect(full.settle(unsent: 0) == .end)
     }
 
-    @Test("While answers wait to be read, no call is taken")
+    @Test("No call is taken while answers wait to be read")
     func bound() {
         var machine = ConnectionStateMachine(maximumUnsent: 100)
         machine.bytesCame(unsent: 100)
@@ -228,7 +228,7 @@ struct ConnectionStateMachineTests {
     }
 
     @Test(
-        "An upgrade waits until its answer is sent, takes no more calls, and happens even if the client or the service ends before"
+        "An upgrade waits for its answer to be sent, takes no more calls, and happens even if either side ends before"
     )
     func upgrade() {
         for end in [Input.bytes, .departure, .stopReading, .drain] {
@@ -243,7 +243,7 @@ struct ConnectionStateMachineTests {
         }
     }
 
-    @Test("When the service ends, a call is cancelled, a stream says what it has to say, and answers are sent")
+    @Test("When the service ends, a call is cancelled, a stream writes its last replies, and answers are sent")
     func stop() {
         var answering = ConnectionStateMachine(maximumUnsent: 100)
         answering.callBegan()

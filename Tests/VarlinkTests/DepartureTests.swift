@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Clients that leave", .timeLimit(.minutes(1)))
 struct DepartureTests {
-    @Test("A client that will send no more still gets the answers to what it sent")
+    @Test("A client that will send no more still gets the answers to its calls")
     func answersAfterHalfClose() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -22,7 +22,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A stream goes on for a client that will send no more, until it leaves")
+    @Test("A stream continues for a client that will send no more, until it leaves")
     func streamsAfterHalfClose() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -35,7 +35,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A client that leaves cancels what is being performed for it")
+    @Test("A client that leaves cancels its running calls")
     func cancels() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -46,7 +46,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("Of what a client sent before it left, only calls that may change something are handled")
+    @Test("Of the calls that a client sent before it left, only those that may change something are handled")
     func skipsWhatOnlyReads() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -76,7 +76,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("What a client sent before it left is done")
+    @Test("A client's last call is handled even if it leaves at once")
     func handlesWhatWasSent() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -89,7 +89,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("What a client sent before it left is done, however much it is, even if the call before it gets no answer")
+    @Test("All of a client's calls before it left are handled, however many, even if the call before gets no answer")
     func handlesMuch() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -106,7 +106,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("What a client sends before it leaves is done, also if what it sent before is still being received")
+    @Test("Calls that a client sends before it leaves are handled, even while earlier ones are still being received")
     func handlesWhatFollows() async throws {
         try await Harness.run { harness in
             for number in 100..<200 {
@@ -121,7 +121,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A oneway call that takes its time ends when its client leaves; what was sent behind it is handled")
+    @Test("A slow oneway call ends when its client leaves; the calls behind it are handled")
     func endsOneway() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -136,7 +136,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A client that will read no more is still heard, and costs no time")
+    @Test("The calls of a client that will read no more are handled, and cost no time")
     func hearsTheDeaf() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -153,7 +153,7 @@ struct DepartureTests {
         }
     }
 
-    @Test("A call that nobody answers any more ends its connection instead of holding it for ever")
+    @Test("A call that can no longer be answered ends its connection instead of holding it forever")
     func noticesForgottenCalls() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

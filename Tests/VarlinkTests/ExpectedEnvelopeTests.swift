@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Calls that look like the one before", .timeLimit(.minutes(1)))
 struct ExpectedEnvelopeTests {
-    /// What stands where the last call's parameters stood.
+    /// The text in place of the last call's parameters.
     static let parameters = [
         #"{"text":"b"}"#, #"{}"#, "null", #"{"text":"}\"{"}"#, #"{"text":"b","text":"c"}"#, #"{"text":5}"#,
         #" {"text":"b"} "#,
@@ -19,7 +19,7 @@ struct ExpectedEnvelopeTests {
     ]
 
     @Test(
-        "a oneway call does what it would do on a connection of its own, whatever its parameters are",
+        "a oneway call has the same effect as on a connection of its own, whatever its parameters are",
         arguments: ["Echo", "Fail", "Unknown"], parameters)
     func sameAsAlone(method: String, parameters: String) async throws {
         let call = Call.call(method, parameters, "oneway")
@@ -28,7 +28,7 @@ struct ExpectedEnvelopeTests {
         #expect(behind == alone)
     }
 
-    @Test("calls that follow one another are each read")
+    @Test("consecutive calls are each read")
     func sequence() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -41,7 +41,7 @@ struct ExpectedEnvelopeTests {
     }
 
     @EventLoop
-    @Test("no more than a kilobyte of what stands around the parameters is remembered")
+    @Test("at most a kilobyte around the parameters is remembered")
     func bounded() throws {
         for (length, isRemembered) in [(900, true), (1100, false)] {
             let method = String(repeating: "x", count: length)
@@ -54,7 +54,7 @@ struct ExpectedEnvelopeTests {
         }
     }
 
-    /// What the service heard of a call, and whether it closed the connection.
+    /// The service's record of a call, and whether it closed the connection.
     private func outcome(of call: String, after first: String?) async throws -> [String?] {
         try await withOutcome { harness in
             let client = await harness.client()

@@ -11,7 +11,7 @@ struct JSONWriterTests {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    @Test("Objects and arrays get their commas, however they are nested")
+    @Test("Objects and arrays get their commas at any depth of nesting")
     func writesStructure() {
         let text = written { writer in
             writer.object { writer in
@@ -31,7 +31,7 @@ struct JSONWriterTests {
                 == #"{"a":1,"b":{"c":[1,2,3],"d":{}},"e":[],"f":{"a":false,"x":true},"g":[null],"h":"i"}"#)
     }
 
-    @Test("A member without a value is left out, or null where that is asked for")
+    @Test("A member without a value is left out, or null on request")
     func leavesOutNil() {
         let text = written { writer in
             writer.object { writer in
@@ -45,7 +45,7 @@ struct JSONWriterTests {
         #expect(text == #"{"b":null,"c":1,"d":"x","e":[1,null]}"#)
     }
 
-    @Test("Strings are escaped where they have to be, and only there")
+    @Test("Strings are escaped only where necessary")
     func escapes() {
         #expect(
             written { $0.value("a\"b\\c\nd\re\tf\u{1}g\u{1f}h\u{7f}/ä€😀") }
@@ -60,14 +60,14 @@ struct JSONWriterTests {
         #expect(written { $0.value([0.1, -2, 1e300, .infinity, .nan]) } == "[0.1,-2.0,1e+300,null,null]")
     }
 
-    @Test("A writer goes on behind bytes it was given")
+    @Test("A writer continues behind bytes that it was given")
     func appends() {
         var writer = JSONWriter(appendingTo: Array("x=".utf8))
         writer.value(true)
         #expect(String(decoding: writer.bytes, as: UTF8.self) == "x=true")
     }
 
-    @Test("Ten thousand random values come back as they were", arguments: [1, 20_261_121])
+    @Test("Ten thousand random values read back as they were", arguments: [1, 20_261_121])
     func roundTrips(seed: UInt64) throws {
         var random = SeededRandom(state: seed)
         for _ in 0..<5_000 {

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Limits", .timeLimit(.minutes(1)))
 struct LimitTests {
-    @Test("A message may be as long as the limit says, and one byte more closes the connection")
+    @Test("A message may be as long as the limit; one byte more closes the connection")
     func boundsMessages() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumMessageBytes = 1_000
@@ -20,7 +20,7 @@ struct LimitTests {
             #expect(await client.receive() == Call.echoReply(longest))
             await client.send(Call.echo(longest + "x"))
             #expect(await client.seesEnd())
-            // One that never ends is cut off as well.
+            // An endless one is cut off, too.
             let endless = await harness.client()
             await endless.send(bytes: [UInt8](repeating: UInt8(ascii: " "), count: 1_001))
             #expect(await endless.seesEnd())
@@ -28,7 +28,7 @@ struct LimitTests {
     }
 
     @Test(
-        "What was answered before a message that is refused, as junk or for its length, is still read, however slowly",
+        "Answers before a message that is refused as junk or for its length are still read, however slowly",
         arguments: [1, 66_000])
     func answersBeforeRefusal(length: Int) async throws {
         var limits = VarlinkService.Limits()
@@ -46,7 +46,7 @@ struct LimitTests {
         }
     }
 
-    /// Has work of a user wait in each turn, which takes all of it, until a test is over.
+    /// Makes work of a user wait in each turn, and use all of it, until a test ends.
     @EventLoop private final class Occupant {
         var isOver = false
 
@@ -58,7 +58,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A message without end closes its connection, also while other work of its user waits in each turn")
+    @Test("An endless message closes its connection, even while other work of its user waits in each turn")
     func boundsMessagesOfBusyUsers() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumMessageBytes = 1_000
@@ -66,7 +66,7 @@ struct LimitTests {
             let endless = await harness.client()
             let occupant = await EventLoop.run {
                 let occupant = Occupant()
-                // More than one, so that something is left when another one is done.
+                // More than one, so that some remain when one is done.
                 for _ in 0..<2 { occupant.occupy(harness.service.turns) }
                 return occupant
             }
@@ -86,7 +86,7 @@ struct LimitTests {
                 turns.note(1 << 60, by: geteuid())
                 return occupant
             }
-            // More than a Unix socket holds: what is left when some has been read waits for a turn.
+            // More than a Unix socket holds: the rest, after some has been read, waits for a turn.
             for _ in 0..<20 { await client.send(Call.call("Fill", #"{"count":40000}"#)) }
             await client.send(Call.echo("end"))
             #expect(await client.receive(21).last == Call.echoReply("end"))
@@ -94,20 +94,20 @@ struct LimitTests {
         }
     }
 
-    @Test("Clients who leave before they are accepted count for no more than a moment, and what they sent is handled")
+    @Test("Clients that leave before they are accepted count only for a moment, and their calls are handled")
     func handlesThoseWhoLeft() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/socket"
             let listener = try UnixSocket.listen(at: path, mode: 0o600, backlog: 1000)
             try await Harness.run(listeners: [listener]) { harness in
-                // The loop is busy meanwhile, so all of them wait to be accepted.
+                // The loop is busy meanwhile, so all of them wait for an accept.
                 await EventLoop.run {
                     for number in 0..<600 { callAndLeave(path, Call.call("Echo", #"{"text":"\#(number)"}"#, "oneway")) }
                 }
                 let last = try await RawClient(path: path)
                 await last.send(Call.echo("end"))
                 #expect(await last.receive() == Call.echoReply("end"))
-                // They were accepted before the last one. Each is served by itself, so some may still be at it.
+                // They were accepted before the last one. Each is served separately, so some may still be in progress.
                 while await harness.service.connectionCount > 1 { await EventLoop.run {} }
                 #expect(await Set(harness.interface.echoed) == Set((0..<600).map(String.init) + ["end"]))
             }
@@ -130,14 +130,14 @@ struct LimitTests {
         #expect(RawClient.sendWhatFits((Array(call.utf8) + [0])[...], to: descriptor) > 0)
     }
 
-    @Test("A slow reader's stream is asked for no more than is under way, goes on where it stopped, and loses nothing")
+    @Test("A slow reader's stream produces only what fits, continues where it stopped, and loses nothing")
     func boundsStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
             await client.send(Call.call("Count", #"{"size":1000}"#, "more"))
             await harness.settle()
             let asked = await harness.interface.produced
-            // The bound, and what the kernel holds for a Unix socket (208 KiB, a fraction more by its own count).
+            // The bound, and the bytes that the kernel holds for a Unix socket (208 KiB, a fraction more by its own count).
             #expect(asked * 1_000 < (64 + 512) * 1024)
             await harness.settle()
             #expect(await harness.interface.produced == asked)
@@ -149,7 +149,7 @@ struct LimitTests {
         }
     }
 
-    @Test("The same holds for a stream that has little to say at a time, but again and again")
+    @Test("A slow reader bounds a stream of many small replies, too")
     func boundsDroppingStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -161,7 +161,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A stream goes on until its socket is full, however little its output holds at once")
+    @Test("A stream continues until its socket is full, however little output it produces at a time")
     func fillsSockets() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 4096
@@ -173,7 +173,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Of a client that does not read its answers no more calls are handled than fit under the limit")
+    @Test("For a client that does not read its answers, only as many calls are handled as fit under the limit")
     func boundsAnswers() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 100_000
@@ -209,7 +209,7 @@ struct LimitTests {
         }
     }
 
-    @Test("An answer in pieces is whole, and of one that is not read only what fits is written")
+    @Test("An answer in pieces is complete, and of an unread one only the part that fits is written")
     func answersInPieces() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -221,7 +221,7 @@ struct LimitTests {
                 ])
             await client.send(Call.call("List", #"{"count":5000,"size":1000}"#), Call.echo("behind"))
             await harness.settle()
-            // The bound, and what the kernel holds for a Unix socket.
+            // The bound, and the bytes that the kernel holds for a Unix socket.
             #expect(await harness.interface.produced * 1_000 < (64 + 512) * 1024)
             let long = try #require(await client.receive())
             #expect(long.hasPrefix(#"{"parameters":{"numbers":["xxx"#))
@@ -253,7 +253,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that floods the service does not keep the others waiting until it is done")
+    @Test("A client that floods the service does not delay others")
     func isFair() async throws {
         try await Harness.run { harness in
             let flooder = await harness.client()
@@ -261,7 +261,7 @@ struct LimitTests {
             let calls: [UInt8] = (0..<3_000).flatMap { _ in
                 Array(Call.call("Echo", #"{"text":"f"}"#, "oneway").utf8) + [0]
             }
-            // On the loop, so that all is there before it looks.
+            // On the loop, so that everything is there before it looks.
             let (flood, single) = (flooder.descriptor, other.descriptor)
             let sent = await EventLoop.run {
                 let sent = RawClient.sendWhatFits(calls[...], to: flood)
@@ -276,7 +276,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A stream without end does not keep the others waiting")
+    @Test("An endless stream does not delay others")
     func streamsAreFair() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -288,7 +288,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Whoever brings in more than streams can hand on waits for them with its next call")
+    @Test("A client that posts more than the streams can deliver is slowed down at its next call")
     func holdsUpFloods() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -299,11 +299,11 @@ struct LimitTests {
         }
     }
 
-    @Test("A user has so many connections and no more, until one of them is closed")
+    @Test("A user may have only so many connections until one of them is closed")
     func boundsConnections() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumConnectionsPerUser = 2
-        // For root it is only the number of all connections that counts.
+        // For root, only the total number of connections counts.
         if geteuid() == 0 { limits.maximumConnections = 2 }
         try await Harness.run(limits: limits) { harness in
             let first = await harness.client()
@@ -321,7 +321,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Connections of different users that have the same account count together")
+    @Test("Connections of different users with the same account count together")
     func boundsAccounts() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumConnectionsPerUser = 1
@@ -339,7 +339,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Junk of any kind closes its connections and does the service no harm", arguments: [1, 7, 20_261_121])
+    @Test("Junk of any kind closes its connections and does not harm the service", arguments: [1, 7, 20_261_121])
     func survivesJunk(seed: UInt64) async throws {
         try await Harness.run { harness in
             var random = SeededRandom(state: seed)
@@ -366,7 +366,7 @@ struct LimitTests {
 
     @Test("A thousand connections with half a message each leave nothing behind when they go")
     func survivesCrowds() async throws {
-        // Each takes two descriptors here; a process may have 1024 unless it asks for more.
+        // Each takes two descriptors here; a process may have 1024 unless it raises its limit.
         var descriptors = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &descriptors)
         descriptors.rlim_cur = max(descriptors.rlim_cur, min(descriptors.rlim_max, 8192))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A client without a service", .timeLimit(.minutes(1)))
 struct MissingServiceTests {
-    @Test("Where nobody listens the error says so")
+    @Test("Without a listener, the error says so")
     func findsNoService() async throws {
         try await withTemporaryDirectory { directory in
             await #expect {

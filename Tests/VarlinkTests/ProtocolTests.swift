@@ -25,7 +25,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A call that comes byte by byte is answered like any other")
+    @Test("A call that arrives byte by byte is answered like any other")
     func takesSingleBytes() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -37,7 +37,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Messages are the same wherever what came is cut in two")
+    @Test("Messages are the same wherever the received bytes are split")
     func cutsAnywhere() {
         let messages = [Call.echo("one"), "", Call.echo(String(repeating: "long", count: 10_000)), "{}"]
         let bytes: [UInt8] = messages.flatMap { Array($0.utf8) + [0] }
@@ -60,7 +60,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("Calls sent at one go are answered one by one, in their order")
+    @Test("Calls sent together are answered one by one, in order")
     func pipelines() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -70,7 +70,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A call that its handler keeps stays what it is, whatever is called behind it")
+    @Test("A call that its handler keeps is unchanged, whatever calls follow it")
     func keepsCalls() async throws {
         try await Harness.run { harness in
             await EventLoop.run { harness.interface.keepsCalls = true }
@@ -83,7 +83,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A call that is answered later holds up the calls behind it, and nobody else's")
+    @Test("A call that is answered later delays the calls behind it, but no other connection's")
     func keepsOrder() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -148,7 +148,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("What there is still to be written comes before the last reply")
+    @Test("Pending replies are written before the last one")
     func finishesBehindWhatIsLeft() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -161,7 +161,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("An error ends a stream, and does not continue")
+    @Test("An error ends a stream, and does not continue it")
     func failsStreams() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -217,7 +217,7 @@ struct ProtocolTests {
     }
 
     @Test(
-        "What is no call closes its connection, and only that one",
+        "Anything that is not a call closes its connection, and only that one",
         arguments: [
             "", "x", "null", "[]", "{}", "{", #"{"method":1}"#, #"{"method":null}"#, #"{"parameters":{}}"#,
             #"{"method":"org.example.test.Echo","parameters":[]}"#,
@@ -243,7 +243,7 @@ struct ProtocolTests {
         }
     }
 
-    @Test("A service tells who it is and describes its interfaces word for word")
+    @Test("A service names itself and describes its interfaces word for word")
     func introspects() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

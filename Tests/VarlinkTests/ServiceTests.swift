@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The life of a service", .timeLimit(.minutes(1)))
 struct ServiceTests {
-    /// Runs a service until `body` returns, and gives `body` the means to end it and to see its end.
+    /// Runs a service until `body` returns, and gives `body` the means to end it and to wait for its end.
     private func run(
         limits: VarlinkService.Limits = VarlinkService.Limits(), drainTime: Duration = .seconds(20),
         listeners: [OwnedDescriptor] = [], _ body: (Harness, Task<Void, any Error>) async throws -> Void
@@ -16,19 +16,19 @@ struct ServiceTests {
         var limits = limits
         limits.drainTime = drainTime
         let harness = try await Harness.make(limits: limits, listeners: listeners)
-        // Unstructured, since the test looks at the service before and after its end.
+        // Unstructured, because the test looks at the service before and after its end.
         let running = Task { try await harness.service.run() }
         defer { running.cancel() }
         try await body(harness, running)
     }
 
-    @Test("It serves those who connect to its listening socket, and nobody once it has ended")
+    @Test("It serves clients that connect to its listening socket, and none once it has ended")
     func listens() async throws {
         try await withTemporaryDirectory { directory in
             let path = "\(directory)/socket"
             let listener = try UnixSocket.listen(at: path, mode: 0o600)
             try await run(listeners: [listener]) { harness, running in
-                // Connected before the service accepts: it waits.
+                // It connects before the service accepts, so it waits.
                 let client = try await RawClient(path: path)
                 await client.send(Call.echo("x"))
                 #expect(await client.receive() == Call.echoReply("x"))
@@ -44,7 +44,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("What was answered before the end is sent, however slowly it is read")
+    @Test("Answers from before the end are sent, however slowly they are read")
     func sendsWhatWasAnswered() async throws {
         try await run { harness, running in
             let client = await harness.client()
@@ -57,7 +57,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("What was answered before the end is sent, even if the call behind it gets no answer")
+    @Test("Answers from before the end are sent, even if the call behind them gets none")
     func sendsWhatWasAnsweredBefore() async throws {
         var limits = VarlinkService.Limits()
         limits.maximumUnsentBytes = 4_000_000
@@ -73,7 +73,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Streams say what they have to say, and are closed")
+    @Test("Streams write their last replies, and are closed")
     func endsStreams() async throws {
         try await run { harness, running in
             let client = await harness.client()
@@ -87,7 +87,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("Calls that are being performed are cancelled, and what they answer then is sent")
+    @Test("Running calls are cancelled, and their answers are sent")
     func cancelsWhatIsPerformed() async throws {
         try await run { harness, running in
             let client = await harness.client()
@@ -102,7 +102,7 @@ struct ServiceTests {
         }
     }
 
-    @Test("A client that does not read holds up the end only for the time it is given")
+    @Test("A client that does not read delays the end only for a limited time")
     func cutsOffSlowReaders() async throws {
         try await run(drainTime: .milliseconds(1)) { harness, running in
             let answered = await harness.client()

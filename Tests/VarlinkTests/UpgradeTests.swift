@@ -8,10 +8,11 @@ import Testing
 
 @Suite("Upgrades to another protocol, by the client", .timeLimit(.minutes(1)))
 struct UpgradeTests {
-    @Test("An upgrade hands over the socket with what came after the reply, and the connection is Varlink's no more")
+    @Test(
+        "An upgrade hands over the socket with the bytes behind the reply, and the connection no longer speaks Varlink")
     func upgrades() async throws {
         let (connection, service) = try await scripted()
-        // Unstructured, since the service answers meanwhile.
+        // Unstructured, because the service answers meanwhile.
         let call = Task { try await connection.upgrade("org.example.test.Upgrade", returning: NumberReply.self) }
         #expect(await service.receive() == #"{"method":"org.example.test.Upgrade","parameters":{},"upgrade":true}"#)
         await service.send(bytes: Array("{\"parameters\":{\"number\":7}}\0raw\0".utf8))
@@ -24,7 +25,7 @@ struct UpgradeTests {
         #expect(await service.receive() == "more")
     }
 
-    @Test("An upgrade that fails leaves a connection that can be used")
+    @Test("A failed upgrade leaves a connection that can be used")
     func failsToUpgrade() async throws {
         let (connection, service) = try await scripted()
         let call = Task { try await connection.upgrade("org.example.test.Upgrade", returning: NumberReply.self) }
@@ -38,7 +39,7 @@ struct UpgradeTests {
         #expect(try await next == "next")
     }
 
-    @Test("A cancelled upgrade that the service makes closes the connection")
+    @Test("Cancelling an upgrade that the service accepts closes the connection")
     func cancelsUpgrade() async throws {
         let (connection, service) = try await scripted()
         let call = Task { try await connection.upgrade("org.example.test.Upgrade", returning: NumberReply.self) }
@@ -52,7 +53,7 @@ struct UpgradeTests {
 
 @Suite("Upgrades to another protocol, by the service", .timeLimit(.minutes(1)))
 struct ServiceUpgradeTests {
-    /// As a client of an ordinary user, on whose connection other threads work, and as one of a preferred user.
+    /// A client of an ordinary user, on whose connection other threads work, and one of a preferred user.
     static let preferredUsers: [Set<UInt32>] = [[], [geteuid()]]
 
     private func handedOver(_ harness: Harness) async throws -> UpgradedConnection {
@@ -60,7 +61,7 @@ struct ServiceUpgradeTests {
         return try #require(await harness.interface.upgraded)
     }
 
-    /// All bytes that come from an upgraded connection, up to so many.
+    /// All bytes from an upgraded connection, up to so many.
     private func read(_ count: Int, from connection: UpgradedConnection) async -> String {
         let client = RawClient(adopting: dup(connection.descriptor.rawValue))
         return String(
@@ -115,7 +116,7 @@ struct ServiceUpgradeTests {
         }
     }
 
-    @Test("What a client sent before it left is handed over", arguments: preferredUsers)
+    @Test("Bytes that a client sent before it left are handed over", arguments: preferredUsers)
     func departed(preferredUsers: Set<UInt32>) async throws {
         try await Harness.run(preferredUsers: preferredUsers) { harness in
             let client = await harness.client()
@@ -128,7 +129,7 @@ struct ServiceUpgradeTests {
         }
     }
 
-    @Test("Where a method and its call do not agree on an upgrade, the client is told, and nothing is done")
+    @Test("If a method and its call disagree about an upgrade, the client gets an error, and nothing is done")
     func disagree() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

@@ -152,17 +152,17 @@ def refuse_slowly(path_of, name):
         stop_and_time(daemon)
 
 
-@test("Clients that are slow to refuse, because the kernel signals thousands of processes, do not block privileged clients", limit=120)
+@test("clients that are slow to refuse, because the kernel signals thousands of processes, do not block privileged clients", limit=120)
 def slow_refusals():
     refuse_slowly(lambda daemon: daemon.socket, "connections that are refused slowly")
 
 
-@test("Privileged clients that are slow to refuse do not keep others from connecting", limit=120)
+@test("privileged clients that are slow to refuse do not keep others from connecting", limit=120)
 def slow_privileged_refusals():
     refuse_slowly(privileged, "privileged connections that are refused slowly")
 
 
-@test("A flood of clients does not keep a daemon with an invalid configuration from starting once it is corrected", limit=120)
+@test("a flood of clients does not keep a daemon with an invalid configuration from starting once it is corrected", limit=120)
 def failed_start():
     need_root()
 
@@ -245,23 +245,23 @@ def close_slowly_after_failed_start(variables, answered, closed):
         eventually(lambda: daemon.descriptors() < before - CLIENTS // 8, "clients that are closed beside the daemon that has started")
 
 
-@test("Clients of a failed start that are slow to close hide the reason from nobody and do not delay the corrected daemon", limit=120)
+@test("clients of a failed start that are slow to close hide the reason from nobody and do not delay the corrected daemon", limit=120)
 def slow_end_of_failed_start():
     close_slowly_after_failed_start({}, answered=CLIENTS, closed=1)
 
 
-@test("Clients of a failed start do no harm if the configuration is corrected before the daemon closes any of them", limit=120)
+@test("clients of a failed start do no harm if the configuration is corrected before the daemon closes any of them", limit=120)
 def quick_end_of_failed_start():
     close_slowly_after_failed_start({}, answered=CLIENTS, closed=0)
 
 
-@test("Clients of a failed start that are slow to close do no harm under a kernel that cannot refuse descriptors", limit=120)
+@test("clients of a failed start that are slow to close do no harm under a kernel that cannot refuse descriptors", limit=120)
 def slow_end_of_failed_start_old_kernel():
     # Under this kernel, the daemon shuts down all connections before it closes the first one.
     close_slowly_after_failed_start(old_kernel(), answered=CLIENTS, closed=CLIENTS)
 
 
-@test("A client of a failed start that sends a descriptor that is never released does not delay the corrected daemon")
+@test("a client of a failed start that sends a descriptor that is never released does not delay the corrected daemon")
 def unending_client_of_failed_start():
     def attack(daemon):
         close_inherited()

@@ -34,7 +34,7 @@ def uninterruptible():
     return count
 
 
-@test("Plugins that cannot be killed time out on time, delay nobody, and are not started a second time", limit=60)
+@test("plugins that cannot be killed time out on time, delay nobody, and are not started a second time", limit=60)
 def dead():
     with Daemon(configuration, start=False) as daemon:
         with dead_disk(daemon.folder / "dead"):
@@ -58,7 +58,7 @@ def dead():
         eventually(lambda: "No such file" in daemon.done("refresh", "reads"), "the plugin runs again")
 
 
-@test("Plugins that cannot be killed do not delay the shutdown", limit=60)
+@test("plugins that cannot be killed do not delay the shutdown", limit=60)
 def dead_at_the_end():
     with Daemon(configuration, start=False) as daemon, dead_disk(daemon.folder / "dead"):
         daemon.start()
@@ -66,7 +66,7 @@ def dead_at_the_end():
         stop_and_time(daemon)
 
 
-@test("A file of authorities on a dead disk delays only the checks that use it", limit=60)
+@test("a file of authorities on a dead disk delays only the checks that use it", limit=60)
 def dead_authorities():
     def servers(folder):
         return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"
@@ -86,7 +86,7 @@ def dead_authorities():
         stop_and_time(daemon)
 
 
-@test("A file on a dead disk delays only its own checks, and not the shutdown", limit=60)
+@test("a file on a dead disk delays only its own checks, and not the shutdown", limit=60)
 def dead_file():
     def servers(folder):
         return ("defaults: { interval: 1h, timeout: 300ms }\nservers:\n"

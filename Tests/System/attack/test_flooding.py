@@ -73,7 +73,7 @@ def drain(connection):
         pass
 
 
-@test("A hundred clients that list all servers and do not read cost a bounded amount of memory", limit=120)
+@test("a hundred clients that list all servers and do not read cost a bounded amount of memory", limit=120)
 def unread_answers():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(120)]
@@ -91,7 +91,7 @@ def unread_answers():
     assert grown < 32, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("Clients that list all servers and disconnect cost no time", limit=120)
+@test("clients that list all servers and disconnect cost no time", limit=120)
 def departed():
     def attack(daemon):
         for _ in until_the_end():
@@ -102,7 +102,7 @@ def departed():
     flood("clients that ask and leave", attack, duration=0)
 
 
-@test("Clients that list all servers, and read the answers, do not delay others", limit=120)
+@test("clients that list all servers, and read the answers, do not delay others", limit=120)
 def read_answers():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(64)]
@@ -126,7 +126,7 @@ COSTLY = {
 """Input that is slow to parse for its length: the start of a call, the repeated part, and the end."""
 
 
-@test("Calls that are slow to parse do not delay others", limit=180)
+@test("calls that are slow to parse do not delay others", limit=180)
 def costly_calls():
     for kind, (start, part, end) in COSTLY.items():
         call = (start + part * ((65000 - len(start)) // len(part.encode())) + end).encode() + b"\0"
@@ -147,7 +147,7 @@ LONG_STATUSES = {"invalid UTF-8": b"\xff", "combining characters": "\u0301".enco
 """Notifications that are slow to parse for their length."""
 
 
-@test("Notifications that are slow to parse do not delay others", limit=180)
+@test("notifications that are slow to parse do not delay others", limit=180)
 def long_notifications():
     names = [f"server{number}" for number in range(20)]
     servers = "".join(f"  {name}: {{ notify: {{ users: ['{NOBODY}'] }} }}\n" for name in names)
@@ -171,7 +171,7 @@ def long_notifications():
                 stop_and_time(daemon)
 
 
-@test("Servers that are added by posts and forgotten, again and again, leave nothing behind", limit=120)
+@test("servers that are added by posts and forgotten, again and again, leave nothing behind", limit=120)
 def coming_and_going():
     with Daemon("accept: any\n") as daemon, daemon.connect() as connection:
         def come_and_go(names):
@@ -190,7 +190,7 @@ def coming_and_going():
         assert grown < 2, f"the daemon grew by {grown:.1f} MB"
 
 
-@test("Clients that pipeline calls with long answers, and read them, do not delay others", limit=120)
+@test("clients that pipeline calls with long answers, and read them, do not delay others", limit=120)
 def pipelined_lists():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(30)]
@@ -224,7 +224,7 @@ def crowd(act, daemon, users, places=120):
             attacker.wait()
 
 
-@test("Ten users who pipeline calls with long answers, and read them, do not delay others", limit=120)
+@test("ten users who pipeline calls with long answers, and read them, do not delay others", limit=120)
 def pipelined_lists_of_many():
     def ask_and_read(connections):
         for connection in connections:
@@ -240,7 +240,7 @@ def pipelined_lists_of_many():
             stop_and_time(daemon)
 
 
-@test("Thousands of streams do not delay others, during many posts or many selections", limit=120)
+@test("thousands of streams do not delay others, during many posts or many selections", limit=120)
 def many_streams():
     def begin_and_read(connections):
         for connection in connections:
@@ -276,7 +276,7 @@ def many_streams():
             stop_and_time(daemon)
 
 
-@test("Endless messages cost nothing, even beside floods by the same user", limit=120)
+@test("endless messages cost nothing, even beside floods by the same user", limit=120)
 def endless_messages():
     def attack(daemon):
         busy = [control_socket(daemon.socket) for _ in range(110)]
@@ -293,7 +293,7 @@ def endless_messages():
     assert grown < 32, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("Floods of small calls do not delay others", limit=120)
+@test("floods of small calls do not delay others", limit=120)
 def small_calls():
     def attack(daemon):
         connections = [control_socket(daemon.socket) for _ in range(100)]
@@ -306,7 +306,7 @@ def small_calls():
     flood("floods of small calls", attack, duration=0)
 
 
-@test("Clients that connect and disconnect, again and again, do not delay others", limit=120)
+@test("clients that connect and disconnect, again and again, do not delay others", limit=120)
 def connecting():
     def attack(daemon):
         for _ in until_the_end():
@@ -316,7 +316,7 @@ def connecting():
     flood("clients that connect and leave", attack, duration=0)
 
 
-@test("Clients in the largest possible number of groups cost neither time nor memory", limit=120)
+@test("clients in the largest possible number of groups cost neither time nor memory", limit=120)
 def groups():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(100)]
@@ -332,7 +332,7 @@ def groups():
     assert grown < 12, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("The daemon keeps nothing long of a client's last call", limit=120)
+@test("the daemon keeps nothing long of a client's last call", limit=120)
 def long_names():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(120)]
@@ -348,7 +348,7 @@ def long_names():
     assert grown < 22, f"the daemon grew by {grown:.0f} MB"
 
 
-@test("Hundreds of concurrent waits that end at once do not delay others", limit=120)
+@test("hundreds of concurrent waits that end at once do not delay others", limit=120)
 def waits():
     call = b'{"method":"%s.Wait","parameters":{"server":"server7","text":"never","timeoutMilliseconds":1}}\0' % INTERFACE.encode()
 
@@ -382,7 +382,7 @@ def waits():
             stop_and_time(daemon)
 
 
-@test("Waits for a text that looks like another do not delay posts", limit=120)
+@test("waits for a text that looks like another do not delay posts", limit=120)
 def lookalikes():
     # The same accents, as one code point and as two.
     wait = json.dumps({"method": f"{INTERFACE}.Wait", "parameters": {"server": "db", "text": "e\u0301" * 340 + "b"}}).encode() + b"\0"
@@ -407,7 +407,7 @@ def lookalikes():
             stop_and_time(daemon)
 
 
-@test("Many users with one connection each, all sending calls that are slow to parse, do not delay others", limit=120)
+@test("many users with one connection each, all sending calls that are slow to parse, do not delay others", limit=120)
 def costly_calls_of_many():
     strings = rb'"\n",' * 12_000
     call = b'{"method":"org.statusd.monitor.Wait","parameters":{"x":[%s0]},"oneway":true}\0' % strings
@@ -430,7 +430,7 @@ def costly_calls_of_many():
                 stop_and_time(daemon)
 
 
-@test("A user with 1800 subordinate users, each with a connection, does not delay others", limit=120)
+@test("a user with 1800 subordinate users, each with a connection, does not delay others", limit=120)
 def subordinate_users():
     need_root()
     members = ",".join(f'"{number:x}":1' for number in range(7400))
@@ -462,7 +462,7 @@ def subordinate_users():
                 stop_and_time(daemon)
 
 
-@test("One change that answers the waits of many users does not delay others", limit=120)
+@test("one change that answers the waits of many users does not delay others", limit=120)
 def waits_of_many():
     call = b'{"method":"org.statusd.monitor.Wait","parameters":{"server":"web","level":"%s"}}\0'
     calls = call % b"critical" + call % b"ok"
@@ -485,7 +485,7 @@ def waits_of_many():
         stop_and_time(daemon)
 
 
-@test("Waits for one server after another leave nothing behind", limit=120)
+@test("waits for one server after another leave nothing behind", limit=120)
 def waits_everywhere():
     def attack(daemon, servers):
         connections = [control_socket(daemon.socket) for _ in range(120)]
@@ -509,7 +509,7 @@ def waits_everywhere():
         assert grown[1] < 1.2, f"the daemon grew by {grown[1]:.1f} MB"
 
 
-@test("Streams that repeatedly resume from old cursors do not delay others", limit=120)
+@test("streams that repeatedly resume from old cursors do not delay others", limit=120)
 def resuming():
     def attack(daemon, cursor):
         # The whole log follows the cursor. All of it is of interest, or only its last entry.
@@ -562,7 +562,7 @@ def ask_once(path):
         connection.call("Describe", {"server": "server7"})
 
 
-@test("Users who take all the connections they can get lock out neither root nor a newcomer", limit=120)
+@test("users who take all the connections they can get lock out neither root nor a newcomer", limit=120)
 def crowds():
     need_root()
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}
@@ -582,7 +582,7 @@ def crowds():
         stop_and_time(daemon)
 
 
-@test("A user who creates and removes files in a watched directory delays nobody")
+@test("a user who creates and removes files in a watched directory delays nobody")
 def flood_of_files():
     def servers(folder):
         return ("servers:\n  db: { push: true }\n"

@@ -126,13 +126,13 @@ def notify_another(daemon):
     print(f"     another server's barrier: {1000 * (time.monotonic() - began):.0f} ms", flush=True)
 
 
-@test("Sockets that block when they are closed, sent to a notify socket, delay nobody")
+@test("sockets that block when they are closed, sent to a notify socket, delay nobody")
 def lingering_notify():
     measure("lingering sockets to a notify socket",
             lambda daemon: hand_over(lambda: notify_socket(daemon.notify_path("backup")), b"STATUS=x", 5))
 
 
-@test("More such sockets than the daemon's descriptor limit, each queued in another one, delay nobody", limit=120)
+@test("more such sockets than the daemon's descriptor limit, each queued in another one, delay nobody", limit=120)
 def lingering_crowd():
     def attack(daemon):
         resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, 16_384))
@@ -185,7 +185,7 @@ def detach_file_system(files):
     return pipe
 
 
-@test("A pipe that is the last reference to a large file system, sent to a notify socket, delays nobody", limit=120)
+@test("a pipe that is the last reference to a large file system, sent to a notify socket, delays nobody", limit=120)
 def detached_pipe():
     def attack(daemon):
         sender = notify_socket(daemon.notify_path("backup"))
@@ -200,7 +200,7 @@ def detached_pipe():
     measure("a pipe of a file system that goes with it", attack)
 
 
-@test("Files that can never be closed, sent to many notify sockets, delay neither other sockets nor the shutdown")
+@test("files that can never be closed, sent to many notify sockets, delay neither other sockets nor the shutdown")
 def unclosable():
     def attack(daemon):
         path = daemon.folder / "dead" / "file"
@@ -224,7 +224,7 @@ def unclosable():
             stop_and_time(daemon)
 
 
-@test("Sockets that block when they are closed, sent to the control socket, delay nobody")
+@test("sockets that block when they are closed, sent to the control socket, delay nobody")
 def lingering_control():
     measure("lingering sockets to the control socket",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5))
@@ -235,13 +235,13 @@ def old_kernel():
     return preloaded("old_kernel")
 
 
-@test("Sockets that block when they are closed delay nobody under a kernel that cannot refuse descriptors")
+@test("sockets that block when they are closed delay nobody under a kernel that cannot refuse descriptors")
 def lingering_old_kernel():
     measure("lingering sockets to the control socket, kernel before 6.16",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5), variables=old_kernel())
 
 
-@test("Sockets that block when they are closed delay nobody if clients over the connection limit send them")
+@test("sockets that block when they are closed delay nobody if clients over the connection limit send them")
 def lingering_too_many():
     def attack(daemon):
         kept = [control_socket(daemon.socket) for _ in range(128)]
@@ -250,7 +250,7 @@ def lingering_too_many():
     measure("lingering sockets by refused clients, kernel before 6.16", attack, variables=old_kernel())
 
 
-@test("Sockets that block when they are closed delay nobody if their clients disconnect before they are read")
+@test("sockets that block when they are closed delay nobody if their clients disconnect before they are read")
 def lingering_left_unread():
     def attack(daemon):
         peers, _ = hand_over(lambda: control_socket(daemon.socket), CALL, 5, keep=False)
@@ -259,7 +259,7 @@ def lingering_left_unread():
     measure("lingering sockets left unread, kernel before 6.16", attack, variables=old_kernel())
 
 
-@test("Sockets that block when they are closed delay nobody if a stopping daemon never accepts their clients")
+@test("sockets that block when they are closed delay nobody if a stopping daemon never accepts their clients")
 def lingering_never_accepted():
     with Daemon("accept: any\n", start=False) as daemon, contextlib.ExitStack() as stack:
         daemon.environment.update(old_kernel())
@@ -276,7 +276,7 @@ def lingering_never_accepted():
         del kept
 
 
-@test("Three users who flood the daemon with such sockets delay no newcomer, and few descriptors wait to be closed")
+@test("three users who flood the daemon with such sockets delay no newcomer, and few descriptors wait to be closed")
 def lingering_flood():
     def attack(daemon, number):
         os.nice(19)
@@ -319,7 +319,7 @@ def stuck_release(attack, daemon):
         yield
 
 
-@test("A configuration whose aliases expand to billions of values is invalid, and delays neither reloads nor the shutdown")
+@test("a configuration whose aliases expand to billions of values is invalid, and delays neither reloads nor the shutdown")
 def alias_bomb():
     bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefghij", "bcdefghijk"))
@@ -335,7 +335,7 @@ def alias_bomb():
         stop_and_time(daemon)
 
 
-@test("A daemon that cannot end does not keep another one from starting, even if its backlog is full")
+@test("a daemon that cannot end does not keep another one from starting, even if its backlog is full")
 def unending():
     def attack(daemon):
         pipe = stuck_pipe(daemon.folder / "dead")
@@ -365,7 +365,7 @@ def unending():
         first.wait(15)
 
 
-@test("A notification queued behind descriptors that are slow to release does not replace a newer one")
+@test("a notification queued behind descriptors that are slow to release does not replace a newer one")
 def late_release():
     def attack(daemon):
         pipe = stuck_pipe(daemon.folder / "dead")
@@ -452,7 +452,7 @@ def time_of_other_threads(daemon):
     return (taken(f"/proc/{process}/stat") - taken(f"/proc/{process}/task/{process}/stat")) / os.sysconf("SC_CLK_TCK")
 
 
-@test("Clients whose sockets thousands of epoll watches slow down do not delay others", limit=150)
+@test("clients whose sockets thousands of epoll watches slow down do not delay others", limit=150)
 def watched_sockets():
     need_root()
 
@@ -495,7 +495,7 @@ def watched_sockets():
             stop_and_time(daemon)
 
 
-@test("A sender whose socket thousands of epoll watches slow down delays nobody, and its notifications arrive")
+@test("a sender whose socket thousands of epoll watches slow down delays nobody, and its notifications arrive")
 def watched_sender():
     def attack(daemon):
         os.nice(19)
@@ -516,7 +516,7 @@ def watched_sender():
         stop_and_time(daemon)
 
 
-@test("Users without access cannot open the daemon's directories or search that of the notify sockets, so cannot lock them")
+@test("users without access cannot open the daemon's directories or search that of the notify sockets, so cannot lock them")
 def locked_directories():
     need_root()
 
@@ -579,7 +579,7 @@ def stopped_loop():
         stop_and_time(daemon)
 
 
-@test("A configuration on a disk that does not answer delays neither clients nor the shutdown, at a reload or a start")
+@test("a configuration on a disk that does not answer delays neither clients nor the shutdown, at a reload or a start")
 def slow_disk():
     with Daemon(CONFIGURATION, start=False) as daemon:
         flag = daemon.folder / "slow"
@@ -607,7 +607,7 @@ def slow_disk():
         equal(subprocess.run([STATUSD], env=daemon.environment, stderr=subprocess.DEVNULL).returncode, 1, "exit status after ten seconds")
 
 
-@test("A client that requests a reload and disconnects while the disk is slow does not affect the reloads of others")
+@test("a client that requests a reload and disconnects while the disk is slow does not affect the reloads of others")
 def left_reload():
     with Daemon(CONFIGURATION, start=False) as daemon:
         flag = daemon.folder / "slow"

@@ -33,7 +33,7 @@ def unread(configuration):
         yield daemon, reading
 
 
-@test("An unread standard error delays nobody; once it is read, it says how many messages were lost")
+@test("an unread standard error delays nobody; once it is read, it says how many messages were lost")
 def unread_standard_error():
     with unread("accept: any\nlimits: { servers: 5000 }\n") as (daemon, reading):
         with Bystander(daemon) as bystander:
@@ -49,7 +49,7 @@ def unread_standard_error():
         contains(text[0], "older messages were lost", "last: the very last line")
 
 
-@test("A standard error that is never read does not delay the shutdown")
+@test("a standard error that is never read does not delay the shutdown")
 def unread_at_the_end():
     with unread("accept: any\n") as (daemon, reading):
         post_changes(daemon, 200)
@@ -57,7 +57,7 @@ def unread_at_the_end():
     os.close(reading)
 
 
-@test("A standard error whose reader has left neither ends the daemon nor changes its exit status")
+@test("a standard error whose reader has left neither ends the daemon nor changes its exit status")
 def left_standard_error():
     with unread("accept: any\n") as (daemon, reading):
         os.close(reading)
@@ -66,7 +66,7 @@ def left_standard_error():
         equal(daemon.stop(), 0, "exit status")
 
 
-@test("A service manager that does not read delays neither clients nor the shutdown")
+@test("a service manager that does not read delays neither clients nor the shutdown")
 def unread_manager():
     with Daemon("select: db\nservers: { db: { push: true }, web: { push: true } }\n") as daemon:
         daemon.manager.stop_reading()

@@ -14,7 +14,7 @@ from harness.servers import Certificates, listener
 from .test_freezing import DURATION, stop_and_time
 
 
-@test("A response of a megabyte that almost matches the expected text everywhere delays nobody")
+@test("a response of a megabyte that almost matches the expected text everywhere delays nobody")
 def almost_contained():
     body = b"a" * (1 << 20)
     answers = []
@@ -47,7 +47,7 @@ def flood(answer):
     return send
 
 
-@test("A response with an endless trailer is refused, and costs no memory", limit=60)
+@test("a response with an endless trailer is refused, and costs no memory", limit=60)
 def endless_trailer():
     start = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     with listener(flood((start, b"a: b\r\n" * 10_000))) as port:
@@ -61,7 +61,7 @@ def endless_trailer():
             stop_and_time(daemon)
 
 
-@test("An https server that offers HTTP/2 and sends frames endlessly delays nobody", limit=60)
+@test("an https server that offers HTTP/2 and sends frames endlessly delays nobody", limit=60)
 def endless_frames():
     settings, unknown = b"\0\0\0\x04\0\0\0\0\0", b"\0\0\0\xfa\0\0\0\0\0"
     with Certificates() as authority:
@@ -89,7 +89,7 @@ def endless_frames():
         equal(protocols, {None}, "protocols agreed upon")
 
 
-@test("An https server that sends session tickets endlessly delays nobody", limit=60)
+@test("an https server that sends session tickets endlessly delays nobody", limit=60)
 def endless_tickets():
     with Certificates() as authority:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -112,7 +112,7 @@ def endless_tickets():
                 stop_and_time(daemon)
 
 
-@test("Ten thousand checks that wait for a slot delay nobody", limit=120)
+@test("ten thousand checks that wait for a slot delay nobody", limit=120)
 def many_checks():
     with listener() as port:
         servers = "".join(f"  s{n}: {{ tcp: '127.0.0.1:{port}', interval: 5s }}\n" for n in range(10_000))

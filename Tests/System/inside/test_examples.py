@@ -10,7 +10,7 @@ from .unit import PROJECT, done, systemctl
 UNIT_STATE = PROJECT / ".build" / "examples" / "debug" / "UnitState"
 
 
-@test("A program that follows a unit shows when it appears, runs and disappears, and ends when it is interrupted")
+@test("a program that follows a unit shows when it appears, runs and disappears, and ends when it is interrupted")
 def unit_state():
     if not UNIT_STATE.exists():
         raise Skip("Tests/Examples has not been built; run packaging/test outside")

@@ -35,7 +35,7 @@ def found(part):
         raise AssertionError(f"{error}: {run('/usr/bin/statusctl', 'status', 'probe').out}{log()}") from None
 
 
-@test("A plugin runs as another user and cannot reach the daemon's sockets, state or configuration, or signal it")
+@test("a plugin runs as another user and cannot reach the daemon's sockets, state or configuration, or signal it")
 def out_of_reach():
     # The plugin prints a word for each forbidden action that succeeds.
     configuration = plugin("""
@@ -59,14 +59,14 @@ echo "holes:${holes:- none}"
         equal(os.stat("/etc/statusd").st_uid, 0, "owner of the configuration directory")
 
 
-@test("Files that a plugin leaves in shared memory are private to its service, and limited in size")
+@test("files that a plugin leaves in shared memory are private to its service, and limited in size")
 def shared_memory():
     with service(configuration=plugin("head -c 100M /dev/zero 2>&1 > /dev/shm/statusd-test\nls /dev/shm/statusd-test")):
         found("No space left on device")
         assert not os.path.exists("/dev/shm/statusd-test")
 
 
-@test("The daemon itself cannot write its configuration either")
+@test("the daemon itself cannot write its configuration either")
 def read_only_configuration():
     with service(configuration="servers: { db: { push: true } }\n"):
         user = pwd.getpwnam("statusd")
@@ -86,7 +86,7 @@ def read_only_configuration():
         assert "forged" not in statusctl("list"), "the daemon wrote its own configuration"
 
 
-@test("A daemon that is killed leaves no plugin behind, and its successor runs them again")
+@test("a daemon that is killed leaves no plugin behind, and its successor runs them again")
 def killed():
     with service(configuration=plugin("setsid sleep 86406 &\nsleep 86406\n")):
         eventually(lambda: len(run("pgrep", "-f", "sleep 86406").out.split()) == 2, "the plugin")
@@ -96,7 +96,7 @@ def killed():
         eventually(lambda: len(run("pgrep", "-f", "sleep 86406").out.split()) == 2, "the plugin again")
 
 
-@test("A restart of the executor does not affect the next check")
+@test("a restart of the executor does not affect the next check")
 def executor_restarts():
     with service(configuration=plugin("echo run as $PPID\n")):
         first = found("run as")
@@ -108,7 +108,7 @@ def executor_restarts():
         equal(show("ActiveState", "statusd-executor.service"), "active")
 
 
-@test("Without the executor's socket, checks fail with a sentence that says what to do, and the daemon continues")
+@test("without the executor's socket, checks fail with a sentence that says what to do, and the daemon continues")
 def no_socket():
     with service(configuration=plugin("echo well\n")):
         found("well")
@@ -119,7 +119,7 @@ def no_socket():
         contains(statusctl("refresh", "probe"), "probe: well")
 
 
-@test("A restart of the executor's socket unit does not affect the next check either")
+@test("a restart of the executor's socket unit does not affect the next check either")
 def socket_unit():
     with service(configuration=plugin("echo well\n")):
         found("well")
@@ -143,7 +143,7 @@ def settled():
     return True
 
 
-@test("Plugins still run after any number of daemon restarts")
+@test("plugins still run after any number of daemon restarts")
 def many_restarts():
     with service(configuration=plugin("echo run as $PPID\n")):
         for _ in range(12):
@@ -152,7 +152,7 @@ def many_restarts():
         equal(show("ActiveState", "statusd-executor.socket"), "active")
 
 
-@test("A plugin that kills the executor, stops it, or takes away its descriptors disables no other check for long", limit=120)
+@test("a plugin that kills the executor, stops it, or takes away its descriptors disables no other check for long", limit=120)
 def hostile_to_the_executor():
     configuration = plugin("echo well $(ulimit -f)\n") + "  evil: { exec: [/etc/statusd-evil], timeout: 2s }\n"
     evil = pathlib.Path("/etc/statusd-evil")
@@ -190,7 +190,7 @@ if attack == "sleep":
 """A plugin that takes away its worker's descriptors, and would outlive its check."""
 
 
-@test("A plugin that takes away its worker's descriptors still ends on time, and is never ok", limit=60)
+@test("a plugin that takes away its worker's descriptors still ends on time, and is never ok", limit=60)
 def blinding():
     script = pathlib.Path("/etc/statusd-blinding")
     script.write_text(BLINDING)
@@ -200,7 +200,7 @@ def blinding():
             eventually(lambda: run("pgrep", "-f", str(script)).status == 1, f"no process of “{attack}”", patience=8)
 
 
-@test("A plugin that forks endlessly is ended, with all of its processes", limit=60)
+@test("a plugin that forks endlessly is ended, with all of its processes", limit=60)
 def hydra():
     script = pathlib.Path("/etc/statusd-hydra")
     script.write_text("""
@@ -222,7 +222,7 @@ while True:
         eventually(settled, "no process of the plugin", patience=8)
 
 
-@test("A plugin that leaves endless chains of processes and kills its worker is ended, too", limit=60)
+@test("a plugin that leaves endless chains of processes and kills its worker is ended, too", limit=60)
 def comets():
     comet = pathlib.Path("/etc/statusd-comet")
     # Each process makes another one and exits, as fast as it can.

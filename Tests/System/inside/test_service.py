@@ -51,7 +51,7 @@ def injection():
         assert "forged" in entry["STATUSD_TEXT"] and "STATUS" not in entry and "MAINPID" not in entry, entry
 
 
-@test("Backslashes are shown as they are, even one at the end, which systemd would reject")
+@test("backslashes are shown as they are, even one at the end, which systemd would reject")
 def backslashes():
     with service(), connect() as connection:
         for text in (r"share 2 is mounted at \\fs\s" + "\\", r"C:\temp\new", "a\\"):
@@ -60,7 +60,7 @@ def backslashes():
             eventually(lambda: show("StatusText") == f"db: {text}", text)
 
 
-@test("Floods of selections and reloads hide nothing from the service manager", limit=60)
+@test("floods of selections and reloads hide nothing from the service manager", limit=60)
 def manager_floods():
     def flood(connections, call, until):
         while not until.is_set():
@@ -103,7 +103,7 @@ def manager_floods():
         assert len(others) < 50, f"{len(others)} lines in the journal: {others}"
 
 
-@test("Each change is in the journal with its fields, and SERVER= finds it")
+@test("each change is in the journal with its fields, and SERVER= finds it")
 def journal_fields():
     with service():
         statusctl("post", "db", "Signed Out")
@@ -124,7 +124,7 @@ def journal_fields():
         contains(done("journalctl", "-F", "SERVER"), "db", "web")
 
 
-@test("The journal holds the daemon's messages, and no complaints from libraries")
+@test("the journal holds the daemon's messages, and no complaints from libraries")
 def clean_journal():
     with service():
         for number in range(20):
@@ -134,7 +134,7 @@ def clean_journal():
         equal([entry["MESSAGE"] for entry in entries if entry["_TRANSPORT"] != "journal"], [])
 
 
-@test("A journal that does not read delays nobody; once it reads again, it gets the number of lost messages")
+@test("a journal that does not read delays nobody; once it reads again, it gets the number of lost messages")
 def unread_journal():
     with service(configuration="accept: any\nlimits: { servers: 5000 }\n"), connect() as connection:
         journald = int(show("MainPID", "systemd-journald.service"))
@@ -201,7 +201,7 @@ def notify_reload():
         contains(statusctl("list"), "third")
 
 
-@test("The watchdog kills a daemon that hangs, and it starts again")
+@test("the watchdog kills a daemon that hangs, and it starts again")
 def watchdog():
     with service(drop_in="[Service]\nWatchdogSec=2s\nRestartSec=100ms\n"):
         before = main_process()
@@ -215,7 +215,7 @@ def watchdog():
         contains(log(), "atchdog")
 
 
-@test("After kill -9 the daemon restarts, and clients find the new one")
+@test("after kill -9 the daemon restarts, and clients find the new one")
 def killed():
     with service(drop_in="[Service]\nRestartSec=100ms\n"):
         before = main_process()
@@ -225,14 +225,14 @@ def killed():
         equal(show("NRestarts"), "1")
 
 
-@test("An invalid configuration at the start ends with status 78 and is not retried")
+@test("an invalid configuration at the start ends with status 78 and is not retried")
 def wrong_configuration():
     with service(start=(), drop_in="[Service]\nExecStart=\nExecStart=/usr/bin/statusd --config /nonexistent.yaml\n"):
         assert run("systemctl", "start", "statusd.service").status != 0
         equal((show("ActiveState"), show("ExecMainStatus"), show("NRestarts")), ("failed", "78", "0"))
 
 
-@test("A stopped daemon ends with success, says that it is stopping, and leaves no notify socket")
+@test("a stopped daemon ends with success, says that it is stopping, and leaves no notify socket")
 def stop():
     with service(configuration="servers: { web: { notify: true } }\n"):
         assert os.path.exists("/run/statusd/notify/web")
@@ -242,7 +242,7 @@ def stop():
         equal(show("StatusText"), "")
 
 
-@test("Users who may not use the control socket cannot reach the daemon by another one either")
+@test("users who may not use the control socket cannot reach the daemon by another one either")
 def socket_mode():
     def listed(address, groups=()):
         return as_user("/usr/bin/statusctl", "list", "--address", f"unix:{address}", groups=groups).status
@@ -260,7 +260,7 @@ def socket_mode():
         statusctl("list")
 
 
-@test("A server that follows the daemon's own unit does not show the daemon's text about that server")
+@test("a server that follows the daemon's own unit does not show the daemon's text about that server")
 def own_unit():
     with service(configuration="select: me\nservers: { me: { unit: statusd.service } }\n"):
         statusctl("wait", "me", "--level", "ok", "--timeout", "10s")
@@ -274,7 +274,7 @@ def plugins_run(count):
     return len(run("pgrep", "-f", "sleep 60").out.split()) == count
 
 
-@test("Stopping the daemon ends running plugins, even stubborn ones, within seconds, and logs no alarm")
+@test("stopping the daemon ends running plugins, even stubborn ones, within seconds, and logs no alarm")
 def stop_with_plugins():
     checks = ("servers:\n  polite: { exec: [/bin/sleep, '60'], timeout: 50s }\n"
               "  stubborn: { exec: [/bin/sh, -c, \"trap '' TERM; sleep 60 & wait; sleep 60\"], timeout: 50s }\n")
@@ -292,7 +292,7 @@ def stop_with_plugins():
         equal(alarms, [])
 
 
-@test("Stopping the daemon ends its HTTP processes, so the service manager finds none to kill")
+@test("stopping the daemon ends its HTTP processes, so the service manager finds none to kill")
 def stop_with_requests():
     with listener() as hanging, web() as working, service(configuration=(
             f"servers:\n  hanging: {{ http: {{ url: 'http://127.0.0.1:{hanging}/' }}, timeout: 50s }}\n"
@@ -305,7 +305,7 @@ def stop_with_requests():
         assert "Killing" not in lines, lines
 
 
-@test("A watch continues over systemctl restart")
+@test("a watch continues over systemctl restart")
 def watch_over_restart():
     with service(configuration=TWO):
         statusctl("post", "db", "before")
@@ -316,7 +316,7 @@ def watch_over_restart():
             lines.until("after")
 
 
-@test("Watching and waiting clients do not start a stopped daemon; once it is started again, they continue")
+@test("watching and waiting clients do not start a stopped daemon; once it is started again, they continue")
 def stays_stopped():
     with service(configuration=TWO):
         statusctl("post", "db", "before")
@@ -334,7 +334,7 @@ def stays_stopped():
             equal(waiting.wait(), 0, "exit status of wait")
 
 
-@test("Restarting the socket's unit restarts a reachable daemon; stopping it stops the daemon")
+@test("restarting the socket's unit restarts a reachable daemon; stopping it stops the daemon")
 def socket_unit():
     with service():
         for _ in range(8):
@@ -352,7 +352,7 @@ def socket_unit():
         equal(show("ActiveState"), "inactive")
 
 
-@test("A daemon that the watch itself started, through the socket, stays stopped, too")
+@test("a daemon that the watch itself started, through the socket, stays stopped, too")
 def stays_stopped_for_its_starter():
     with service(start=("statusd.socket",), configuration=TWO):
         with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines:
@@ -368,7 +368,7 @@ def count_starts():
     return sum(entry["MESSAGE"].startswith("Starting statusd.service") for entry in journal())
 
 
-@test("An invalid configuration is reported to clients, who do not exhaust the starts: once corrected, the daemon starts at once")
+@test("an invalid configuration is reported to clients, who do not exhaust the starts: once corrected, the daemon starts at once")
 def broken_with_clients():
     with service(configuration=TWO):
         with Follower("/usr/bin/statusctl", "watch", env=environment()) as lines:
@@ -391,7 +391,7 @@ def broken_with_clients():
             lines.until("mended")
 
 
-@test("A failed start that reports the reason to clients ends at once when it is stopped")
+@test("a failed start that reports the reason to clients ends at once when it is stopped")
 def stopped_failed_start():
     with service(start=("statusd.socket",), configuration="servers: wrong\n"):
         contains(run("/usr/bin/statusctl", "list").err, "cannot start the daemon")
@@ -400,7 +400,7 @@ def stopped_failed_start():
         equal((show("ExecMainCode"), show("ExecMainStatus"), show("Result")), ("1", "0", "success"))
 
 
-@test("An invalid command line is reported to clients, and the service manager does not retry it")
+@test("an invalid command line is reported to clients, and the service manager does not retry it")
 def wrong_command_line():
     with service(start=("statusd.socket",), drop_in="[Service]\nExecStart=\nExecStart=/usr/bin/statusd --confg /etc/x.yaml\n"):
         for _ in range(20):
@@ -490,7 +490,7 @@ def verified_as_the_services():
     draft.unlink()
 
 
-@test("If an ordinary user fills the backlog of a daemon that accepts nobody, root and the group still connect; others wait")
+@test("if an ordinary user fills the backlog of a daemon that accepts nobody, root and the group still connect; others wait")
 def full_backlog():
     def fill():
         """Connects until the backlog is full."""
@@ -518,7 +518,7 @@ def full_backlog():
         contains(ended[2][0][1], "statusctl: the daemon at ")
 
 
-@test("Calls and waits that arrive while the daemon hangs are answered by its successor", limit=60)
+@test("calls and waits that arrive while the daemon hangs are answered by its successor", limit=60)
 def successor_answers():
     with service(configuration=TWO):
         systemctl("kill", "--kill-whom=main", "--signal=STOP", "statusd.service")
@@ -529,7 +529,7 @@ def successor_answers():
         equal([command.wait(20) for command in commands], [0] * len(commands), "exit statuses")
 
 
-@test("Posts and selections do not fail while the service is restarted again and again", limit=120)
+@test("posts and selections do not fail while the service is restarted again and again", limit=120)
 def restarts_fail_nobody():
     def repeat(number):
         while not is_over.is_set():
@@ -556,7 +556,7 @@ def restarts_fail_nobody():
     equal(failures[:3], [])
 
 
-@test("A daemon that root runs by hand and the service cannot share a directory, and neither removes the other's sockets")
+@test("a daemon that root runs by hand and the service cannot share a directory, and neither removes the other's sockets")
 def by_hand():
     with service(start=()):
         shutil.rmtree("/run/statusd", ignore_errors=True)
@@ -576,7 +576,7 @@ def by_hand():
         assert not os.path.exists("/run/statusd/notify"), "root has made a directory that the service cannot use"
 
 
-@test("If the runtime directory is removed, the daemon says how to get the sockets back, and that works")
+@test("if the runtime directory is removed, the daemon says how to get the sockets back, and that works")
 def removed_directory():
     with service(configuration="servers: { sh: { exec: [/bin/echo, fine] } }\n"):
         shutil.rmtree("/run/statusd")
@@ -587,7 +587,7 @@ def removed_directory():
         statusctl("wait", "sh", "--text", "fine", "--timeout", "10s")
 
 
-@test("A user's ids for containers count as one user, so they cannot take up all connections")
+@test("a user's ids for containers count as one user, so they cannot take up all connections")
 def subordinate_ids():
     ranges, first = pathlib.Path("/etc/subuid"), 600_000
     former = ranges.read_text() if ranges.exists() else None

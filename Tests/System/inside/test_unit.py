@@ -33,7 +33,7 @@ def security():
                 assert exposure <= limit, out
 
 
-@test("The command that install suggests next works: the service runs, enabled, as the user statusd")
+@test("the command that install suggests next works: the service runs, enabled, as the user statusd")
 def next_command():
     with service(start=()):
         command = install().splitlines()[-1]
@@ -45,7 +45,7 @@ def next_command():
         equal(show("StatusText"), "hello: Hello, world")
 
 
-@test("With socket activation, the first client starts the daemon, on the socket of the socket unit")
+@test("with socket activation, the first client starts the daemon, on the socket of the socket unit")
 def socket_activation():
     with service(start=("statusd.socket",)):
         equal(show("ActiveState"), "inactive")
@@ -58,14 +58,14 @@ def socket_activation():
         equal(show("ActiveState"), "active")
 
 
-@test("The backlog is a user's limit of connections; a service with its own runtime directory still reaches the daemon")
+@test("the backlog is a user's limit of connections; a service with its own runtime directory still reaches the daemon")
 def newcomers():
     with service():
         equal(show("Backlog", "statusd.socket"), "128")
         done("systemd-run", "--quiet", "--wait", "--pipe", "-p", "RuntimeDirectory=web", "/usr/bin/statusctl", "list")
 
 
-@test("A restart refuses no client: the socket stays, and clients that connect during it wait")
+@test("a restart refuses no client: the socket stays, and clients that connect during it wait")
 def restart_refuses_nobody():
     with service():
         number = os.stat(SOCKET).st_ino
@@ -75,7 +75,7 @@ def restart_refuses_nobody():
         equal(os.stat(SOCKET).st_ino, number, "inode of the socket")
 
 
-@test("Without the socket unit the daemon opens the same socket itself")
+@test("without the socket unit the daemon opens the same socket itself")
 def without_socket_unit():
     with service(start=()):
         systemctl("mask", "--runtime", "statusd.socket")
@@ -86,7 +86,7 @@ def without_socket_unit():
         statusctl("list")
 
 
-@test("A user outside the group statusd may read, and changes end with 77; a member may do everything")
+@test("a user outside the group statusd may read, and changes end with 77; a member may do everything")
 def groups():
     with service():
         statusctl("post", "db", "Signed In")
@@ -98,7 +98,7 @@ def groups():
         contains(as_user("/usr/bin/statusctl", "list").out, "db")
 
 
-@test("Programs of root and of configured users reach a notify socket; the kernel refuses others")
+@test("programs of root and of configured users reach a notify socket; the kernel refuses others")
 def notify_as_other_user():
     other = ("setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", "--")
     with service(configuration="servers: { web: { notify: true } }\n"):
@@ -113,7 +113,7 @@ def notify_as_other_user():
         contains(statusctl("status", "web"), "Serving 12 clients")
 
 
-@test("After a reload, a program's notifications count if its user was configured before and may now send as a group member")
+@test("after a reload, a program's notifications count if its user was configured before and may now send as a group member")
 def member_named_before():
     member = ("setpriv", "--reuid", "12345", "--regid", "12345", "--groups", str(pwd.getpwnam("statusd").pw_gid), "--")
     with service(configuration="servers: { web: { notify: { users: [12345] } } }\n"):

@@ -62,7 +62,7 @@ def following(*names):
     return "servers:\n" + "".join(f"  {name}: {{ unit: {name}.service }}\n" for name in names)
 
 
-@test("A unit's states are followed: stopped, started, failed, reset")
+@test("a unit's states are followed: stopped, started, failed, reset")
 def states():
     with units(sleeper=SLEEPER, breaker="[Service]\nExecStart=/bin/sh -c 'exit 7'\n"), service(configuration=following("sleeper", "breaker")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -79,7 +79,7 @@ def states():
             assert text in texts, texts
 
 
-@test("A running service's STATUS= is its text; a oneshot that has finished is ok")
+@test("a running service's STATUS= is its text; a oneshot that has finished is ok")
 def status_text():
     talker = ("[Service]\nType=notify\nNotifyAccess=all\n"
               "ExecStart=/bin/sh -c 'systemd-notify --ready --status=\"Serving 12 clients\"; exec sleep infinity'\n")
@@ -96,7 +96,7 @@ def status_text():
         becomes("talker", "warning", "inactive (dead)")
 
 
-@test("A oneshot whose dependency failed is critical until it has run successfully; a skipped one keeps its status")
+@test("a oneshot whose dependency failed is critical until it has run successfully; a skipped one keeps its status")
 def not_started():
     condition = pathlib.Path("/etc/statusd-test-condition")
     dependency, job = "[Service]\nType=oneshot\nExecStart=/bin/{}\n", "[Unit]\nRequires=dependency.service\nAfter=dependency.service\n[Service]\n{}Type=oneshot\nExecStart=/bin/{}\n"
@@ -119,7 +119,7 @@ def not_started():
         becomes("job", "critical", "inactive (dead) after a failure")
 
 
-@test("A frozen unit is a warning until it runs again")
+@test("a frozen unit is a warning until it runs again")
 def frozen():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -133,7 +133,7 @@ def frozen():
         becomes("sleeper", "ok", "active (running)")
 
 
-@test("A unit in a restart loop writes one journal entry for each restart, and is ok when it has run for a while")
+@test("a unit in a restart loop writes one journal entry for each restart, and is ok when it has run for a while")
 def restart_loop():
     flag = pathlib.Path("/etc/statusd-test-stop-looping")
     looper = ("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=always\nRestartSec=300ms\n"
@@ -153,7 +153,7 @@ def restart_loop():
         equal(looped[-2:], [f"activating (auto-restart) after exit-code, {restarts} times", "active (running)"])
 
 
-@test("A running oneshot is ok until it has run for longer than the configuration allows")
+@test("a running oneshot is ok until it has run for longer than the configuration allows")
 def long_run():
     backup = "[Service]\nType=oneshot\nExecStart=/bin/sleep 60\n"
     with units(backup=backup), service(configuration="servers: { backup: { unit: backup.service, runtime: 2s } }\n"):
@@ -179,7 +179,7 @@ def unit_failures():
         becomes("sleeper", "critical", "failed (signal)")
 
 
-@test("A unit that does not exist is unknown; it is followed when it appears, is masked, and disappears")
+@test("a unit that does not exist is unknown; it is followed when it appears, is masked, and disappears")
 def comes_and_goes():
     with service(configuration=following("later")):
         becomes("later", "unknown", "unit later.service not found")
@@ -199,7 +199,7 @@ def comes_and_goes():
             becomes("later", "warning", "inactive (dead)")
 
 
-@test("Units are followed as before after daemon-reload and daemon-reexec, which are not changes")
+@test("units are followed as before after daemon-reload and daemon-reexec, which are not changes")
 def reexec():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -214,7 +214,7 @@ def reexec():
             contains(lines.until("inactive"), "[warning]")
 
 
-@test("A oneshot that failed stays failed while it runs again, even after a lost bus; a refresh says so at once")
+@test("a oneshot that failed stays failed while it runs again, even after a lost bus; a refresh says so at once")
 def failing_oneshot():
     job = "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'if test -e /run/statusd-test-slow; then sleep 60; else exit 1; fi'\n"
     slow = pathlib.Path("/run/statusd-test-slow")
@@ -237,7 +237,7 @@ def failing_oneshot():
             run("systemctl", "stop", "job")
 
 
-@test("A failed oneshot that the service manager forgets stays failed until it has run successfully")
+@test("a failed oneshot that the service manager forgets stays failed until it has run successfully")
 def forgotten_oneshot():
     good = pathlib.Path("/run/statusd-test-good")
     job = f"[Unit]\nCollectMode=inactive-or-failed\n[Service]\nType=oneshot\nExecStart=/bin/test -e {good}\n"
@@ -265,7 +265,7 @@ def forgotten_oneshot():
             good.unlink()
 
 
-@test("If the bus is lost, the server is failed with that reason and its last status until the bus returns")
+@test("if the bus is lost, the server is failed with that reason and its last status until the bus returns")
 def bus_restart():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", "nosuch") + "  db: { push: true }\n"):
         systemctl("start", "sleeper")
@@ -299,7 +299,7 @@ def bus_restart():
         equal([message.split(":")[0] for message in messages[:2]], ["cannot follow units", "units are followed again"])
 
 
-@test("A unit that died while the bus was lost is never ok once the bus is back")
+@test("a unit that died while the bus was lost is never ok once the bus is back")
 def death_without_bus():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -318,7 +318,7 @@ def death_without_bus():
             run("systemctl", "start", "dbus.socket", "dbus.service")
 
 
-@test("A refresh that the bus is too slow for fails, and the late answer counts, even if it is unchanged")
+@test("a refresh that the bus is too slow for fails, and the late answer counts, even if it is unchanged")
 def slow_bus():
     with units(sleeper=SLEEPER), service(configuration="servers: { sleeper: { unit: sleeper.service, timeout: 300ms } }\n"):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -334,7 +334,7 @@ def slow_bus():
         equal(run("/usr/bin/statusctl", "post", "sleeper", "made up").status, 1)
 
 
-@test("The daemon accepts no descriptors from the bus, because any user may send some that block when they are closed")
+@test("the daemon accepts no descriptors from the bus, because any user may send some that block when they are closed")
 def bus_descriptors():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -349,7 +349,7 @@ def bus_name():
     return names[0]
 
 
-@test("Signals that the bus drops, because a user has filled the daemon's queue, are missed only for seconds", limit=60)
+@test("signals that the bus drops, because a user has filled the daemon's queue, are missed only for seconds", limit=60)
 def dropped_signals():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -364,7 +364,7 @@ def dropped_signals():
         becomes("sleeper", "warning", "inactive (dead)")
 
 
-@test("Signals of 30 MB from any user delay nobody, and their memory is released", limit=60)
+@test("signals of 30 MB from any user delay nobody, and their memory is released", limit=60)
 def large_signals():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         becomes("sleeper", "warning", "inactive (dead)")
@@ -378,7 +378,7 @@ def large_signals():
         becomes("sleeper", "ok", "active (running)")
 
 
-@test("Signals that any user makes the service manager send delay nobody, and take no memory", limit=120)
+@test("signals that any user makes the service manager send delay nobody, and take no memory", limit=120)
 def caused_signals():
     followed = [f"nosuch-{number}.service" for number in range(2000)]
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", *(name.removesuffix(".service") for name in followed))):
@@ -439,7 +439,7 @@ def bus_thread():
     return next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "statusd-bus\n")
 
 
-@test("A restart whose signals the bus dropped is still shown, and its result only once it has lasted")
+@test("a restart whose signals the bus dropped is still shown, and its result only once it has lasted")
 def dropped_restart():
     restarted = SLEEPER + "Restart=always\nRestartSec=100ms\n"
     with units(sleeper=restarted), service(configuration=following("sleeper")):
@@ -454,7 +454,7 @@ def dropped_restart():
         becomes("sleeper", "ok", "active (running)")
 
 
-@test("Units are not read again and again while no other user loads the bus", limit=90)
+@test("units are not read again and again while no other user loads the bus", limit=90)
 def quiet_bus():
     names = [f"nosuch-{number}" for number in range(60)]
     with service(configuration=following(*names)):
@@ -469,18 +469,18 @@ def quiet_bus():
         assert lines.count('"GetAll"') < 4 * len(names), f"{lines.count('GetAll')} readings"
 
 
-@test("A unit that fails while users keep the service manager busy is not ok for longer than it takes to notice that", limit=300)
+@test("a unit that fails while users keep the service manager busy is not ok for longer than it takes to notice that", limit=300)
 def death_beside_load():
     dies_beside(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
 
 
-@test("A failed unit is not ok for longer either while users' calls make the service manager hold back its signals", limit=300)
+@test("a failed unit is not ok for longer either while users' calls make the service manager hold back its signals", limit=300)
 def death_beside_calls():
     # The daemon reads the others again meanwhile, a few at a time, and each answer is late.
     dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)])
 
 
-@test("A failed oneshot is not ok for long while users make the manager load and unload thousands of followed units", limit=300)
+@test("a failed oneshot is not ok for long while users make the manager load and unload thousands of followed units", limit=300)
 def failure_beside_others():
     others = [f"nosuch-{number}" for number in range(2000)]
     ran = pathlib.Path("/etc/statusd-test-ran")
@@ -509,12 +509,12 @@ def starved_manager():
             yield
 
 
-@test("A failed unit is not ok for longer either while the bus refuses calls to the service manager", limit=300)
+@test("a failed unit is not ok for longer either while the bus refuses calls to the service manager", limit=300)
 def death_beside_refusals():
     dies_beside(starved_manager())
 
 
-@test("A service manager or bus that hangs without disconnecting is noticed, and its units are failed", limit=120)
+@test("a service manager or bus that hangs without disconnecting is noticed, and its units are failed", limit=120)
 def frozen_bus():
     with units(sleeper=SLEEPER), service(configuration=following("sleeper")):
         systemctl("start", "sleeper")
@@ -538,7 +538,7 @@ def refresh():
         contains(statusctl("refresh", "sleeper"), "sleeper: active (running) [ok]")
 
 
-@test("Checks work in the hardened service: Debian's plugins, tcp, and https with the system's and a private authority")
+@test("checks work in the hardened service: Debian's plugins, tcp, and https with the system's and a private authority")
 def hardened():
     with Certificates() as authority, web(authority.make("good")) as server, listener() as port:
         # The service has its own /tmp.
@@ -574,7 +574,7 @@ servers:
             os.unlink("/etc/statusd-test-ca.pem")
 
 
-@test("Plugins that see processes and send ICMP work with the drop-in that statusd(8) shows")
+@test("plugins that see processes and send ICMP work with the drop-in that statusd(8) shows")
 def more_than_usual():
     drop_in = re.search(r"```ini\n(.*?)```", (PROJECT / "packaging/man/statusd.8.md").read_text(), re.DOTALL)[1]
     plugins = "/usr/lib/nagios/plugins"
@@ -598,7 +598,7 @@ def stop():
         equal(done("systemctl", "show", "-P", "Result", "statusd.service").strip(), "success")
 
 
-@test("The hardened service follows files, even through a restart; verify warns of files that it cannot see")
+@test("the hardened service follows files, even through a restart; verify warns of files that it cannot see")
 def files():
     folder = pathlib.Path("/var/statusd-test")
     configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"

@@ -83,7 +83,7 @@ def documentation():
     equal(lines(manifest) - lines((PACKAGE / "Package.swift").read_text()), set())
 
 
-@test("A package that uses the libraries resolves no dependency that only the daemon needs", limit=BUILD_LIMIT)
+@test("a package that uses the libraries resolves no dependency that only the daemon needs", limit=BUILD_LIMIT)
 def dependencies():
     build()
     resolved = (PACKAGE / "Package.resolved").read_text()

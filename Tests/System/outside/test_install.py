@@ -75,7 +75,7 @@ def dynamic_binaries():
         equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
 
 
-@test("Under sudo, install builds as the user who called it")
+@test("under sudo, install builds as the user who called it")
 def build_under_sudo():
     need_root()
     with clone(MAKE.format(text="static")) as folder:

@@ -78,7 +78,7 @@ def tcp_silent():
 
 
 def in_small_network(taken=(), has_ipv6=True):
-    """Runs a command in a network with only four local ports, which sockets of these kinds occupy.
+    """The prefix of a command that runs it in a network with only four local ports, which sockets of these kinds occupy.
 
     In it, the host both.test has two addresses, one of which is unreachable.
     """

@@ -150,7 +150,7 @@ def condition_stays():
 
 
 def is_still_bad(daemon, user):
-    """A user's program that has said ERRNO= and WATCHDOG_USEC= says a text: both hold."""
+    """A user's program that has set ERRNO= and WATCHDOG_USEC= sends a text: both still apply."""
     as_user(user, send, daemon.notify_path("web"), "STATUS=still bad")
     eventually(lambda: daemon.text("web") == "still bad")
     equal(daemon.describe("web")["status"]["level"], "critical")
@@ -158,7 +158,7 @@ def is_still_bad(daemon, user):
 
 
 def send_twice(path, text, is_time):
-    """Sends the same text again through the same socket when there is a byte to be read."""
+    """Sends the same text again through the same socket once there is a byte to read."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
         client.connect(path)
         client.send(text.encode())
@@ -166,7 +166,7 @@ def send_twice(path, text, is_time):
         client.send(text.encode())
 
 
-@test("what a program has said beside its status counts no more a moment after its user may not send any more, whatever it still sends")
+@test("a program's ERRNO= and WATCHDOG_USEC= stop applying soon after its user loses the right to send, even if it sends them again")
 def condition_of_the_revoked():
     need_root()
     reading, writing = os.pipe()
@@ -185,7 +185,7 @@ def condition_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
-@test("what a user has said who may not send any more does not undo what others had said before")
+@test("once a user loses the right to send, what it sent no longer overrides other users' notifications")
 def undone_words():
     need_root()
     with Daemon("servers: { web: { notify: { users: [nobody] } } }\n") as daemon:
@@ -198,7 +198,7 @@ def undone_words():
         is_still_bad(daemon, 0)
 
 
-@test("what a user who may not send any more says within a moment counts no more, also if the configuration is wrong by then")
+@test("notifications that a user sends just after losing the right do not count, even if the configuration is invalid by then")
 def last_words_of_the_revoked():
     need_root()
     reading, writing = os.pipe()
@@ -221,7 +221,7 @@ def last_words_of_the_revoked():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
-@test("what a guest's program has said still counts when its notify socket could not be opened for a while")
+@test("a guest's ERRNO= and WATCHDOG_USEC= still apply after its notify socket could not be opened for a while")
 def guest_without_directory():
     with Daemon("accept: any\n") as daemon:
         daemon.done("post", "web", "here")
@@ -240,7 +240,7 @@ def guest_without_directory():
         eventually(lambda: daemon.describe("web")["stale"], "its own time holds")
 
 
-@test("what a program has said beside its status still counts when its server's configuration was wrong for a while, if it may still send")
+@test("ERRNO= and WATCHDOG_USEC= still apply after a temporarily invalid configuration, if their user may still send")
 def source_made_anew():
     need_root()
 
@@ -265,7 +265,7 @@ def source_made_anew():
         equal(daemon.describe("web")["status"]["level"], "ok")
 
 
-@test("what a program has said beside its status still counts when another one's user may not send any more")
+@test("a program's ERRNO= and WATCHDOG_USEC= still apply when another program's user loses the right to send")
 def condition_of_the_others():
     need_root()
     with Daemon(f"servers: {{ web: {{ notify: {{ users: [{NOBODY}, 1] }} }} }}\n") as daemon:

@@ -403,7 +403,7 @@ def wait_timeout():
             equal(daemon.ctl(*arguments).status, 64, " ".join(arguments))
 
 
-@test("Wait with more is answered once, like Wait without; Refresh without more once, at the end")
+@test("wait with more is answered once, like Wait without; Refresh without more once, at the end")
 def with_and_without_more():
     with Gated() as gated, gated.daemon.connect() as connection:
         gated.open()
@@ -422,7 +422,7 @@ def with_and_without_more():
         connection.call("List")
 
 
-@test("Wait without level and text, or with a time below zero, is refused with the parameter's name")
+@test("wait without level and text, or with a time below zero, is refused with the parameter's name")
 def wait_parameters():
     with Daemon() as daemon, daemon.connect() as connection:
         for parameters, name in (({"server": "db"}, "level"), ({"level": "ok"}, "server"), ({"server": "a/b", "level": "ok"}, "server"),

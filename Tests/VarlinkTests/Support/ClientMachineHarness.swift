@@ -24,7 +24,7 @@ final class ClientMachineHarness {
     private var machine = ClientStateMachine(limits: limits)
     /// The calls whose last reply the service has not sent.
     private var unanswered: [(ticket: Ticket, kind: PendingCalls.Kind)] = []
-    /// All calls, in their order.
+    /// All calls, in order.
     private var tickets: [Ticket] = []
     private var waiting: Set<Ticket> = []
     private var gone: Set<Ticket> = []
@@ -33,9 +33,9 @@ final class ClientMachineHarness {
     private var isDrainTimerRunning = false
     private(set) var closings = 0
     private(set) var isUpgraded = false
-    /// What the last input did.
+    /// The effects of the last input.
     private(set) var effects = ClientStateMachine.Effects()
-    /// Whether the last input was refused, or could not happen.
+    /// Whether the last input was refused, or could not occur.
     private(set) var isRefused = false
 
     init(_ inputs: [Input] = []) { for input in inputs { put(input) } }
@@ -109,7 +109,7 @@ final class ClientMachineHarness {
         take(machine.timeOut(ticket, Self.timedOut))
     }
 
-    /// Resumes callers, each of which must wait for that.
+    /// Resumes callers, each of which must be waiting.
     private func take(_ effects: ClientStateMachine.Effects) {
         let wasEnded = hasEnded
         self.effects = effects
@@ -135,7 +135,7 @@ final class ClientMachineHarness {
         }
     }
 
-    /// Checks what must be true whatever has happened.
+    /// Checks the rules that hold after any input.
     func check() {
         #expect(waiting.isDisjoint(with: gone), "a caller that has left waits for nothing")
         guard hasEnded else { return }

@@ -7,12 +7,12 @@ import Testing
 
 @testable import Varlink
 
-/// A service that is running, and a way in.
+/// A running service, and a way to connect to it.
 struct Harness: Sendable {
     let service: VarlinkService
     let interface: TestInterface
 
-    /// Runs a service for the time of `body`.
+    /// Runs a service during `body`.
     static func run(
         limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
         listeners: [OwnedDescriptor] = [], passesDescriptors: Bool = false,
@@ -28,9 +28,9 @@ struct Harness: Sendable {
         }
     }
 
-    /// A service that does not run yet.
+    /// A service that is not yet running.
     ///
-    /// Its clients are ordinary users, also if the tests run as root.
+    /// Its clients count as ordinary users, even if the tests run as root.
     static func make(
         limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
         listeners: [OwnedDescriptor] = [], passesDescriptors: Bool = false
@@ -49,7 +49,7 @@ struct Harness: Sendable {
     /// A client that is connected to the service.
     func client() async -> RawClient { RawClient(adopting: await connectedDescriptor()) }
 
-    /// A connection of the module's own client.
+    /// A connection made by the module's own client.
     func connection() async throws -> VarlinkConnection {
         let descriptor = OwnedDescriptor(adopting: await connectedDescriptor())
         return try await VarlinkConnection(descriptor)
@@ -63,13 +63,13 @@ struct Harness: Sendable {
 
     /// Returns when all clients have gone.
     func becomesEmpty() async {
-        // Not by settle(), whose own client would be there.
+        // Not with settle(), whose own client would count.
         while await service.connectionCount > 0 { await EventLoop.run {} }
     }
 
-    /// Returns when the service has done what it can do by itself.
+    /// Returns when the service has done everything that it can do by itself.
     ///
-    /// This does not depend on time. What a client sends is in the socket when send(2) returns, and each of these calls takes a turn of the loop, in
+    /// This does not depend on time. Sent bytes are in the socket when send(2) returns. Each of these calls takes a turn of the loop, in
     /// which it looks at all sockets. Nothing that a test sends takes as many turns.
     func settle() async {
         let client = await client()
@@ -89,7 +89,7 @@ func socketPair() -> (ours: Int32, theirs: OwnedDescriptor) {
     return (pair[0], OwnedDescriptor(adopting: pair[1]))
 }
 
-/// The port that an internet socket listens at.
+/// The port on which an internet socket listens.
 func port(of listener: OwnedDescriptor) -> UInt16 {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -5,13 +5,13 @@ import EventLoopIO
 import Glibc
 import Testing
 
-/// A client that knows bytes only, to say what no well-behaved client would.
+/// A client that only knows bytes, so it can send what no well-behaved client would.
 ///
-/// It never blocks the thread it is on: where it has to wait, it waits for the event loop.
+/// It never blocks its thread: it waits with the event loop.
 final class RawClient {
     private(set) var descriptor: Int32
     private var received: [UInt8] = []
-    /// How much of that holds no end of a message.
+    /// The number of received bytes without the end of a message.
     private var searched = 0
 
     /// Takes over a connected, non-blocking socket.
@@ -30,15 +30,15 @@ final class RawClient {
         descriptor = -1
     }
 
-    /// Says that nothing more will be sent, or read.
+    /// Announces that it will send, or read, no more.
     func shutDown(_ direction: Int) { shutdown(descriptor, Int32(direction)) }
 
-    /// Sends messages, each with the NUL that ends it, at one go.
+    /// Sends messages in one call, each with the NUL that ends it.
     func send(_ messages: String...) async {
         await send(bytes: messages.flatMap { Array($0.utf8) + [0] })
     }
 
-    /// Sends bytes as they are; waits where the socket is full.
+    /// Sends bytes unchanged; waits while the socket is full.
     func send(bytes: [UInt8]) async {
         var rest = bytes[...]
         while true {
@@ -48,10 +48,10 @@ final class RawClient {
         }
     }
 
-    /// Sends as much as the socket takes now; returns how many bytes that were.
+    /// Sends as much as the socket takes now; returns the number of bytes.
     func sendWhatFits(_ bytes: ArraySlice<UInt8>) -> Int { Self.sendWhatFits(bytes, to: descriptor) }
 
-    /// Sends as much as a socket takes now; returns how many bytes that were.
+    /// Sends as much as a socket takes now; returns the number of bytes.
     static func sendWhatFits(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int {
         var rest = bytes
         while !rest.isEmpty {
@@ -64,7 +64,7 @@ final class RawClient {
         return bytes.count - rest.count
     }
 
-    /// The next message; nil where the service has closed the connection.
+    /// The next message; nil if the service has closed the connection.
     func receive() async -> String? {
         while true {
             if let end = received[searched...].firstIndex(of: 0) {
@@ -86,7 +86,7 @@ final class RawClient {
         }
     }
 
-    /// The next bytes, up to so many; fewer where the other side ends before.
+    /// The next bytes, up to so many; fewer if the other side ends before.
     func receiveBytes(_ count: Int) async -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -103,17 +103,17 @@ final class RawClient {
         return bytes
     }
 
-    /// The next messages, as many as asked for; fewer where the connection is closed before.
+    /// The next messages, as many as requested; fewer if the connection is closed before.
     func receive(_ count: Int) async -> [String] {
         var messages: [String] = []
         while messages.count < count, let message = await receive() { messages.append(message) }
         return messages
     }
 
-    /// Whether the service closes the connection without another word.
+    /// Whether the service closes the connection without sending anything more.
     func seesEnd() async -> Bool { await receive() == nil }
 
-    /// Sends bytes with descriptors, which are few enough to fit into the socket; returns whether the socket took them.
+    /// Sends bytes with descriptors, few enough to fit into the socket; returns whether the socket took them.
     static func send(_ text: String, _ descriptors: [OwnedDescriptor], to socket: Int32) -> Bool {
         let bytes = Array(text.utf8)
         let numbers = descriptors.map(\.rawValue)
@@ -135,7 +135,7 @@ final class RawClient {
         source?.cancel()
     }
 
-    /// Reads and forgets all that comes, on a thread of its own, until the socket is shut down.
+    /// Reads and drops everything, on a thread of its own, until the socket is shut down.
     func readOnThread() -> pthread_t {
         var thread = pthread_t()
         let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in

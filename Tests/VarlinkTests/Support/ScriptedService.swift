@@ -12,7 +12,7 @@ func scripted(
     return (try await VarlinkConnection(theirs, limits: limits), RawClient(adopting: ours))
 }
 
-/// Has the service say the text.
+/// Makes the service send the text.
 func echo(_ connection: VarlinkConnection, _ text: String) async throws -> String? {
     let reply = try await connection.call(
         "org.example.test.Echo", { $0.member("text", text) }, returning: [String: String].self, timeout: nil)

@@ -4,7 +4,7 @@ import EventLoopIO
 import Glibc
 import Varlink
 
-/// An interface that does whatever a test needs, and tells what happened.
+/// An interface that does whatever a test needs, and records what happened.
 @EventLoop
 final class TestInterface: VarlinkInterface {
     nonisolated let interfaceDescription: InterfaceDescription
@@ -43,16 +43,16 @@ final class TestInterface: VarlinkInterface {
 
         """
 
-    /// The texts of the calls of Echo, in their order; `released` where what Flood had held up went on.
+    /// The texts of the calls of Echo, in order; `released` marks the point at which Flood was released.
     private(set) var echoed: [String] = []
-    /// How many calls of Fill there were.
+    /// The number of calls of Fill.
     private(set) var filled = 0
-    /// Whether to keep the calls, and those that were kept.
+    /// Whether to keep the calls, and the kept ones.
     var keepsCalls = false
     private(set) var keptCalls: [VarlinkCall] = []
-    /// How many replies of streams were written.
+    /// The number of written stream replies.
     private(set) var produced = 0
-    /// How many streams were closed.
+    /// The number of closed streams.
     private(set) var closed = 0
     /// The stream that was opened last.
     private(set) var stream: VarlinkStream?
@@ -190,13 +190,13 @@ final class TestInterface: VarlinkInterface {
     }
 }
 
-/// The inode number of what a descriptor refers to.
+/// The inode number of a descriptor's file.
 func inode(of descriptor: OwnedDescriptor) -> Int {
     var status = stat()
     return fstat(descriptor.rawValue, &status) == 0 ? Int(status.st_ino) : -1
 }
 
-/// Something that happens, which a test waits for; what happened before is not forgotten.
+/// An event that a test waits for; earlier events are not forgotten.
 @EventLoop
 final class Signal {
     private var count = 0
