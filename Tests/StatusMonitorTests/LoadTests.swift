@@ -13,7 +13,7 @@ import Testing
 
     private func state() throws -> ServerState { try monitor.state(of: disk) }
 
-    @Test("clients may post only where a server's definition says so; its source may always")
+    @Test("clients may post only if a server's definition allows it; its source always may")
     func postsOfClients() throws {
         let monitor = StatusMonitor()
         let text = try StatusText("Signed In")
@@ -28,14 +28,14 @@ import Testing
         #expect(monitor.states.allSatisfy { $0.status?.text == text })
     }
 
-    @Test("no refresh begins for a server that has nothing to load: nothing would end it")
+    @Test("no refresh begins for a server without a load, because nothing would end it")
     func nothingToLoad() throws {
         monitor.add(ServerDefinition(name: name("pushed"), source: "push"))
         try monitor.beginRefresh(of: name("pushed"))
         #expect(try !monitor.state(of: name("pushed")).isRefreshing)
     }
 
-    @Test("it is loading until its first load has ended")
+    @Test("a server is loading until its first load has ended")
     func loading() throws {
         #expect(try state().phase == .loading)
         #expect(try state().isRefreshable)
@@ -43,7 +43,7 @@ import Testing
         #expect(try state().phase == .loaded)
     }
 
-    @Test("a load that fails keeps the status, and says why; so does the headline that people see")
+    @Test("a failed load keeps the status and gives its reason, as does the headline")
     func failed() throws {
         try fixture.post("DISK OK", to: "disk")
         let watch = try fixture.watch(.all, updates: true)
@@ -59,7 +59,7 @@ import Testing
         #expect(try state().message == nil)
     }
 
-    @Test("a result that does not count yet stands beside the status until the next one, and is not a change")
+    @Test("a result that does not count yet is shown with the status until the next one, and is not a change")
     func remark() throws {
         try monitor.remark("connection refused", about: disk)
         #expect(try state().message == "no status yet")
@@ -138,7 +138,7 @@ import Testing
         #expect(try state().description == "The disk")
     }
 
-    @Test("invariant 18: nor does a detour over a wrong configuration make a status that is loaded current")
+    @Test("invariant 18: a temporarily invalid configuration does not make a loaded status current either")
     func mended() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.fail(disk, "timed out after 10 s")
@@ -171,7 +171,7 @@ import Testing
         #expect(try monitor.state(of: login).headline == "the bus is gone")
     }
 
-    @Test("a status of another source goes with it: nothing is known until the new one has loaded")
+    @Test("a status of another source is dropped with it: the status is unknown until the new one has loaded")
     func newSource() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.redefine(
@@ -184,7 +184,7 @@ import Testing
         #expect(try state().status?.levelChangedAt == state().status?.updatedAt)
     }
 
-    @Test("a status of the same source that is loaded anew does not count, and is marked, before that has ended")
+    @Test("a status of the same source that is loaded again does not count, and is marked, until that has ended")
     func sameSource() throws {
         try fixture.post("DISK OK", to: "disk")
         try monitor.redefine(
@@ -195,7 +195,7 @@ import Testing
         #expect(try !state().isHealthy)
     }
 
-    @Test("when a stale status goes with its source, nothing is stale any more")
+    @Test("when a stale status is dropped with its source, nothing is stale any more")
     func staleOfOldSource() throws {
         let login = name("login")
         monitor.add(ServerDefinition(name: login, source: "notify", timeToLive: .seconds(1)))
@@ -207,7 +207,7 @@ import Testing
         #expect(try !monitor.state(of: login).isStale)
     }
 
-    @Test("if the new source loads nothing, the old status and its refresh go")
+    @Test("if the new source has no load, the old status and its refresh are dropped")
     func newSourceWithoutLoads() throws {
         try fixture.post("DISK FULL", to: "disk", level: .critical)
         try monitor.beginRefresh(of: disk)
@@ -217,7 +217,7 @@ import Testing
         #expect(try !state().isRefreshing)
     }
 
-    @Test("a reader may wait for a server that comes later")
+    @Test("a reader may wait for a server that is added later")
     func comesLater() throws {
         let watch = try monitor.watch(.server(name("late")), mayComeLater: true) { _ in }
         #expect(watch.lines() == ["snapshot -"])

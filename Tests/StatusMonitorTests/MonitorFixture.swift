@@ -5,7 +5,7 @@ import StatusModel
 import StatusMonitor
 import Synchronization
 
-/// A monitor with servers, whose clock stands still until it is told to go on.
+/// A monitor with servers, whose clock stands still until the test advances it.
 struct MonitorFixture {
     let monitor: StatusMonitor
     let bus = NotificationBus()
@@ -38,14 +38,14 @@ struct MonitorFixture {
     }
 }
 
-/// A name that is known to be one.
+/// A name that is known to be valid.
 func name(_ text: String) -> ServerName {
     guard let name = ServerName(text) else { preconditionFailure("\(text) is no name") }
     return name
 }
 
 extension Watch {
-    /// All that there is to read now, as `kind server text`.
+    /// All entries that can be read now, as `kind server text`.
     func lines() -> [String] {
         var lines: [String] = []
         while let event = next() {

@@ -60,7 +60,7 @@ import Testing
                 == ["gap -", "snapshot a a 2"])
     }
 
-    @Test("invariant 6: updates that only others wanted are no gap")
+    @Test("invariant 6: updates that only others wanted are not a gap")
     func droppedUpdates() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         try fixture.post("a 1", to: "a")
@@ -74,7 +74,7 @@ import Testing
                 == ["gap -", "snapshot a a 2"])
     }
 
-    @Test("invariant 6: what happened to a server before it was removed, and added again, is a gap")
+    @Test("invariant 6: changes of a server before it was removed, and added again, are a gap")
     func addedAgain() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         let cursor = fixture.monitor.cursor
@@ -88,7 +88,8 @@ import Testing
     }
 
     @Test(
-        "invariant 1: resumed behind a switch, an old cursor's follower is not told what the old server said before it")
+        "invariant 1: resumed behind a switch, the follower of an old cursor does not get the old server's earlier events"
+    )
     func resumedBehindOldSwitch() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         try fixture.monitor.select(name("a"))
@@ -100,7 +101,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap 3", "snapshot b b 51"])
     }
 
-    @Test("invariant 6: a follower with an old cursor that missed nothing before a switch is told the switch")
+    @Test("invariant 6: a follower whose old cursor missed nothing before a switch gets the switch")
     func resumedAtOldSwitch() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         try fixture.monitor.select(name("a"))
@@ -111,7 +112,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["selected b b 50", "changed b b 51"])
     }
 
-    @Test("invariant 5: moves of the selection are no gap either if the log has them no more", arguments: ["a", "b"])
+    @Test("invariant 5: selections are not a gap either if the log no longer holds them", arguments: ["a", "b"])
     func droppedMoves(selected: String) throws {
         let fixture = MonitorFixture(servers: ["a", "b", "c"], capacities: 8...8)
         try fixture.monitor.select(name(selected == "a" ? "b" : "a"))
@@ -133,7 +134,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap -", "snapshot \(selected) up"])
     }
 
-    @Test("invariant 1: resumed behind a switch, a follower is not told what the old server said before it")
+    @Test("invariant 1: resumed behind a switch, a follower does not get the old server's earlier events")
     func resumedBehindSwitch() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))
@@ -143,7 +144,7 @@ import Testing
         #expect(try fixture.watch(since: cursor.revision).lines() == ["gap 2", "snapshot b no status yet"])
     }
 
-    @Test("invariant 5: moves of the selection that others followed meanwhile are no gap")
+    @Test("invariant 5: selections that others followed meanwhile are not a gap")
     func resumedBehindPassingSelections() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))

@@ -21,8 +21,8 @@ import Testing
         await task.value
     }
 
-    /// Runs a watcher step by step, with a server selected that has posted once; `body` gets the server, that update, and what lets the
-    /// watcher do all that it can now.
+    /// Runs a watcher step by step. The selected server has posted once; `body` gets the server, that update, and a function that lets the
+    /// watcher do everything that it can now.
     private func stepping(_ body: (Server, StatusUpdate, () -> Void) async throws -> Void) async throws {
         let executor = StepExecutor()
         let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
@@ -38,7 +38,7 @@ import Testing
         await task.value
     }
 
-    @Test("invariant 2: once a selection is reported, the reporters were told of the new server")
+    @Test("invariant 2: once a selection is reported, the reporters know the new server")
     func synchronousSelect() async throws {
         try await watching { watcher in
             for round in 0..<200 {
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test("a notification that was overtaken by a newer one is not reported")
+    @Test("a notification that a newer one overtook is not reported")
     func overtaken() async throws {
         try await stepping { server, old, step in
             try fixture.post("new", to: "a")
@@ -95,11 +95,11 @@ import Testing
         await watcher.reported(try fixture.monitor.select(name("a")).selection)
     }
 
-    @Test("the newest state is reported, also if its notification was overtaken by an older one and nothing else comes")
+    @Test("the newest state is reported even if an older notification overtook the last one")
     func overtakenByOlder() async throws {
         try await stepping { server, old, step in
-            // Two threads post: what is noted in one order is notified in the other. The first notification is handed to the watcher; of the
-            // other two the last is kept.
+            // Two threads post; the order of their notifications differs from that in the log. The watcher gets the first notification; of the
+            // other two, the last is kept.
             try fixture.post("handed over", to: "a")
             try fixture.post("new", to: "a")
             server.post(old, to: fixture.bus)
@@ -132,7 +132,7 @@ import Testing
         for status in ["Signed Out", "Signed In", "Signed Out"] { #expect(await updates.next()?.status == status) }
     }
 
-    @Test("the selection is cleared when the selected server is removed, and its readers are told")
+    @Test("the selection is cleared when the selected server is removed, and its readers are notified")
     func removal() async throws {
         try fixture.monitor.select(name("a"))
         let follower = try fixture.watch()

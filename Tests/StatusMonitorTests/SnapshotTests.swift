@@ -18,7 +18,7 @@ import Testing
         (watch.nextServers(limit: count) ?? []).map { "\($0.name) \($0.headline)" }
     }
 
-    @Test("a change while one is read is in it, or is an event after it, and never both")
+    @Test("a change during a snapshot is either in it or an event after it, never both")
     func pieces() throws {
         let watch = try fixture.watch(.all)
         #expect(begin(watch, 3) == ["a no status yet", "b no status yet", "d no status yet"])
@@ -42,7 +42,7 @@ import Testing
             ])
     }
 
-    @Test("a selection after it shows no state that is older than the snapshot's")
+    @Test("a selection after a snapshot shows no state that is older than the snapshot's")
     func selection() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -64,7 +64,7 @@ import Testing
         #expect(events.map { $0.server?.isSelected } == [true, true, false])
     }
 
-    @Test("a selection after it began, and before its first servers were read, shows no older state either")
+    @Test("a selection after a snapshot began, and before its first servers were read, shows no older state either")
     func selectionBeforeFirstServers() throws {
         let watch = try fixture.watch(.all)
         #expect(watch.next()?.kind == .snapshot)
@@ -75,7 +75,7 @@ import Testing
         #expect(watch.lines() == ["selected g new"])
     }
 
-    @Test("a reader that gets too many selections after it begins again")
+    @Test("a reader that gets too many selections after a snapshot starts over")
     func manySelections() throws {
         let names = (10..<90).map { "s\($0)" }
         let fixture = MonitorFixture(servers: names, capacities: 1024...1024)
@@ -87,13 +87,15 @@ import Testing
         let selected = watch.next()
         #expect(selected?.server?.name == name("s10"))
         let gap = watch.next()
-        // The selection that could not be told comes behind it, for whoever is lost before the snapshot.
+        // It has the cursor of the last selection, for a reader that loses its connection before the snapshot.
         #expect(gap?.kind == .gap)
         #expect(gap?.cursor == selected?.cursor)
         #expect(watch.lines() == ["snapshot -"])
     }
 
-    @Test("the selection of a server that is removed before it is read is not an event: it would stay for ever")
+    @Test(
+        "the selection of a server that is removed before the snapshot reads it is not an event: it would never go away"
+    )
     func goneSelection() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -104,7 +106,7 @@ import Testing
         #expect(watch.lines() == ["selected -"])
     }
 
-    @Test("one that is read while much happens to servers that are not read yet is followed by no gap")
+    @Test("a snapshot is followed by no gap if much happens to servers that it has not read yet")
     func noFalseGap() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -116,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "one that is read while too much happens to servers that were read is followed by a gap with the exact number")
+        "a snapshot is followed by a gap with the exact number if too much happens to servers that it has read")
     func gap() throws {
         let watch = try fixture.watch(.all)
         _ = begin(watch, 1)
@@ -128,7 +130,7 @@ import Testing
         #expect(watch.lines() == ["gap 100", "snapshot -"])
     }
 
-    @Test("an empty one ends at once")
+    @Test("an empty snapshot ends at once")
     func empty() throws {
         let fixture = MonitorFixture(servers: [])
         let watch = try fixture.watch(.all)

@@ -15,7 +15,7 @@ import Testing
 
     private func isStale(_ server: String) throws -> Bool { try monitor.state(of: name(server)).isStale }
 
-    @Test("past its time to live it is stale; posting the same again makes it fresh; both are changes")
+    @Test("past its time to live a status is stale; posting the same again makes it fresh; both are changes")
     func changes() throws {
         add("a", timeToLive: .seconds(10))
         try fixture.post("Signed In", to: "a")
@@ -35,7 +35,7 @@ import Testing
         #expect(watch.lines() == ["changed a Signed In"])
     }
 
-    @Test("a server that never says anything is stale after its time to live, counted from when it was added")
+    @Test("a server that never posts is stale after its time to live, counted from when it was added")
     func neverSaid() throws {
         fixture.advance(by: 500)
         add("a", timeToLive: .seconds(10))
@@ -59,7 +59,7 @@ import Testing
         #expect(try !isStale("a"))
     }
 
-    @Test("a status that went stale is so again as soon as its time to live is, which a wrong configuration had lost")
+    @Test("a stale status that loses its time to live to an invalid configuration is stale again once it is corrected")
     func mended() throws {
         add("a", timeToLive: .seconds(10))
         try fixture.post("up", to: "a")
@@ -70,7 +70,7 @@ import Testing
         #expect(try isStale("a"))
     }
 
-    /// What says that the status still holds, and is none itself.
+    /// An input that confirms the status, and is not one itself.
     enum Confirmation: CaseIterable {
         /// A sign of life.
         case touch
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "a sign of life, or a load that does not count yet, keeps it fresh, and makes it fresh again",
+        "a sign of life, or a load that does not count yet, keeps a status fresh, and makes it fresh again",
         arguments: Confirmation.allCases)
     func confirmed(_ confirmation: Confirmation) throws {
         add("a", timeToLive: .seconds(10))
@@ -103,7 +103,7 @@ import Testing
         #expect(try !isStale("a"))
     }
 
-    @Test("the time of the next look is reported only if it is earlier than the scheduled one")
+    @Test("the time of the next check is reported only if it is earlier than the scheduled one")
     func schedule() throws {
         let times = Mutex<[Duration]>([])
         monitor.scheduleExpiry { time in times.withLock { $0.append(time) } }
@@ -120,7 +120,7 @@ import Testing
         #expect(times.withLock { $0.last } == .seconds(11))
     }
 
-    @Test("one that has no time to live is never stale")
+    @Test("a status without a time to live is never stale")
     func never() throws {
         add("a", timeToLive: nil)
         try fixture.post("1", to: "a")
@@ -155,7 +155,7 @@ import Testing
         try fixture.post("Serving", to: "a")
         try monitor.setTimeToLive(.seconds(1), of: name("a"))
         fixture.advance(by: 1_000)
-        // As after a suspended night, when who has just missed its time is given a moment to speak.
+        // As after a night of suspension, when a program that has just missed its time gets a moment to post.
         try monitor.forgetTimeToLive(of: name("a"))
         try monitor.redefine(ServerDefinition(name: name("a"), source: "push", timeToLive: nil))
         #expect(try isStale("a"))
@@ -163,7 +163,7 @@ import Testing
         #expect(try !isStale("a"))
     }
 
-    @Test("a longer time to live in a new configuration makes it fresh again")
+    @Test("a longer time to live in a new configuration makes a status fresh again")
     func redefined() throws {
         add("a", timeToLive: .seconds(1))
         try fixture.post("Serving", to: "a")

@@ -17,7 +17,7 @@ import Testing
         #expect(wait(in: fixture, for: "done").found == nil)
     }
 
-    @Test("a state is found that was overwritten before the waiting task ran, however often")
+    @Test("a state is found even if it was overwritten before the waiting task ran")
     func overwritten() async throws {
         let fixture = MonitorFixture(capacities: 8...8)
         let wait = wait(in: fixture, for: "ready")
@@ -27,7 +27,7 @@ import Testing
         #expect(fixture.monitor.watchCount == 0)
     }
 
-    @Test("a server may come later, and be removed before that")
+    @Test("a server may be added later, and be removed before that")
     func later() async throws {
         let fixture = MonitorFixture(servers: ["a"])
         let wait = wait(in: fixture, for: "ready")

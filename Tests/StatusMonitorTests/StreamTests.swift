@@ -22,7 +22,7 @@ import Testing
         #expect(watch.lines() == ["selected b b 1", "changed b b 2"])
     }
 
-    @Test("invariant 1: what was not yet written of the old server when the selection moved is never written")
+    @Test("invariant 1: unwritten events of the old server are never written once the selection has moved")
     func supersededIsNotWritten() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))
@@ -36,7 +36,7 @@ import Testing
         #expect(watch.lines() == ["changed b b 1"])
     }
 
-    @Test("invariant 5: moves of the selection that others follow at once are no gap")
+    @Test("invariant 5: selections that others follow at once are not a gap")
     func passingSelections() throws {
         let fixture = MonitorFixture()
         try fixture.monitor.select(name("a"))
@@ -71,7 +71,7 @@ import Testing
         #expect(revisions == Array(3...32))
     }
 
-    @Test("invariant 5: a reader that is too slow gets the number it missed, then a snapshot, and then goes on")
+    @Test("invariant 5: a reader that is too slow gets the number it missed, then a snapshot, and continues")
     func slowReaderGetsGap() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
@@ -82,7 +82,7 @@ import Testing
         #expect(watch.lines() == ["changed a a 21"])
     }
 
-    @Test("invariant 5: a reader that falls behind for a while misses nothing; more is kept for it, for so long")
+    @Test("invariant 5: a reader that falls behind for a while misses nothing, because more is kept for it")
     func lateReaderMissesNothing() throws {
         let fixture = MonitorFixture(capacities: 8...32)
         let watch = try fixture.watch(.server(name("a")))
@@ -115,7 +115,9 @@ import Testing
         #expect(reader.lines == ["snapshot a no status yet"] + (1...100).map { "changed a a \($0)" })
     }
 
-    @Test("invariant 5: nor does it where more servers go stale at once than the log holds")
+    @Test(
+        "invariant 5: a reader that reads when overdue misses nothing if more servers go stale at once than the log holds"
+    )
     func staleAtOnce() throws {
         let fixture = MonitorFixture(servers: [], capacities: 8...8)
         let names = (10..<60).map { "server-\($0)" }
@@ -132,7 +134,7 @@ import Testing
         #expect(reader.lines.dropFirst().sorted() == names.map { "changed \($0) up" })
     }
 
-    @Test("invariant 5: a quiet server causes no gap, however much the others say")
+    @Test("invariant 5: a quiet server causes no gap, however much the others post")
     func quietServerHasNoGap() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
@@ -146,7 +148,7 @@ import Testing
         #expect(watch.lines() == ["gap 1", "snapshot a a 2"])
     }
 
-    @Test("invariant 5: what happens before a stream's first line is in its snapshot, and is no gap")
+    @Test("invariant 5: changes before a stream's first line are in its snapshot, and are not a gap")
     func beginsWithSnapshot() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         try fixture.monitor.select(name("a"))
@@ -159,7 +161,9 @@ import Testing
         #expect(overrun.lines() == ["snapshot a a 20"])
     }
 
-    @Test("invariant 5: that a server was selected is no gap for those who follow it alone", arguments: [false, true])
+    @Test(
+        "invariant 5: the selection of a server is not a gap for readers of that server alone",
+        arguments: [false, true])
     func selectionIsNoGap(updates: Bool) throws {
         let fixture = MonitorFixture(capacities: 8...8)
         try fixture.post("a 1", to: "a")
@@ -193,7 +197,7 @@ import Testing
         #expect(try fixture.watch(target, since: revision).lines() == [])
     }
 
-    @Test("invariant 5: between a gap and its snapshot nothing is lost uncounted")
+    @Test("invariant 5: everything lost between a gap and its snapshot is counted")
     func gapAfterGap() throws {
         let fixture = MonitorFixture(capacities: 8...8)
         let watch = try fixture.watch(.server(name("a")))
@@ -221,7 +225,7 @@ import Testing
         #expect(changes.lines() == ["changed a up"])
     }
 
-    @Test("a reader is woken once when there is something to read, and again only after it has read all")
+    @Test("a reader is woken once when there is something to read, and again only after it has read everything")
     func wakesOnce() throws {
         let fixture = MonitorFixture()
         let counter = Counter()
@@ -255,7 +259,7 @@ final class Counter: Sendable {
     func increment() { count.withLock { $0 += 1 } }
 }
 
-/// A reader that is called on the thread of the test, while that posts.
+/// A reader that is called on the test's thread while that posts.
 private final class OverdueReader: @unchecked Sendable {
     var watch: Watch?
     private(set) var lines: [String] = []

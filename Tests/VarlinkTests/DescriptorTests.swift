@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-// One after another, since all connections together may have only so many descriptors waiting.
+// One after another, because all connections together may have only so many waiting descriptors.
 @Suite("Descriptors that travel with messages", .serialized, .timeLimit(.minutes(1)))
 struct DescriptorTests {
     private typealias Pipe = (reading: OwnedDescriptor, writing: OwnedDescriptor)
@@ -31,7 +31,7 @@ struct DescriptorTests {
         #"{"parameters":{"files":[\#(pipes.map { "\(inode(of: $0.writing))" }.joined(separator: ","))]}}"#
     }
 
-    /// Has `body` send the writing end of a pipe, which this side then lets go of; returns whether the other side closes it, too.
+    /// Makes `body` send the writing end of a pipe, which this side then closes; returns whether the other side closes it, too.
     private func isClosed(_ body: (OwnedDescriptor) async throws -> Void) async throws -> Bool {
         var (reading, writing): (OwnedDescriptor, OwnedDescriptor?) = try pipe()
         try await body(try #require(writing))
@@ -57,7 +57,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("Calls that are sent at one go get the descriptors that were sent with their own first byte")
+    @Test("Calls that are sent together get the descriptors that were sent with their own first byte")
     func pipelined() async throws {
         try await Harness.run(passesDescriptors: true) { harness in
             let client = await harness.client()
@@ -69,7 +69,7 @@ struct DescriptorTests {
                 ("{", [second.writing, third.writing]), ("\(call.dropFirst())\0\(call)\0", []),
                 ("\(call)\0\(call)\0", [third.writing]),
             ]
-            // On the loop's thread, so that all of them are there when it reads.
+            // On the loop's thread, so that all of them have arrived when it reads.
             let areSent = await EventLoop.run { messages.allSatisfy { RawClient.send($0, $1, to: socket) } }
             #expect(areSent)
             let replies = [
@@ -102,7 +102,8 @@ struct DescriptorTests {
         }
     }
 
-    @Test("A message with descriptors is sent by itself, so that other receivers can tell whose they are")
+    @Test(
+        "A message with descriptors is sent separately, so that other receivers can tell which message they belong to")
     func sendsAlone() async throws {
         let (ours, theirs) = socketPair()
         let peer = OwnedDescriptor(adopting: ours)
@@ -116,13 +117,13 @@ struct DescriptorTests {
         }
         await RawClient.wait(peer.rawValue, .readable)
         var buffer = [UInt8](repeating: 0, count: 4096)
-        // A read ends behind what descriptors came with (unix(7)).
+        // A read ends behind the bytes that descriptors came with (unix(7)).
         let first = recv(peer.rawValue, &buffer, buffer.count, 0)
         let second = recv(peer.rawValue, &buffer, buffer.count, 0)
         #expect(first == 2 * second)
     }
 
-    @Test("Descriptors that wait for the rest of their messages are bounded, and their places are given back")
+    @Test("Descriptors that wait for the rest of their messages are limited, and their places are given back")
     func bound() async throws {
         try await Harness.run(passesDescriptors: true) { harness in
             let writing = try pipe().writing
@@ -145,7 +146,7 @@ struct DescriptorTests {
     }
 
     @Test(
-        "Descriptors in the middle of a message end the connection without an answer to it, and are closed",
+        "Descriptors in the middle of a message close the connection without an answer, and are closed",
         arguments: ["{", #"{"method":"#, #"{"method":"org.example.test.Missing"}\#0{"#])
     func middle(before: String) async throws {
         let start = before.utf8.lastIndex(of: 0).map { before.utf8.index(after: $0) } ?? before.startIndex
@@ -164,7 +165,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("A service that does not pass descriptors refuses those that come, and closes them")
+    @Test("A service that does not pass descriptors refuses and closes those that arrive")
     func notAllowed() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
@@ -180,7 +181,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("A client that has not allowed descriptors sends none")
+    @Test("A client that does not allow descriptors sends none")
     func clientDoesNotAllow() async throws {
         try await Harness.run(passesDescriptors: true) { harness in
             let connection = try await harness.connection()
@@ -192,7 +193,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("Descriptors that nobody takes are closed: with a call, with a reply, and with a message that never ends")
+    @Test("Unclaimed descriptors are closed, whether they come with a call, a reply or an endless message")
     func leftOvers() async throws {
         try await Harness.run(passesDescriptors: true) { harness in
             let connection = try await connection(harness)
@@ -214,7 +215,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("A message has at most 253 descriptors, as the kernel has it")
+    @Test("A message has at most 253 descriptors, the kernel's limit")
     func tooMany() async throws {
         try await Harness.run(passesDescriptors: true) { harness in
             let connection = try await connection(harness)
@@ -228,7 +229,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("No descriptors can be passed over an internet socket, and both sides say so")
+    @Test("Descriptors cannot be passed over an internet socket, and both sides say so")
     func internet() async throws {
         let listener = try await TCPSocket.listen(at: "127.0.0.1", port: 0)
         let port = port(of: listener)

@@ -5,7 +5,7 @@ import Varlink
 
 @Suite("Reading JSON")
 struct JSONReaderTests {
-    /// What RFC 8259 allows, each in one text.
+    /// Texts that RFC 8259 allows.
     static let good = [
         "{}", "[]", " { } ", "\t[\n]\r", "null", "true", "false", "0", "-0", "-12", "3.5", "1e2", "1E+2", "1e-2",
         "0.0e0",
@@ -15,7 +15,7 @@ struct JSONReaderTests {
         "\"a string that is longer than sixteen bytes, with an ä and a \\n\"",
     ]
 
-    /// What it does not allow.
+    /// Texts that it does not allow.
     static let bad = [
         "", " ", "nul", "nulll", "True", "{", "}", "[", "]", "{]", "[}", "{\"a\"}", "{\"a\":}", "{\"a\" 1}", "{a:1}",
         "{'a':1}",
@@ -37,18 +37,18 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("What the standard allows is accepted", arguments: good)
+    @Test("Texts that the standard allows are accepted", arguments: good)
     func accepts(text: String) {
         #expect(isAccepted(Array(text.utf8)))
     }
 
-    @Test("What the standard does not allow is refused", arguments: bad)
+    @Test("Texts that the standard does not allow are refused", arguments: bad)
     func refuses(text: String) {
         #expect(!isAccepted(Array(text.utf8)))
     }
 
     @Test(
-        "Bytes that are not UTF-8 are refused, in values, in names and where they are skipped",
+        "Bytes that are not UTF-8 are refused, in values, in names and in skipped parts",
         arguments: [
             [0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xE2, 0x82], [0x80],
         ] as [[UInt8]])
@@ -61,7 +61,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Every proper beginning of a text is refused, and none of them crashes the reader")
+    @Test("Every proper prefix of a text is refused, and none crashes the reader")
     func refusesBeginnings() {
         let text = Array(#"{"a":[1,-2.5e3,"\ud83d\ude00 ä",true,false,null],"b":{"c":"\n"}}"#.utf8)
         #expect(isAccepted(text))
@@ -81,7 +81,7 @@ struct JSONReaderTests {
         }
     }
 
-    @Test("Whole numbers are exact to the last of 64 bits, and nothing else is taken for one")
+    @Test("Whole numbers are exact in all 64 bits, and nothing else is read as one")
     func readsIntegersExactly() throws {
         func integer(_ text: String) throws -> Int {
             try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.integer() }
@@ -112,7 +112,7 @@ struct JSONReaderTests {
         #expect { try number("1e999") } throws: { ($0 as? JSONError)?.reason == .number }
     }
 
-    @Test("Nesting is bounded, and a text far beyond the bound is refused without a crash")
+    @Test("Nesting is limited, and a text far beyond the limit is refused without a crash")
     func boundsDepth() {
         func nested(_ depth: Int, _ open: String, _ close: String) -> [UInt8] {
             Array((String(repeating: open, count: depth) + "1" + String(repeating: close, count: depth)).utf8)
@@ -133,7 +133,7 @@ struct JSONReaderTests {
         #expect(!isAccepted(Array("{\(members),\"name9999\":1}".utf8)))
     }
 
-    @Test("An error names the member, by its path where it is deeper")
+    @Test("An error names the member, by its path if it is nested")
     func namesMembers() {
         func reason(_ text: String) -> JSONError.Reason? {
             do {
@@ -153,7 +153,7 @@ struct JSONReaderTests {
         #expect(reason(#"[]"#) == .type(expected: "object"))
     }
 
-    @Test("The bytes of a value are handed out as they are, without the white space around them")
+    @Test("The bytes of a value are returned unchanged, without the white space around them")
     func handsOutBytes() throws {
         let text = Array(#"{ "a" : { "b" : [ 1 ] } , "c" : 2 }"#.utf8)
         var raw: [String: [UInt8]] = [:]
@@ -163,7 +163,7 @@ struct JSONReaderTests {
         #expect(raw == ["a": Array(#"{ "b" : [ 1 ] }"#.utf8), "c": [UInt8(ascii: "2")]])
     }
 
-    @Test("Members and elements that nobody reads are skipped, and still checked")
+    @Test("Members and elements that are not read are skipped, but still checked")
     func skipsWhatIsNotRead() throws {
         var names: [String] = []
         try JSONReader.read(Array(#"{"a":{"x":[1,2]},"b":"c"}"#.utf8)) { reader throws(JSONError) in

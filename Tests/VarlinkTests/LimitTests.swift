@@ -232,7 +232,7 @@ struct LimitTests {
     }
 
     @Test(
-        "Replies in pieces stand in a stream in their order, and an answer in pieces that nobody hears is not written")
+        "Replies in pieces stay in order in a stream, and an answer in pieces without a reader is not written")
     func streamsPieces() async throws {
         try await Harness.run { harness in
             let client = await harness.client()

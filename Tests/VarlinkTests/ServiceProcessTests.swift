@@ -6,7 +6,7 @@ import Testing
 
 @testable import Varlink
 
-/// Services are scripts of /bin/sh here, which answer without reading what they are asked.
+/// The services are scripts of /bin/sh, which answer without reading the calls.
 @Suite("Services that are started for a connection", .timeLimit(.minutes(1)))
 struct ServiceProcessTests {
     private struct Answer: JSONReadable, Sendable {
@@ -39,7 +39,7 @@ struct ServiceProcessTests {
         #"printf '{"parameters":{"text":"%s","process":%d}}\0' "\#(text)" $$ >&3"#
     }
 
-    /// Returns when this process has no such child any more, not even as a zombie; fails if the test's time limit ends the wait.
+    /// Returns when this process no longer has such a child, not even as a zombie; fails if the test's time limit ends the wait.
     private func isReaped(_ process: Int32) async {
         var information = siginfo_t()
         while !Task.isCancelled, waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0 {
@@ -48,14 +48,14 @@ struct ServiceProcessTests {
         #expect(errno == ECHILD)
     }
 
-    @Test("It has the connection as descriptor 3, and is told so as systemd tells a service")
+    @Test("It has the connection as descriptor 3, and learns of it as from systemd")
     func passesConnection() async throws {
         let text = "$LISTEN_FDS $LISTEN_FDNAMES $([ $LISTEN_PID = $$ ] && echo its own) $1 $2"
         let connection = try await connect(answer(text) + "; read -r rest <&3", "a b", "c")
         #expect(try await call(connection).text == "1 varlink its own a b c")
     }
 
-    @Test("It has no other descriptor of this process")
+    @Test("It has none of this process's other descriptors")
     func inheritsNothing() async throws {
         let (reading, writing) = try #require(OwnedDescriptor.makePipe())
         _ = fcntl(writing.rawValue, F_SETFD, 0)
@@ -65,7 +65,7 @@ struct ServiceProcessTests {
         _ = reading
     }
 
-    @Test("It ends and is reaped when the connection is closed, though it does not read")
+    @Test("It ends and is reaped when the connection is closed, even if it does not read")
     func endsWhenClosed() async throws {
         let connection = try await connect(answer("x") + "; sleep 600")
         let process = try await call(connection).process
@@ -73,13 +73,13 @@ struct ServiceProcessTests {
         await isReaped(process)
     }
 
-    @Test("It ends and is reaped when nobody holds the connection any more")
+    @Test("It ends and is reaped when the connection is released")
     func endsWhenReleased() async throws {
         let process = try await call(connect(answer("x") + "; sleep 600")).process
         await isReaped(process)
     }
 
-    @Test("One that ends by itself is reaped, and its connection is closed")
+    @Test("A service that ends by itself is reaped, and its connection is closed")
     func endsByItself() async throws {
         let connection = try await connect(answer("x"))
         let process = try await call(connection).process
@@ -87,7 +87,7 @@ struct ServiceProcessTests {
         await #expect { try await call(connection) } throws: { ($0 as? VarlinkClientError)?.code == .closed }
     }
 
-    @Test("A program that cannot be executed is told from a service that does not answer")
+    @Test("A program that cannot be executed is distinguished from a service that does not answer")
     func cannotStart() async throws {
         await #expect {
             try await VarlinkConnection.connect(to: .exec(path: "/etc/passwd"))

@@ -85,7 +85,8 @@ struct ServiceUpgradeTests {
     }
 
     @Test(
-        "What the client sends right behind its call is handed over, and nothing of it twice", arguments: preferredUsers
+        "Bytes that the client sends right behind its call are handed over, and none of them twice",
+        arguments: preferredUsers
     )
     func sentBehind(preferredUsers: Set<UInt32>) async throws {
         try await Harness.run(preferredUsers: preferredUsers) { harness in
