@@ -6,8 +6,8 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("Threads that may wait", .timeLimit(.minutes(1))) struct BlockingThreadsTests {
-    /// Lookups that hang until the test lets them go.
+@Suite("Threads that may block", .timeLimit(.minutes(1))) struct BlockingThreadsTests {
+    /// Lookups that hang until the test releases them.
     private final class Hanging: Sendable {
         let gate = DispatchSemaphore(value: 0)
         private let counts = Mutex((running: 0, most: 0))
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("lookups that hang hold up nobody else, are bounded, and those in line have their turn")
+    @Test("hanging lookups delay nobody else, are limited in number, and queued ones get their turn")
     func hanging() async throws {
         let hanging = Hanging()
         let threads = BlockingThreads(limit: 128)
@@ -42,7 +42,7 @@ import Testing
             for _ in 0..<300 { group.addTask { try await threads.run { hanging.body() } } }
             await hanging.began(128)
             #expect(await threads.isFull)
-            // As many tasks as there could ever be threads for: each has its turn while all lookups hang.
+            // As many tasks as there could ever be threads: each has its turn while all lookups hang.
             await withTaskGroup(of: Int.self) { tasks in
                 for number in 0..<1000 { tasks.addTask { number } }
                 #expect(await tasks.reduce(0, +) == 499_500)
@@ -52,7 +52,7 @@ import Testing
         #expect(hanging.most == 128)
     }
 
-    @Test("what a lookup throws is thrown")
+    @Test("an error from a lookup is thrown")
     func fails() async throws {
         let threads = BlockingThreads(limit: 128)
         await #expect(throws: FailedLookUp.self) {

@@ -17,12 +17,12 @@ import Testing
         #expect(seen.all == Array(0..<10_000))
     }
 
-    @Test("no wake-up is lost between threads that hand work to one another")
+    @Test("no wake-up is lost between threads that pass work to one another")
     func wakeUps() async {
         for _ in 0..<20_000 { await EventLoop.run {} }
     }
 
-    @Test("nothing comes between a task on the loop and the functions of the loop that it calls")
+    @Test("nothing runs between a task on the loop and the functions of the loop that it calls")
     @EventLoop func staysOnTheLoop() async {
         let seen = Seen<String>()
         // Unstructured: a job that waits for the loop while this one runs.
@@ -42,7 +42,7 @@ import Testing
         seen.append("after")
     }
 
-    @Test("what is put off to the end of the turn runs once the jobs before it have run")
+    @Test("work deferred to the end of the turn runs once the jobs before it have run")
     func endOfTurn() async {
         let seen = Seen<String>()
         await withCheckedContinuation { continuation in
@@ -84,7 +84,7 @@ import Testing
         #expect(fired.all == ["early", "late"])
     }
 
-    @Test("a time that nobody lives to see does not come at once")
+    @Test("a timer in the very distant future does not fire at once")
     func farTimer() async throws {
         let fired = Seen<String>()
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -92,7 +92,7 @@ import Testing
                 do {
                     let far = try TimerSource { fired.append("far") }
                     let near = try TimerSource { continuation.resume() }
-                    // A time in the past, which a time that cannot be set would leave in its place.
+                    // A time in the past, which would remain if the next time cannot be set.
                     far.schedule(after: .zero)
                     far.schedule(after: .microseconds(Int64.max))
                     far.schedule(after: .seconds(Int64.max))
@@ -106,6 +106,6 @@ import Testing
         #expect(fired.all == [])
     }
 
-    /// Timers of tests, which have to live until they fire.
+    /// Timers of tests, which have to exist until they fire.
     private static let keep = Mutex<[TimerSource]>([])
 }

@@ -4,7 +4,7 @@ import EventLoopIO
 import Testing
 
 @Suite("A fair queue") struct FairQueueTests {
-    @Test("owners take turns, in the order in which they came; what one owner has stays in order")
+    @Test("owners take turns, in order of arrival; the items of one owner stay in order")
     func turns() {
         var queue = FairQueue<String>()
         for (element, owner) in [("a1", 1), ("a2", 1), ("a3", 1), ("b1", 2), ("c1", 3), ("b2", 2)] as [(String, UInt32)]
@@ -14,14 +14,14 @@ import Testing
         var order: [String] = []
         while let (element, _) = queue.popFirst() {
             order.append(element)
-            // Whoever was done and comes again is behind the others.
+            // An owner that was done and returns comes behind the others.
             if element == "c1" { queue.append("c2", of: 3) }
         }
         #expect(order == ["a1", "b1", "c1", "a2", "b2", "c2", "a3"])
         #expect(queue.isEmpty)
     }
 
-    /// Lets each of so many owners, each of whom has more, have a turn that costs so much; returns who came, in order.
+    /// Gives each of so many owners with more items a turn of this cost; returns the owners in order.
     private func serve(_ queue: inout FairQueue<Void>, times: Int, cost: (UInt32) -> UInt64) -> [UInt32] {
         (0..<times).compactMap { _ in
             guard let (_, owner) = queue.popFirst() else { return nil }
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("who takes long waits the longer for its next turn, and who comes then is served before it")
+    @Test("the longer an owner takes, the longer it waits for its next turn, and newcomers are served before it")
     func costs() {
         var queue = FairQueue<Void>()
         for owner: UInt32 in 1...3 { for _ in 0..<2 { queue.append((), of: owner) } }
@@ -41,7 +41,7 @@ import Testing
         #expect(serve(&queue, times: 3) { _ in 10 }.contains(4))
     }
 
-    @Test("who asks for little comes before all who ask for much, also if these have been given as much as each other")
+    @Test("owners of small items come before owners of large ones, even if both have received as much")
     func credit() {
         var queue = FairQueue<Void>(credit: 1000)
         for owner: UInt32 in 1...100 { for _ in 0..<2 { queue.append((), of: owner) } }
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("nobody saves up by staying away, and what was given when nobody waited is not held against anybody")
+    @Test("no owner saves up by staying away, and service without competition does not count against anybody")
     func newcomers() {
         var queue = FairQueue<Void>()
         queue.charge(1_000_000, to: 1)

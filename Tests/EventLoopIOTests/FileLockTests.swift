@@ -8,7 +8,7 @@ import Testing
 @Suite("File locks", .timeLimit(.minutes(1))) struct FileLockTests {
     private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
 
-    @Test("a lock that another holds is refused at once, and free again when that one is gone")
+    @Test("a lock that another process holds is refused at once, and is free again once that one has ended")
     func exclusive() throws {
         defer { unlink(path) }
         var first: FileLock? = try FileLock(at: path)
@@ -19,12 +19,12 @@ import Testing
         _ = try FileLock(at: path)
     }
 
-    @Test("a lock whose holder has ended, but for a thread that cannot be killed, is free")
+    @Test("a lock is free if its holder has ended, except for a thread that cannot be killed")
     func holderThatHasEnded() throws {
         defer { unlink(path) }
         let lock = try FileLock(at: path)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "\(getpid())\n")
-        // A process that has ended and that nobody has waited for.
+        // A process that has ended and is not yet reaped.
         var child: pid_t = 0
         var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
         defer { free(arguments[0]) }
@@ -51,7 +51,7 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
-    @Test("a file with something else in it is refused, and left alone", arguments: ["precious\n", "1", "1\n2\n"])
+    @Test("a file with other contents is refused and left unchanged", arguments: ["precious\n", "1", "1\n2\n"])
     func otherContent(text: String) throws {
         defer { for path in [path, path + ".next"] { unlink(path) } }
         try text.write(toFile: path, atomically: true, encoding: .utf8)
@@ -59,14 +59,14 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
     }
 
-    @Test("one that a disk has filled with zeros, when the power failed, is free")
+    @Test("a lock file that a disk has filled with zeros, after a power failure, is free")
     func lostContent() throws {
         defer { for path in [path, path + ".next"] { unlink(path) } }
         try "\0\0\0\0".write(toFile: path, atomically: true, encoding: .utf8)
         _ = try FileLock(at: path)
     }
 
-    @Test("a link or a pipe in its place is replaced, and what the link leads to is left alone")
+    @Test("a link or a pipe in its place is replaced, and the link's target is left unchanged")
     func otherFiles() throws {
         defer { unlink(path) }
         let precious = path + ".precious"

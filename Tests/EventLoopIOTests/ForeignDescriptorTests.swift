@@ -39,7 +39,7 @@ import Testing
         return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 
-    @Test("bytes without descriptors are read; from the first descriptor on nothing more is")
+    @Test("bytes without descriptors are read; from the first descriptor on, nothing more is")
     func receiving() throws {
         let (mine, peer) = try connection()
         send("before", to: peer)
@@ -50,7 +50,7 @@ import Testing
         #expect(receive(mine) == nil)
     }
 
-    @Test("a connection with descriptors in its queue is closed, and they with it")
+    @Test("a connection with descriptors in its queue is closed together with them")
     func closing() async throws {
         var pipe: [Int32] = [-1, -1]
         try #require(Glibc.pipe(&pipe) == 0)
@@ -63,7 +63,7 @@ import Testing
         #expect(try await IOSource.wait(for: .readable, of: reading))
     }
 
-    /// A datagram socket that hands on what it receives, and a socket that is connected to it.
+    /// A datagram socket that delivers its input, and a socket that is connected to it.
     @EventLoop private func receiver() throws -> (UnixDatagramSocket, peer: OwnedDescriptor, AsyncStream<String>) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(
-        "descriptors that come with a datagram are released when its text is handled, and what is behind it is received"
+        "descriptors of a datagram are released when its text is handled, and later datagrams are received"
     )
     @EventLoop func datagrams() async throws {
         let (socket, peer, stream) = try receiver()
@@ -95,7 +95,7 @@ import Testing
         socket.cancel()
     }
 
-    @Test("all that was sent is received before it is said to be, also what is behind descriptors", arguments: 0..<3)
+    @Test("everything sent is received before that is reported, even behind descriptors", arguments: 0..<3)
     @EventLoop func receivesAll(withDescriptor: Int) async throws {
         let (socket, peer, stream) = try receiver()
         var iterator = stream.makeAsyncIterator()
@@ -105,7 +105,7 @@ import Testing
         for number in 0..<3 { #expect(await iterator.next() == "\(number)") }
     }
 
-    @Test("a socket that is held receives nothing until it goes on")
+    @Test("a suspended socket receives nothing until it is resumed")
     @EventLoop func held() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)

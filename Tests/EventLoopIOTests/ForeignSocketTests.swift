@@ -29,12 +29,12 @@ import Testing
 
     private func send(_ bytes: [UInt8]) { bytes.withUnsafeBufferPointer(socket.send) }
 
-    /// Waits until there is a notice of this.
+    /// Waits for this notice.
     private func notice(of event: ForeignSocket.Notice) async {
         for await notice in notices where !notice.isDisjoint(with: event) { return }
     }
 
-    @Test("what has been looked at is seen once; what comes behind it is seen when other threads have received it")
+    @Test("peeked bytes are seen once; those behind them are seen when other threads have received them")
     func looking() async {
         _ = peer.send(Array("one".utf8)[...])
         #expect(look() == "one")
@@ -49,7 +49,7 @@ import Testing
         #expect(look() == "")
     }
 
-    @Test("all that is to be sent arrives in order, also if the peer takes only a part at first, and a notice says so")
+    @Test("all output arrives in order, even if the peer takes only a part at first, and a notice says so")
     func sending() async {
         let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 1000) }
         for start in stride(from: 0, to: bytes.count, by: 100_000) { send(Array(bytes[start..<start + 100_000])) }
@@ -67,7 +67,8 @@ import Testing
     }
 
     @Test(
-        "it is let go without being closed once what was looked at is received and all is sent, and a notice says when")
+        "once peeked bytes are received and output is sent, it is released without being closed, and a notice says when"
+    )
     func releasing() async throws {
         let (peer, ours) = try UnixSocket.makePair()
         let socket = ForeignSocket(ours, user: 1)
@@ -84,14 +85,14 @@ import Testing
         #expect(recv(ours.rawValue, &bytes, 100, Int32(MSG_DONTWAIT)) == 4)
     }
 
-    /// Receives all that the peer can receive now.
+    /// Receives everything that the peer can receive now.
     private func receive(into received: inout [UInt8]) {
         withUnsafeTemporaryAllocation(byteCount: 100_000, alignment: 1) { room in
             while case let count = peer.receive(into: room), count > 0 { received += room.prefix(count) }
         }
     }
 
-    @Test("a peer that has gone is noticed when something is sent to it")
+    @Test("a peer that has gone is noticed at the next sending")
     func gone() async throws {
         #expect(shutdown(peer.rawValue, Int32(SHUT_RDWR)) == 0)
         send([1])
@@ -99,7 +100,7 @@ import Testing
         #expect(socket.unsentCount == 0)
     }
 
-    @Test("a socket is closed with what was not received, and nothing is looked at any more")
+    @Test("a socket is closed with its unreceived bytes, and is not read any more")
     func closing() async {
         _ = peer.send(Array(repeating: 1, count: 10_000)[...])
         socket.close()

@@ -28,7 +28,7 @@ struct IOSourceTests {
         }
     }
 
-    @Test("Whatever is ready at the same moment is handled, however much it is")
+    @Test("All sources that are ready at the same moment are handled, however many")
     func handlesCrowds() async throws {
         let pipes = (0..<130).map { _ in Pipe() }
         var handled: Set<Int> = []
@@ -47,7 +47,7 @@ struct IOSourceTests {
         for source in sources { source.cancel() }
     }
 
-    @Test("A handler that cancels another source is the last to hear of it, though that was ready too")
+    @Test("A handler that cancels another ready source keeps it from being handled")
     func cancelsOthers() async throws {
         let pipes = (0..<10).map { _ in Pipe() }
         for pipe in pipes { pipe.fill() }
@@ -58,7 +58,7 @@ struct IOSourceTests {
                 try? IOSource(pipe.reading, events: .readable) { _ in
                     handled += 1
                     for source in sources { source.cancel() }
-                    // What takes the place of a source that was cancelled does not get its events.
+                    // A source that replaces a cancelled one does not get its events.
                     let quiet = (0..<10).map { _ in Pipe() }
                     sources = quiet.compactMap { pipe in
                         try? IOSource(pipe.reading, events: .readable) { _ in handled += 100 }
@@ -74,7 +74,7 @@ struct IOSourceTests {
         #expect(handled == 1)
     }
 
-    @Test("A handler that ends another source's interest is the last to hear of it, though that was ready too")
+    @Test("A handler that ends another ready source's interest keeps it from being handled")
     func silencesOthers() async throws {
         let pipes = (0..<10).map { _ in Pipe() }
         for pipe in pipes { pipe.fill() }
@@ -93,7 +93,7 @@ struct IOSourceTests {
         for source in sources { source.cancel() }
     }
 
-    @Test("A source without interest is silent, even when its peer has gone, and hears of it when asked again")
+    @Test("A source without interest is silent, even when its peer has gone, and is notified when interest returns")
     func pauses() async throws {
         let pipe = Pipe()
         pipe.fill()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("Messages to whoever may not read", .timeLimit(.minutes(1))) struct OutboxTests {
-    /// A receiver that reads nothing until it is told to.
+@Suite("Messages to receivers that may not read", .timeLimit(.minutes(1))) struct OutboxTests {
+    /// A receiver that reads nothing until the test tells it to.
     private final class Receiver: Sendable {
         let mayRead = DispatchSemaphore(value: 0)
         let isCalled = DispatchSemaphore(value: 0)
@@ -18,13 +18,13 @@ import Testing
             isCalled.signal()
             mayRead.wait()
             received.withLock { $0.append(message) }
-            // It reads on.
+            // It continues to read.
             mayRead.signal()
         }
     }
 
     @Test(
-        "a receiver that does not read holds up nobody; then it gets the newest messages, in order, and how many were dropped"
+        "a receiver that does not read delays nobody; then it gets the newest messages, in order, and the number of dropped ones"
     )
     func stuckReceiver() async {
         let receiver = Receiver()
@@ -45,7 +45,7 @@ import Testing
         #expect(receiver.all.last == "11")
     }
 
-    @Test("waiting for a receiver that does not read ends when the time is up")
+    @Test("waiting for a receiver that does not read times out")
     func limitedDrain() async {
         let receiver = Receiver()
         let outbox = Outbox<String>(capacity: 3) {
@@ -58,7 +58,7 @@ import Testing
         receiver.mayRead.signal()
     }
 
-    @Test("a message may take the place of one that was not sent yet, in which it is before what came in between")
+    @Test("a message may replace an unsent one, and keeps its place before the messages in between")
     func replacingInPlace() {
         var queue = OutboxQueue<String>(capacity: 10)
         for message in ["status 1", "barrier", "status 2"] {
@@ -67,7 +67,7 @@ import Testing
         #expect(drain(&queue) == ["status 2", "barrier"])
     }
 
-    @Test("a message may make one needless that was not sent yet, and comes behind what was said in between")
+    @Test("a message may make an unsent one obsolete, and comes behind the messages in between")
     func replacing() {
         var queue = OutboxQueue<String>(capacity: 100)
         let additions = ["status 1", "ready", "status 2"].map { message in
@@ -86,7 +86,7 @@ import Testing
         #expect(drain(&queue) == ["large", "2 lost"])
     }
 
-    @Test("what was sent is released, also while other messages wait")
+    @Test("sent messages are released, even while others wait")
     func release() {
         final class Descriptor: Sendable {}
         var queue = OutboxQueue<Descriptor>(capacity: 100)

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Signals", .timeLimit(.minutes(1)))
 @EventLoop struct SignalSourceTests {
-    @Test("are handled on the loop, each time they come; a cancelled source hears no more")
+    @Test("are handled on the loop, each time they arrive; a cancelled source gets no more")
     func handles() async throws {
-        // One that does no harm if it is not taken. Sent to the loop's own thread, where it is blocked.
+        // A signal that is harmless if it is not handled. It is sent to the loop's own thread, where it is blocked.
         let signal = SIGWINCH
         SignalSource.block([signal])
         let (signals, continuation) = AsyncStream.makeStream(of: Int32.self)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventLoopIO
 
-/// Sleeping is what is tested here; no time passes for it: what sleeps has nothing left to sleep, or is cancelled.
+/// The tests of sleeping take no time: each sleep has no time left, or is cancelled.
 @Suite("Sleeping on the event loop", .timeLimit(.minutes(1)))
 @EventLoop
 struct SleepTests {
@@ -41,18 +41,18 @@ struct SleepTests {
         #expect(Set(turns).count < count)
     }
 
-    @Test("a cancelled sleep ends at once, whether it was cancelled before or while it slept")
+    @Test("a cancelled sleep ends at once, whether it was cancelled before or during it")
     func cancelled() async {
         for isAsleep in [false, true] {
             let task = Task { @EventLoop in try await EventLoop.sleep(for: .seconds(1_000_000)) }
-            // The task's job is in the loop's queue: behind it, the task sleeps.
+            // The task's job is in the loop's queue; behind it, the task sleeps.
             if isAsleep { await Task.yield() }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }
     }
 
-    @Test("a thread of its own hands over what its function returns")
+    @Test("a thread of its own returns the result of its function")
     func blockingThread() async {
         let isOnLoop = await BlockingThread.run { EventLoop.executor.isCurrent }
         #expect(!isOnLoop)

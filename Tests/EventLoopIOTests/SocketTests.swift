@@ -8,7 +8,7 @@ import Testing
 @Suite("Unix sockets", .timeLimit(.minutes(1))) struct SocketTests {
     private func temporaryPath() -> String { "/tmp/statusd-test-\(UUID().uuidString.prefix(8))" }
 
-    @Test("a socket that a living process listens on is refused, one that nobody listens on is replaced")
+    @Test("a socket with a living listener is refused, one without is replaced")
     func livingAndDead() throws {
         let path = temporaryPath()
         defer { unlink(path) }
@@ -20,7 +20,7 @@ import Testing
         _ = try UnixSocket.listen(at: path, mode: 0o600)
     }
 
-    @Test("what is no socket is refused and never removed")
+    @Test("a path that is not a socket is refused and never removed")
     func foreignFile() throws {
         let path = temporaryPath()
         defer { unlink(path) }
@@ -30,7 +30,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
     }
 
-    @Test("a path that is too long and an address that is none are told so")
+    @Test("a path that is too long and an invalid address are reported as such")
     func addresses() throws {
         let long = #expect(throws: IOError.self) {
             try UnixAddress(parsing: "/" + String(repeating: "x", count: 108))

@@ -6,7 +6,7 @@ import Testing
 @testable import EventLoopIO
 
 @Suite("Subordinate user ids", .timeLimit(.minutes(1))) struct SubordinateUsersTests {
-    @Test("ids of one range count as its first, others as themselves; ranges that overlap are one")
+    @Test("ids of one range count as its first, others as themselves; overlapping ranges are one")
     func ranges() {
         let ranges = IDRanges(
             parsing: """
@@ -28,7 +28,7 @@ import Testing
         for (id, first) in expected { #expect(ranges.first(of: id) == first) }
     }
 
-    @Test("no id counts as a real user, whatever a range says, and ranges of root count for nothing")
+    @Test("no id counts as a real user, whatever a range says, and ranges of root are ignored")
     func realUsers() {
         let ranges = IDRanges(
             parsing: "alice:1000:70000\nbob:0:3\ncarol:10:65526\nroot:1000000:1000000000\n0:90000:5\n")
@@ -39,7 +39,7 @@ import Testing
         #expect(ranges.first(of: 90_001) == 90_001)
     }
 
-    @Test("a file that changes is read again; no real user is taken for an id of another one")
+    @Test("a file that changes is read again; no real user is mistaken for another one's id")
     @EventLoop func refreshing() async throws {
         let path = "/tmp/statusd-test-\(UInt64.random(in: .min ... .max))"
         defer { unlink(path) }
@@ -61,7 +61,7 @@ import Testing
         while users.account(of: 100_004) != 100_004 { await Task.yield() }
     }
 
-    @Test("a file that does not answer is not waited for")
+    @Test("a file that does not answer delays nobody")
     @EventLoop func hanging() async throws {
         let path = "/tmp/statusd-test-\(UInt64.random(in: .min ... .max))"
         defer { unlink(path) }
@@ -69,7 +69,7 @@ import Testing
         let users = SubordinateUsers(path: path)
         await users.refresh(within: .zero)
         #expect(users.account(of: 100_005) == 100_005)
-        // Lets the thread go that opened it.
+        // Releases the thread that opened it.
         close(open(path, O_RDWR | O_NONBLOCK))
     }
 }

@@ -32,7 +32,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test("calls of an owner that has taken much with slow ones count as long, until it has taken as much with others")
+    @Test("after slow calls, an owner's calls count as long until it has taken as much time with quick ones")
     mutating func slow() {
         append(1)
         #expect(order(times: [1: 190_000]) == "s1 ")
@@ -45,7 +45,7 @@ import Testing
         #expect(order() == "s1 ")
     }
 
-    @Test("an owner that is slow every second time is not taken for a fast one")
+    @Test("an owner that is slow every second time does not count as a quick one")
     mutating func mixed() {
         for time: UInt64 in [5_000_000, 10_000, 5_000_000, 10_000] {
             append(1)
@@ -56,7 +56,7 @@ import Testing
         #expect(order() == "s2 L1 ")
     }
 
-    @Test("an owner with calls that are known to be long does not have its short ones taken for long")
+    @Test("an owner's calls that are known to be long do not make its short ones count as long")
     mutating func known() {
         append(1, isMuch: true, count: 3)
         #expect(order() == "L1 L1 L1 ")
@@ -64,7 +64,7 @@ import Testing
         #expect(order() == "s1 ")
     }
 
-    @Test("short calls have as much time as the long one before has taken")
+    @Test("short calls get as much time as the long one before them has taken")
     mutating func balance() {
         append(1, isMuch: true)
         #expect(order(times: [1: 2_000_000]) == "L1 ")
@@ -73,7 +73,7 @@ import Testing
         #expect(order().hasPrefix(String(repeating: "s2 ", count: 20) + "L1 "))
     }
 
-    @Test("an owner that has taken much comes after those who have not, in long calls only")
+    @Test("an owner that has taken much time comes after the others, in long calls only")
     mutating func charged() {
         append(1, isMuch: true, count: 2)
         let call = queue.popFirst()

@@ -7,7 +7,7 @@ import Testing
 @testable import EventLoopIO
 
 @Suite("Threads for system calls", .timeLimit(.minutes(1))) struct SystemCallThreadsTests {
-    @Test("each call is made, also if the thread is just about to end because there was none")
+    @Test("each call is made, even if the thread is just about to end for lack of calls")
     func endingThread() async {
         let threads = SystemCallThreads(limit: 1, .withSleepers, lingering: 0)
         for _ in 0..<20_000 {
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test("while all calls sleep, another one is made beside them")
+    @Test("while all calls sleep, another one runs concurrently")
     @EventLoop func asleep() async throws {
         let threads = SystemCallThreads(limit: 2, .withSleepers)
         let pipe = try #require(OwnedDescriptor.makePipe())
@@ -34,7 +34,7 @@ import Testing
         let count = Mutex(0)
     }
 
-    @Test("calls that wait for each other are made side by side, by as many threads as there are calls")
+    @Test("calls that wait for each other run concurrently, on as many threads as there are calls")
     func sideBySide() async {
         let threads = SystemCallThreads(limit: 8, .withCalls)
         let meeting = Meeting()

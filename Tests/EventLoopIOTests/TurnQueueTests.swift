@@ -4,7 +4,7 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("What owners leave to the next turns", .timeLimit(.minutes(1)))
+@Suite("Work that owners leave to the next turns", .timeLimit(.minutes(1)))
 @EventLoop struct TurnQueueTests {
     private let queue = TurnQueue()
 
@@ -12,13 +12,13 @@ import Testing
         await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
     }
 
-    /// Takes so much time.
+    /// Takes this much time.
     private func take(_ time: Duration) {
         let share = TurnShare(time)
         while !share.isUsedUp {}
     }
 
-    @Test("when owners have taken a millisecond of a turn together, all wait for the next one", arguments: [1, 4])
+    @Test("when owners have together taken a millisecond of a turn, all wait for the next one", arguments: [1, 4])
     func share(owners: UInt32) async {
         for number: UInt32 in 0..<4 {
             #expect(!queue.mustWait(number % owners))
@@ -29,7 +29,7 @@ import Testing
         for owner: UInt32 in 0...5 { #expect(!queue.mustWait(owner)) }
     }
 
-    @Test("of those who wait the one goes first who has taken least")
+    @Test("of the waiting owners, the one that has taken least goes first")
     func least() async {
         var done: [UInt32] = []
         await withCheckedContinuation { continuation in
@@ -47,7 +47,7 @@ import Testing
         #expect(done.prefix(3) == [1, 2, 11])
     }
 
-    @Test("an owner that has taken some of the turn while its long work waits is served after one that has not")
+    @Test("an owner that has used some of the turn while its long work waits is served after one that has not")
     func charged() async {
         var done: [String] = []
         await withCheckedContinuation { continuation in
@@ -62,7 +62,7 @@ import Testing
         #expect(done == ["b", "a1", "a2"])
     }
 
-    @Test("short work is done before long work that has waited longer, also that of an owner that has taken more")
+    @Test("short work is done before long work that has waited longer, even by an owner that has taken more")
     func short() async {
         var done: [String] = []
         await withCheckedContinuation { continuation in
@@ -78,7 +78,7 @@ import Testing
         #expect(done == ["short", "long", "long", "long"])
     }
 
-    @Test("what one owner has stays in order, whether it is short or long")
+    @Test("the work of one owner stays in order, whether it is short or long")
     func mixed() async {
         var done: [Int] = []
         await withCheckedContinuation { continuation in
@@ -97,7 +97,7 @@ import Testing
         #expect(done == Array(0..<6))
     }
 
-    @Test("work that took longer than it seemed comes after short work the next time")
+    @Test("work that took longer than expected comes after short work the next time")
     func underestimated() async {
         var done: [String] = []
         await withCheckedContinuation { continuation in
@@ -115,7 +115,7 @@ import Testing
         #expect(done == ["short", "again", "again", "again"])
     }
 
-    @Test("the more owners wait, the less another one may take at once; those who wait have to wait for what they left")
+    @Test("the more owners wait, the less another one may take at once; waiting owners also wait for its rest")
     func several() {
         for owner: UInt32 in 1...10 { queue.append(of: owner) {} }
         #expect(queue.mustWait(1))
@@ -125,7 +125,7 @@ import Testing
         #expect(queue.mustWait(11))
     }
 
-    @Test("what waits is done in a later turn, in order for each owner, and owners take turns")
+    @Test("waiting work is done in a later turn, in order for each owner, and owners take turns")
     func order() async {
         var done: [String] = []
         let turn = EventLoop.turn
@@ -139,7 +139,7 @@ import Testing
             #expect(done.isEmpty)
         }
         #expect(EventLoop.turn != turn)
-        // The rest in the order of how long they took.
+        // The rest in the order of their times.
         #expect(done.prefix(2) == ["a1", "b1"])
         #expect(done.filter { $0.hasPrefix("a") } == ["a1", "a2", "a3"])
     }

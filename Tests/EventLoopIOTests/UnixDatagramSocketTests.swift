@@ -22,7 +22,7 @@ import Testing
         try #require(sent == bytes.count, "\(String(cString: strerror(errno)))")
     }
 
-    /// What is received, as its length and first byte.
+    /// A received datagram, as its length and first byte.
     private func received() throws -> (UnixDatagramSocket, AsyncStream<String>) {
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         let descriptor = try UnixSocket.bindDatagram(at: path, restrict: { _ in })
@@ -33,7 +33,7 @@ import Testing
         return (socket, stream)
     }
 
-    @Test("hand on each datagram by itself and in order, empty ones too")
+    @Test("deliver each datagram separately and in order, empty ones too")
     func inOrder() async throws {
         defer { unlink(path) }
         let (socket, stream) = try received()
@@ -47,7 +47,7 @@ import Testing
         #expect(await iterator.next() == "0 0")
     }
 
-    @Test("hand on what was sent before they are finished")
+    @Test("deliver everything that was sent before they are finished")
     func finished() async throws {
         defer { unlink(path) }
         let (socket, stream) = try received()
@@ -57,7 +57,7 @@ import Testing
         for number in 1...8 { #expect(await iterator.next() == "1 \(number)") }
     }
 
-    @Test("take no more than their share of a turn, also while they are finished")
+    @Test("take no more than their share of a turn, even while they are finished")
     @EventLoop func finishedInTurns() async throws {
         defer { unlink(path) }
         var count = 0
@@ -75,7 +75,7 @@ import Testing
         #expect(count == 8)
     }
 
-    @Test("cut what is longer than 64 KiB, and say so")
+    @Test("cut datagrams that are longer than 64 KiB, and say so")
     func truncates() async throws {
         defer { unlink(path) }
         let (socket, stream) = try received()

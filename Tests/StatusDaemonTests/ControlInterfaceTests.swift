@@ -48,7 +48,7 @@ import Varlink
         }
     }
 
-    /// A reply that nobody looks at.
+    /// A reply that nobody reads.
     private struct Anything: JSONReadable {
         init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
     }

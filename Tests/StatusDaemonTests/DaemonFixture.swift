@@ -22,11 +22,11 @@ final class DaemonFixture {
     let registry: ServerRegistry
     let factory: SourceFactory
     let directories: DaemonDirectories
-    /// The numbers of the users that there are.
+    /// The ids of the existing users.
     var users: [String: UInt32] = ["alice": 1000]
-    /// What the last reload warned of.
+    /// The warnings of the last reload.
     private(set) var warnings: [Failure] = []
-    /// The number of the group statusd; nil if there is none.
+    /// The id of the group statusd; nil if there is none.
     var group: UInt32?
     let recorder = LogRecorder()
     let logger: Logger
@@ -46,7 +46,7 @@ final class DaemonFixture {
         try? FileManager.default.removeItem(atPath: directories.runtime)
     }
 
-    /// Has the registry follow a configuration, written as YAML; returns what became another, a word for each.
+    /// Makes the registry follow a configuration, written as YAML; returns the changes, a word for each.
     @discardableResult
     func apply(_ text: String) throws -> [String] {
         let file = directories.runtime + "/statusd.yaml"
@@ -69,10 +69,10 @@ final class DaemonFixture {
         _ = try registry.post(try StatusText(text), level: .ok, to: name)
     }
 
-    /// Which users may send to a server's notify socket, as its access control list has it.
+    /// The users that may send to a server's notify socket, according to its access control list.
     func senders(to server: String) -> Set<UInt32> { permitted(2, server) }
 
-    /// Which groups may send to it.
+    /// The groups that may send to it.
     func senderGroups(to server: String) -> Set<UInt32> { permitted(8, server) }
 
     private func permitted(_ kind: UInt8, _ server: String) -> Set<UInt32> {
@@ -86,7 +86,7 @@ final class DaemonFixture {
         return senders
     }
 
-    /// Whether a server's notify socket is there.
+    /// Whether a server's notify socket exists.
     func hasNotifySocket(_ server: String) -> Bool {
         FileManager.default.fileExists(atPath: "\(directories.notify)/\(server)")
     }

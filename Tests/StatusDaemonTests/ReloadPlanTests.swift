@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "says what is added, changed, removed, and started again",
+        "lists what is added, changed, removed, and restarted",
         arguments: [
             ("", "", "a:push", "+a"), ("a:push", "", "a:push", ""), ("a:push b:unit", "", "b:unit", "-a"),
             ("a:push", "", "a:unit", "~a"), ("a:push", "", "a:wrong", "~a"), ("a:wrong", "", "a:wrong", ""),
@@ -55,7 +55,7 @@ import Testing
         #expect(steps.joined(separator: " ") == expected)
     }
 
-    @Test("servers that were added by posts go when only configured ones may post")
+    @Test("servers that were added by posts are removed when only configured ones may post")
     func guests() throws {
         let guests = Set(["g", "h"].compactMap { ServerName($0) })
         let plan = ReloadPlan(from: [:], guests: guests, to: try configuration("g:push", acceptsAny: false))

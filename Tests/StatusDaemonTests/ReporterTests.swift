@@ -44,7 +44,7 @@ import Testing
         #expect(recorder.entries.last?.message == "db: Signed Out [critical]")
     }
 
-    @Test("a flapping server is limited; the last entry is current, and says how many were left out")
+    @Test("a flapping server is limited; the last entry is current, and gives the number of omitted ones")
     func limited() async throws {
         let journal = try await journalReporter()
         try await EventLoop.run { for round in 1...500 { try post("\(round)") } }
@@ -56,7 +56,7 @@ import Testing
         #expect(entries.count + omitted == 500)
     }
 
-    @Test("an entry that is written late has the revision of its change, whatever touched the server since")
+    @Test("an entry that is written late has the revision of its change, whatever changed the server since")
     func lateRevision() async throws {
         let journal = try await journalReporter()
         let revision = try await EventLoop.run {
@@ -71,7 +71,7 @@ import Testing
         #expect(last?.metadata["revision"] == String(revision))
     }
 
-    @Test("entries left out of a removed server are counted in the entry of its removal")
+    @Test("omitted entries of a removed server are counted in the entry of its removal")
     func removed() async throws {
         let journal = try await journalReporter()
         try await EventLoop.run {
@@ -86,7 +86,7 @@ import Testing
         #expect(entries.count - 1 + omitted == 500)
     }
 
-    @Test("a flood of selections is limited; the newest is written, with the number of those left out")
+    @Test("a flood of selections is limited; the newest is written, with the number of omitted ones")
     func selections() async throws {
         let other = try #require(ServerName("other"))
         monitor.add(ServerDefinition(name: other, source: "push"))
@@ -101,7 +101,7 @@ import Testing
         await journal.close()
     }
 
-    @Test("servers that come and go in great numbers are counted, together with their changes")
+    @Test("servers that are added and removed in great numbers are counted, together with their changes")
     func comingAndGoing() async throws {
         let journal = try await journalReporter()
         let count = JournalReporter.burstOfAll
@@ -129,7 +129,7 @@ import Testing
         #expect(recorder.entries.allSatisfy { $0.message != "events missed" })
     }
 
-    @Test("servers that were removed while entries waited take no credit from others")
+    @Test("servers that were removed while entries waited use up no other server's credit")
     func removedTakeNoCredit() async throws {
         let names = (0..<JournalReporter.burstOfAll + 300).compactMap { ServerName("server-\($0)") }
         for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
@@ -154,7 +154,7 @@ import Testing
         let written = await withCheckedContinuation { continuation in
             EventLoop.perform {
                 for name in names { _ = try? monitor.post(text, to: name) }
-                // The reporter reads at the end of the turn, before this; no time passes for it.
+                // The reporter reads at the end of the turn, before this, so the clock does not advance.
                 EventLoop.atEndOfTurn { continuation.resume(returning: recorder.entries.count) }
             }
         }
@@ -163,7 +163,7 @@ import Testing
         #expect(Set(recorder.entries.compactMap { $0.metadata["server"] }) == Set(names.map(\.rawValue)))
     }
 
-    @Test("a switch is shown at once, and of quick statuses the newest is shown last")
+    @Test("a switch is shown at once, and of rapid statuses the newest is shown last")
     func serviceManager() async throws {
         let (lines, continuation) = AsyncStream.makeStream(of: String.self)
         let state = try monitor.state(of: name)

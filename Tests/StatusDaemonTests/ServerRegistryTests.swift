@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(
-        "a server with an invalid configuration is failed, takes no posts, and gets its status back when that is corrected"
+        "a server with an invalid configuration is failed, takes no posts, and gets its status back once it is corrected"
     )
     func wrong() throws {
         try fixture.apply("servers: { a: { push: true } }")
@@ -47,7 +47,7 @@ import Testing
         #expect(fixture.state("a")?.phase == .loaded)
     }
 
-    @Test("a source that cannot be started is tried again at each reload, and is a change only when that helps")
+    @Test("a source that cannot be started is tried again at each reload, and is a change only if it then starts")
     func startFailure() throws {
         let text = "servers: { a: { notify: { users: [nobody-here] } } }"
         #expect(try fixture.apply(text) == ["+a"])
@@ -86,7 +86,7 @@ import Testing
         #expect(fixture.senderGroups(to: "a") == [3000])
     }
 
-    @Test("a reload looks up users again: one with another number, or that is gone, may not send")
+    @Test("a reload looks up users again: one whose id changed, or that is gone, may not send")
     func accounts() throws {
         let text = "servers: { a: { notify: { users: [alice] } } }"
         try fixture.apply(text)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "servers that are not configured are added up to a limit, and go when they are forgotten or no longer accepted"
+        "unconfigured servers are added up to a limit, and removed when they are forgotten or no longer accepted"
     )
     func guests() throws {
         try fixture.apply("accept: any\nlimits: { servers: 2 }")

@@ -28,7 +28,7 @@ import Varlink
         try await run.value
     }
 
-    @Test("invariant 14: it comes through again and again, also when the log has rolled over in between")
+    @Test("invariant 14: it comes through again and again, even if the log has rolled over in between")
     func comesThrough() async throws {
         let service = service([try ProbeInterface(monitor: monitor)])
         let probe = WatchdogProbe(through: service)
@@ -49,12 +49,12 @@ import Varlink
         #expect(await probe.travel() == false)
     }
 
-    /// A reply that nobody looks at.
+    /// A reply that nobody reads.
     private struct Anything: JSONReadable {
         init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
     }
 
-    @Test("nobody else can call its interface, not even a client with the process id of the daemon")
+    @Test("no other client can call its interface, not even one with the daemon's process id")
     func foreign() async throws {
         let service = service([try ProbeInterface(monitor: monitor)])
         let (ours, theirs) = try UnixSocket.makePair()
@@ -68,7 +68,7 @@ import Varlink
         }
     }
 
-    /// Answers posts, and never says anything to watchers.
+    /// Answers posts, and never writes to watchers.
     private final class MuteStream: VarlinkInterface {
         let real: ProbeInterface
         var stream: VarlinkStream?
@@ -92,7 +92,7 @@ import Varlink
         let probe = WatchdogProbe(through: service)
         try await serving(service) {
             let travel = Task { await probe.travel() }
-            // It waits for the stream; cancelling is the one way out.
+            // It waits for the stream; only cancelling ends that.
             while monitor.cursor.revision == 0 { await Task.yield() }
             travel.cancel()
             #expect(await travel.value == false)

@@ -5,7 +5,7 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-@Suite("What comes from the bus for the loop") struct BusEventsTests {
+@Suite("Events from the bus for the loop") struct BusEventsTests {
     private func signal(_ member: String, _ strings: [String] = [], path: String? = nil) -> BusThread.Event {
         .signal(BusMessage(path: path, member: member, strings: strings))
     }
@@ -24,7 +24,7 @@ import Testing
         return words
     }
 
-    @Test("is announced once until all of it has been taken, and comes in order")
+    @Test("are announced once until all have been taken, and arrive in order")
     func order() {
         var events = BusEvents()
         let isAnnounced1 = events.add(signal("Reloading"))
@@ -38,7 +38,7 @@ import Testing
         #expect(isAnnounced4)
     }
 
-    @Test("says once of each unit that it was loaded or unloaded, until that has been taken")
+    @Test("report once for each unit that it was loaded or unloaded, until that has been taken")
     func units() {
         var events = BusEvents()
         for _ in 0..<10_000 {
@@ -52,7 +52,7 @@ import Testing
         #expect(takeAll(&events) == ["UnitRemoved"])
     }
 
-    @Test("is bounded: of too many signals it says that some were dropped; replies stay")
+    @Test("are limited: too many signals are reported as dropped; replies stay")
     func bounded() {
         var events = BusEvents()
         _ = events.add(.reply(1, BusMessage()))
@@ -60,7 +60,7 @@ import Testing
         _ = events.add(.reply(2, BusMessage()))
         #expect(takeAll(&events) == ["reply 1", "disturbed", "reply 2"])
         for _ in 0..<1024 { _ = events.add(signal("PropertiesChanged", ["x"], path: "/a")) }
-        // Nobody but the service manager has this sent, and all that follows depends on it.
+        // Only the service manager causes this signal, and everything else depends on it.
         for _ in 0..<2 { _ = events.add(signal("NameOwnerChanged")) }
         _ = events.add(signal("Reloading"))
         #expect(takeAll(&events) == ["NameOwnerChanged", "NameOwnerChanged", "disturbed"])
@@ -71,7 +71,7 @@ import Testing
         #expect(takeAll(&events) == ["Reloading"])
     }
 
-    @Test("is only of units that somebody follows")
+    @Test("concern only units that have a follower")
     func filter() {
         let filter = BusFilter()
         filter.change { $0 = ["a.service", "/a"] }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @EventLoop
-    @Test("finds units by all of their names; one that others have, too, is let pass until the last of them has gone")
+    @Test("find units by all of their names; a shared name is kept until the last of its units has gone")
     func index() {
         let index = UnitIndex()
         let (alias, unit) = (FollowedUnit("web.service"), FollowedUnit("nginx.service"))

@@ -4,11 +4,11 @@ import Testing
 
 @testable import SystemdClient
 
-@Suite("Whose signals from the bus are believed") struct BusTrustTests {
+@Suite("Trust in signals from the bus") struct BusTrustTests {
     private static let service = "org.freedesktop.systemd1"
     private let now = ContinuousClock.now
 
-    @Test("those of the bus always, those of others only if they have the service's name")
+    @Test("signals of the bus are always trusted, those of others only if they own the service's name")
     func senders() {
         var trust = BusTrust(service: Self.service)
         #expect(trust.judge("org.freedesktop.DBus", now: now) == .believe)
@@ -21,14 +21,15 @@ import Testing
         #expect(trust.judge(Self.service, now: now) != .believe)
     }
 
-    @Test("an error that the bus itself replies says nothing about who the service is")
+    @Test("an error reply of the bus itself says nothing about the identity of the service")
     func errorOfTheBus() {
         var trust = BusTrust(service: Self.service)
         trust.noteReply(from: "org.freedesktop.DBus", toCallOf: 0)
         #expect(trust.judge(":1.8", now: now) == .ignore)
     }
 
-    @Test("when the name changes hands, its new owner is believed, and the old one no more, whatever it still replies")
+    @Test(
+        "when the name changes hands, its new owner is trusted and the old one no longer is, whatever it still replies")
     func owners() {
         var trust = BusTrust(service: Self.service)
         trust.noteReply(from: ":1.7", toCallOf: 0)
@@ -43,7 +44,7 @@ import Testing
         #expect(trust.ownerCount == 2)
     }
 
-    @Test("another name that changes hands, or a change that says too little, changes nothing")
+    @Test("a change of another name, or one with too little information, changes nothing")
     func otherNames() {
         var trust = BusTrust(service: Self.service)
         trust.noteReply(from: ":1.7", toCallOf: 0)
@@ -54,7 +55,7 @@ import Testing
         #expect(trust.judge(":1.8", now: now) != .believe)
     }
 
-    @Test("that the service is made to send more than is usual is reported, at most once a second")
+    @Test("an unusual amount of signals from the service is reported, at most once a second")
     func causedSignals() {
         var trust = BusTrust(service: Self.service)
         trust.noteReply(from: ":1.7", toCallOf: 0)
@@ -69,7 +70,7 @@ import Testing
         #expect(trust.judge(":1.8", now: now + .milliseconds(3600)) == .ignore)
     }
 
-    @Test("that others send something is reported once a second, however much it is")
+    @Test("signals of others are reported once a second, however many there are")
     func reports() {
         var trust = BusTrust(service: Self.service)
         trust.noteReply(from: ":1.7", toCallOf: 0)

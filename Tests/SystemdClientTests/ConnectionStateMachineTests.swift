@@ -12,7 +12,7 @@ import Testing
     private static let start = ContinuousClock.now
     private static let times = BusTimes(betweenReadings: .seconds(60))
 
-    /// Makes a machine; returns what it puts out for the last of these inputs.
+    /// Makes a machine; returns its outputs for the last of these inputs.
     private static func output(_ inputs: [Input]) -> String {
         var machine = ConnectionStateMachine(times)
         var effects: [ConnectionStateMachine.Effect] = []
@@ -101,7 +101,7 @@ import Testing
         TransitionTable(table, states: states, inputs: Input.allCases).check(Self.output)
     }
 
-    @Test("a connection that is lost again and again is made after growing pauses, up to 5 s, until one works")
+    @Test("a connection that is lost repeatedly is made again after growing pauses, up to 5 s, until one works")
     func backOff() {
         var machine = ConnectionStateMachine(BusTimes())
         func pause(_ effects: [ConnectionStateMachine.Effect]) -> Duration? {
@@ -119,7 +119,7 @@ import Testing
         #expect(pause(machine.lost("gone")) == .milliseconds(100))
     }
 
-    @Test("a unit that is followed meanwhile is told why there is no connection")
+    @Test("a unit that is followed during a pause is told why there is no connection")
     func failure() {
         var machine = ConnectionStateMachine(BusTimes())
         _ = machine.wanted()
@@ -130,7 +130,7 @@ import Testing
         #expect(machine.failure == nil)
     }
 
-    @Test("an answer that is late while all units are read has them listed, but not read again")
+    @Test("a late answer while all units are read makes them be listed, but not read again")
     func lateWhileReading() {
         var machine = ConnectionStateMachine(BusTimes())
         _ = machine.wanted()

@@ -5,14 +5,14 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-@Suite("A unit that is followed", .timeLimit(.minutes(1)))
+@Suite("A followed unit", .timeLimit(.minutes(1)))
 @EventLoop struct FollowedUnitTests {
     private static let unitInterface = "org.freedesktop.systemd1.Unit"
     private static let serviceInterface = "org.freedesktop.systemd1.Service"
 
     private let unit = FollowedUnit("nginx.service")
 
-    /// A follower, and what it has been told.
+    /// A follower, and the states that it received.
     @EventLoop
     private final class Told {
         var observations: [UnitObservation] = []
@@ -41,7 +41,7 @@ import Testing
         _ = unit.end()
     }
 
-    /// Has a call of the follower ask for a reading, does something while it waits, and returns when it does.
+    /// Makes a call of the follower request a reading, runs `body` while it waits, and returns when it does.
     private func duringCall(of follower: UnitFollower, _ body: () -> Void) async {
         let unit = unit
         let (asked, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -55,7 +55,7 @@ import Testing
         await reading
     }
 
-    @Test("is told when it is known, when it changes, and not when it is what it was")
+    @Test("is reported when it is known and when it changes, but not when it stays the same")
     func tells() {
         let told = follow()
         know("active", "running")
@@ -72,7 +72,7 @@ import Testing
         #expect(told.states.count == 2)
     }
 
-    @Test("shows what its type says, and what all units say, at the same time")
+    @Test("shows the properties of its type, and those of all units, at the same time")
     func waitsForBoth() {
         let told = follow()
         know("active", "running")
@@ -87,7 +87,7 @@ import Testing
         #expect(told.observations.last == .properties(expected))
     }
 
-    @Test("tells its states also while it is read, if the manager is about to forget them")
+    @Test("reports its states even while it is read, if the manager is about to forget them")
     func forgottenFailure() {
         let told = follow()
         let new = [
@@ -104,7 +104,7 @@ import Testing
         #expect(told.states == ["inactive (dead)", "activating (start)", "failed (failed)", "inactive (dead)"])
     }
 
-    @Test("has to be read where a signal leaves out what has changed, and where nothing is known yet")
+    @Test("has to be read if a signal omits the changed values, and if nothing is known yet")
     func mustBeRead() {
         _ = follow()
         #expect(unit.change(["ActiveState": "active"], interface: Self.unitInterface, invalidated: []))
@@ -113,7 +113,7 @@ import Testing
         #expect(!unit.change([:], interface: Self.unitInterface, invalidated: ["Markers"]))
     }
 
-    @Test("gets in line once, however often it is asked about, and again for what is asked while it is read")
+    @Test("is queued once, however often it is asked about, and again for questions during a reading")
     func line() {
         #expect(unit.ask(.look))
         #expect(!unit.ask(.read))
@@ -124,7 +124,7 @@ import Testing
         #expect(!unit.end())
     }
 
-    @Test("is found by its own name and object, too, where it is followed by another one")
+    @Test("is found by its own name and object, too, if it is followed by another one")
     func alias() {
         know("active", "running", id: "web.service")
         #expect(
@@ -134,7 +134,7 @@ import Testing
             ])
     }
 
-    @Test("is unreachable with a reason, and is told again when it is what it was before")
+    @Test("is unreachable with a reason, and is reported again even if it is unchanged afterwards")
     func lost() {
         let told = follow()
         know("active", "running")
@@ -143,7 +143,7 @@ import Testing
         #expect(told.states == ["active (running)", "the bus is gone", "active (running)"])
     }
 
-    @Test("answers calls with the reading that began after them, and tells what it was before once more")
+    @Test("answers calls with the reading that began after them, and reports an unchanged state once more")
     func calls() async {
         let told = follow()
         know("active", "running")
@@ -151,7 +151,7 @@ import Testing
         #expect(told.states == ["active (running)", "active (running)"])
     }
 
-    @Test("an answer that comes with the end of its time counts or it does not, and what is told last is what holds")
+    @Test("a late answer either counts or does not, and the last report is the valid one")
     func late() async {
         for isInTime in [true, false] {
             let told = follow()
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test("nothing is known of it if it is asked about in vain for too long, until there is an answer")
+    @Test("is unknown if questions about it are refused for too long, until there is an answer")
     func expired() {
         let told = follow()
         know("active", "running")
@@ -177,7 +177,7 @@ import Testing
         _ = unit.end(isRefused: true)
         unit.expire(askedBefore: begin, "busy")
         #expect(told.states == ["active (running)"])
-        // What counts is the first question.
+        // The time of the first question counts.
         let asked = SuspendingClock.now
         for _ in 0..<3 {
             _ = unit.begin()
@@ -197,7 +197,7 @@ import Testing
         ["nginx.service": ListedStates(loadState: "loaded", activeState: active, subState: sub)]
     }
 
-    @Test("a list tells at once what has failed, and of other changes that it has to be read")
+    @Test("a list reports failures at once, and other changes have to be read")
     func listed() {
         let told = follow()
         know("active", "running")
@@ -210,7 +210,7 @@ import Testing
         #expect(unit.take(Self.gone))
     }
 
-    @Test("a unit that ran, as far as signals have told, and is in no list any more, has to be read")
+    @Test("a unit that ran according to signals, and is in no list any more, has to be read")
     func ranUnseen() {
         _ = unit.begin()
         unit.know(["LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"], wasLoaded: false)
@@ -223,7 +223,7 @@ import Testing
         #expect(!unit.isKnownAsUnloaded)
     }
 
-    @Test("what is answered late, but is, stays known, however often it is asked about")
+    @Test("a unit whose answers are late, but arrive, stays known, however often it is asked about")
     func slow() {
         let told = follow()
         know("active", "running")
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test(
-        "a reading that is not answered in time leaves nothing of before to be told, if it has to be put again, or others follow"
+        "after a reading that times out, no earlier state is reported, even if it is repeated or others follow"
     )
     func unansweredAndRefused() async {
         let told = follow()
@@ -254,7 +254,7 @@ import Testing
         #expect(other.states == ["active (running)"])
     }
 
-    @Test("a follower that is cancelled is told nothing more, and its calls return")
+    @Test("a cancelled follower gets no more reports, and its calls return")
     func cancelled() async {
         let told = follow()
         await duringCall(of: told.follower) { told.follower.cancel() }
@@ -264,7 +264,7 @@ import Testing
 }
 
 @Suite("A unit's properties") struct UnitPropertiesTests {
-    @Test("are taken over as they come; those of services from services only")
+    @Test("are stored as they arrive; those of services from services only")
     func apply() {
         var properties = UnitProperties()
         let values = [

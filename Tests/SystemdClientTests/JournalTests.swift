@@ -9,7 +9,7 @@ import Testing
     private let names = JournalFieldNames(prefix: "STATUSD_", exact: ["server"])
 
     @Test(
-        "metadata keys become fields of the names that users filter by",
+        "metadata keys become fields with the names that users filter by",
         arguments: [
             ("server", "SERVER"), ("message-id", "MESSAGE_ID"), ("old-text", "STATUSD_OLD_TEXT"),
             ("a.b c", "STATUSD_A_B_C"),
@@ -17,7 +17,7 @@ import Testing
     func names(_ key: String, _ name: String) { #expect(names.name(for: key) == name) }
 
     @Test(
-        "a name is valid whatever the key is",
+        "a name is valid whatever its key is",
         arguments: ["", "_x", "1", "ü", "a\nb=c", "\0", String(repeating: "k", count: 99)])
     func valid(_ key: String) {
         for names in [names, JournalFieldNames(prefix: "", exact: [])] {
@@ -33,7 +33,7 @@ import Testing
         #expect(ServiceManager.Notification.reloading.assignments.hasPrefix("RELOADING=1\nMONOTONIC_USEC="))
     }
 
-    @Test("a line on standard error has nothing in it that controls a terminal or the direction of writing")
+    @Test("a line on standard error contains nothing that controls a terminal or the direction of writing")
     func visibleLine() {
         let event = LogEvent(
             level: .info, message: "a\u{1b}b\u{202e}c\u{2067}d\u{61c}e ü", metadata: nil, source: "", file: "",

@@ -7,7 +7,7 @@ import Testing
 @testable import SystemdClient
 
 @Suite("Sockets from the service manager", .timeLimit(.minutes(1))) struct ListeningSocketsTests {
-    @Test("are handed out by name, each once, and do not block")
+    @Test("are returned by name, each once, and do not block")
     func handedOut() {
         let descriptors = (0..<3).map { _ in socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0) }
         let sockets = ListeningSockets(
@@ -21,7 +21,7 @@ import Testing
         #expect(sockets.take(named: "other").map(\.rawValue) == [descriptors[1]])
     }
 
-    @Test("are none where the service manager handed over none")
+    @Test("are empty if the service manager passed none")
     func none() {
         #expect(ListeningSockets.inherited.take(named: "varlink").isEmpty)
     }

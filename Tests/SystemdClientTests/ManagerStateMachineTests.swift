@@ -12,7 +12,7 @@ import Testing
 
     private static let start = SuspendingClock.now
 
-    /// Makes a machine; returns what it puts out for the last of these inputs.
+    /// Makes a machine; returns its outputs for the last of these inputs.
     private static func output(_ inputs: [Input]) -> String {
         var machine = ManagerStateMachine(BusTimes())
         var effects: [ManagerStateMachine.Effect] = []
@@ -108,7 +108,7 @@ import Testing
         TransitionTable(table, states: states, inputs: inputs).check(Self.output)
     }
 
-    @Test("lists all units once at a time, and once more for what has happened meanwhile")
+    @Test("lists all units only once at a time, and once more for changes during that")
     func lists() {
         let states: [String: [Input]] = [
             "calling": [], "listing": [.list], "listing again": [.list, .list], "refused": [.refused],
@@ -137,7 +137,7 @@ import Testing
         TransitionTable(table, states: states, inputs: [.list, .listed, .refused, .timer, .end]).check(Self.output)
     }
 
-    @Test("calls wait unless the manager is there and has room")
+    @Test("calls wait until the manager is there and has room")
     func pauses() {
         func isPaused(after inputs: [Input]) -> Bool {
             // A ping is a call.
@@ -151,7 +151,7 @@ import Testing
         #expect(isPaused(after: [.end]))
     }
 
-    @Test("what a former manager leaves unanswered, or answers late, says nothing of the present one")
+    @Test("late or missing answers of a former manager say nothing about the present one")
     func formerManager() {
         var machine = ManagerStateMachine(BusTimes())
         let call = machine.called(at: Self.start)

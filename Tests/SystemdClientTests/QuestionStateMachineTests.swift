@@ -4,7 +4,7 @@ import Testing
 
 @testable import SystemdClient
 
-@Suite("What has to be asked about a unit") struct QuestionStateMachineTests {
+@Suite("The questions that are due about a unit") struct QuestionStateMachineTests {
     enum Input: String, CaseIterable { case look, read, begin, answered, refused, lost, expire }
 
     private static let start = SuspendingClock.now

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SystemdClient
 
-@Suite("What is asked about units, and in which order") struct ReadingStateMachineTests {
+@Suite("The questions about units, and their order") struct ReadingStateMachineTests {
     private final class Unit {
         let name: Int
         var isDue = true
@@ -19,7 +19,7 @@ import Testing
         return names
     }
 
-    @Test("32 units are read at a time, and 64 with those that have become others; these come first")
+    @Test("32 units are read at a time, and 64 with those that have changed, which come first")
     func limits() {
         var machine = Machine(patience: .seconds(10))
         let units = (0..<200).map { Unit($0) }
@@ -33,7 +33,7 @@ import Testing
         #expect(machine.units.count == 64 + 169 + 17)
     }
 
-    @Test("a unit stands in line once, is passed over if nothing is to be asked, and is known to be loaded or not")
+    @Test("a unit is queued once, is skipped if no question is due, and is known to be loaded or not")
     func line() {
         var machine = Machine(patience: .seconds(10))
         let (unit, other) = (Unit(1), Unit(2))
@@ -59,7 +59,7 @@ import Testing
         case asked, changed, changedWhileAsked, resumed, began, next, ended, refused, timer
     }
 
-    @Test("after all sequences of four inputs, one run and one time are due at most, and a unit that waits is taken")
+    @Test("after any four inputs, at most one run and one timer are due, and a waiting unit is taken")
     func sequences() throws {
         let all = Input.allCases
         var sequences: [[Input]] = [[]]
@@ -67,7 +67,7 @@ import Testing
         for inputs in sequences { try Self.check(inputs) }
     }
 
-    /// Gives a new machine inputs about one unit, and compares what it puts out with what is due.
+    /// Gives a new machine inputs about one unit, and compares its outputs with what is due.
     private static func check(_ inputs: [Input]) throws {
         var machine = Machine(patience: .seconds(10))
         let unit = Unit(1)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("the limit grows with the line, and is the patience alone again when the line was empty")
+    @Test("the limit grows with the queue, and returns to the patience when the queue is empty")
     func patience() {
         var machine = Machine(patience: .seconds(10))
         let units = (0..<100).map { Unit($0) }

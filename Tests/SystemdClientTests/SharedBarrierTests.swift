@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Barriers to the service manager", .timeLimit(.minutes(1)))
 @EventLoop struct SharedBarrierTests {
-    /// A receiver that comes to a barrier when the test says so.
+    /// A receiver that reaches a barrier when the test says so.
     @EventLoop private final class Receiver {
         private(set) var received: [OwnedDescriptor] = []
         let isReached = AsyncStream<Void>.makeStream()
@@ -20,7 +20,7 @@ import Testing
         func handleAll() { received = [] }
     }
 
-    @Test("who waits while one is under way is let go by the next, which all of them share")
+    @Test("callers that arrive while a barrier is under way share the next one")
     func shared() async {
         let receiver = Receiver()
         let barrier = SharedBarrier { receiver.take($0) }
@@ -44,7 +44,7 @@ import Testing
         #expect((done, barrier.waiting) == (11, 0))
     }
 
-    @Test("a receiver that does not come to it is not waited for any longer")
+    @Test("a caller stops waiting for a receiver that does not reach the barrier")
     func deaf() async {
         let receiver = Receiver()
         let barrier = SharedBarrier { receiver.take($0) }

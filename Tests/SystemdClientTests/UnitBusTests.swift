@@ -39,13 +39,13 @@ import Testing
         }
     }
 
-    /// What is told next.
+    /// The next reported state.
     private func next() async -> String? {
         var iterator = observations.makeAsyncIterator()
         return await iterator.next()
     }
 
-    @Test("a unit is told as soon as it is known, and when the manager says that it has changed")
+    @Test("a unit is reported as soon as it is known, and when the manager signals a change")
     func changes() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -54,7 +54,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("while others disturb, few units are read again every 2 s, and many at least every 20 s")
+    @Test("while other users cause disturbances, few units are read again every 2 s, and many at least every 20 s")
     func disturbances() {
         func pause(forUnits count: Int) -> Duration {
             BusTimes().betweenReadings + BusTimes.reading(units: count)
@@ -64,7 +64,7 @@ import Testing
         #expect(pause(forUnits: 100_000) == .seconds(20))
     }
 
-    /// Follows a hundred units that run, and the one that tests are about; returns when all are known.
+    /// Follows a hundred running units, and the one under test; returns when all are known.
     private func followMany() async -> [UnitSubscription] {
         let names = (0..<100).map { "other-\($0).service" }
         for name in names { bus.units[name] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"] }
@@ -73,7 +73,7 @@ import Testing
         return subscriptions
     }
 
-    @Test("while others disturb, a unit that has changed unseen is read before all others")
+    @Test("while other users cause disturbances, a unit that has changed unseen is read before all others")
     func listed() async {
         let subscriptions = await followMany()
         let before = bus.calls.count
@@ -85,7 +85,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("what the bus drops just after a disturbance was reported is found, too, though no other one is reported")
+    @Test("a signal that the bus drops just after a reported disturbance is noticed without another report, too")
     func listedAgain() async {
         let subscriptions = await followMany()
         bus.onListing = { [unowned bus] in
@@ -96,7 +96,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("a unit that the manager says has changed is read before those that others have it load")
+    @Test("a unit whose change the manager signals is read before those that others make it load")
     func first() async {
         let names = (0..<200).map { "other-\($0).service" }
         let subscriptions = names.map { follow($0) }
@@ -111,7 +111,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("that a unit was not started is told until it runs, also if it is read meanwhile")
+    @Test("a unit that was not started is reported as such until it runs, even if it is read meanwhile")
     func notStarted() async {
         bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead"]
         let subscription = follow("db.service")
@@ -129,7 +129,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("who calls a method of this process is not answered: answers that nobody reads would pile up")
+    @Test("calls of this process's methods get no answer, because unread answers would pile up")
     func called() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -149,7 +149,7 @@ import Testing
         #expect(await next() == "active (running)")
     }
 
-    @Test("signals are asked for before anything is read, so no change is missed")
+    @Test("signals are requested before anything is read, so no change is missed")
     func order() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -161,7 +161,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("what others say about a unit is not believed")
+    @Test("signals about a unit from other senders are ignored")
     func strangers() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -172,7 +172,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("all units are read again from a manager that takes the place of the former one, whose signals count no more")
+    @Test("all units are read again when another manager replaces the former one, whose signals no longer count")
     func otherManager() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(
-        "if the bus refuses calls to the manager for a moment, that says nothing of a unit; it is read when there is room"
+        "if the bus briefly refuses calls to the manager, a unit's state is unaffected, and is read when there is room"
     )
     func refused() async {
         bus.refusals = 10
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test(
-        "if the bus refuses calls to the manager for too long, units are not known; they are read when there is room",
+        "if the bus refuses calls to the manager for too long, units are unknown, and are read when there is room",
         arguments: [["GetUnit", "GetAll", "ListUnits", "Subscribe", "Ping"], ["GetAll"]])
     func refusedForLong(methods: Set<String>) async {
         let subscription = follow("db.service", over: Self.units(on: bus, patience: .milliseconds(200)))
@@ -208,7 +208,7 @@ import Testing
         #expect(await next() == "its state is unknown because the service manager or the system bus is busy")
         bus.refused = []
         #expect(await next() == "active (dying)")
-        // A connection that is lost is made again only after a pause.
+        // A lost connection is made again only after a pause.
         #expect(bus.calls.count { $0 == "Hello" } == 1)
         withExtendedLifetime(subscription) {}
     }
@@ -241,7 +241,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("what the manager says of a unit is told also while the bus has no room for reading it again")
+    @Test("signals about a unit are reported even while the bus has no room for reading it again")
     func toldWhileRefused() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -255,7 +255,7 @@ import Testing
     }
 
     @Test(
-        "what the bus's policy forbids is told; a unit is read without it where that can be",
+        "a method that the bus's policy forbids is reported; a unit is read without it if possible",
         arguments: ["GetUnit", "GetAll", "Subscribe"])
     func forbidden(method: String) async {
         bus.forbidden = [method]
@@ -264,7 +264,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("if the connection is lost, followers are told why; it is made again, and they are told how the unit is")
+    @Test("if the connection is lost, followers get the reason; after it is made again, they get the unit's state")
     func lost() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -274,13 +274,13 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a unit that nobody follows any more is forgotten, though its own name is learned after that")
+    @Test("a unit without followers is forgotten, even if its own name is learned afterwards")
     func renamedTooLate() async {
         bus.units["web.service"] = ["Id": "nginx.service", "LoadState": "loaded", "ActiveState": "active"]
         let other = follow("db.service")
         #expect(await next() == "active (running)")
         let gone = follow("web.service")
-        // As soon as it has been asked about.
+        // As soon as the client has asked about it.
         EventLoop.atEndOfTurn { gone.cancel() }
         await other.read(within: .seconds(60))
         #expect(units.index["web.service"].isEmpty)
@@ -288,7 +288,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test("a reading that is not answered in time is told as that")
+    @Test("a reading that is not answered in time is reported as such")
     func unanswered() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
@@ -298,7 +298,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("nobody is told anything after the subscription was cancelled, and readings return")
+    @Test("after a subscription is cancelled, it gets no reports, and its readings return")
     func cancelled() async {
         let other = follow("db.service")
         #expect(await next() == "active (running)")

@@ -28,7 +28,9 @@ import Testing
         }
     }
 
-    @Test("begin with the present one, go on with each change and the loss of the bus, and each iteration has them all")
+    @Test(
+        "begin with the present one, continue with each change and the loss of the bus, and each iteration gets them all"
+    )
     func states() async {
         var texts: [String?] = []
         for await state in UnitStates("db.service", over: units) {
@@ -46,7 +48,7 @@ import Testing
         #expect(Self.text(await again.next()) == "failed (failed)")
     }
 
-    @Test("are followed no longer when the loop that takes them is left")
+    @Test("are no longer followed when the loop that reads them ends")
     func scope() async {
         let other = UnitStates("web.service", over: units)
         var others = other.makeAsyncIterator()
@@ -77,14 +79,14 @@ import Testing
         #expect(await task.value == ["active (running)"])
     }
 
-    @Test("are not handed out any more after their task was cancelled, even if one waits")
+    @Test("are no longer delivered after their task was cancelled, even if one waits")
     func cancelledBeforeTaken() async {
         let (bus, states) = (bus, UnitStates("db.service", over: units))
         let task = Task { @EventLoop in
             var (iterator, others) = (states.makeAsyncIterator(), states.makeAsyncIterator())
             _ = await (iterator.next(), others.next())
             bus.change("db.service", ["SubState": "exited"])
-            // The handler of the first one has been called by then, too.
+            // By now, the handler of the first one has been called, too.
             _ = await others.next()
             withUnsafeCurrentTask { $0?.cancel() }
             return await iterator.next()
@@ -92,7 +94,7 @@ import Testing
         #expect(await task.value == nil)
     }
 
-    @Test("only the newest waits for a consumer that is slow")
+    @Test("wait for a slow consumer only as the newest one")
     func slow() async {
         var states = UnitStates("db.service", over: units).makeAsyncIterator()
         #expect(Self.text(await states.next()) == "active (running)")

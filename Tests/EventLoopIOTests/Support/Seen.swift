@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// What happened, in order, from whatever thread.
+/// Recorded events, in order, from any thread.
 final class Seen<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
     var all: [Element] { elements.withLock { $0 } }

@@ -8,34 +8,34 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-/// A D-Bus with a service manager on it, as sd-bus's own server serves one: real messages, and what they are answered is the test's choice.
+/// A D-Bus with a service manager on it, served by sd-bus itself: the messages are real, and the test chooses the answers.
 @EventLoop
 final class FakeBus {
-    /// The unique names of the service manager, and of somebody else.
+    /// The unique names of the service manager, and of another client.
     static let (manager, stranger) = (":1.1", ":1.66")
     private static let (bus, systemd) = ("org.freedesktop.DBus", "org.freedesktop.systemd1")
 
     private static let missing = ["LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"]
 
-    /// What the manager says of units, by their names; others do not exist.
+    /// The manager's properties of units, by their names; others do not exist.
     var units: [String: [String: String]] = [:]
     /// Whether the manager answers.
     var isAnswering = true
-    /// How many more calls to the manager the bus refuses, as it does if too much waits there.
+    /// How many more calls to the manager the bus refuses, as it does if too many are pending.
     var refusals = 0
-    /// What the bus's policy forbids, and what it has no room for, of the manager's methods.
+    /// The manager's methods that the bus's policy forbids, and those that the bus has no room for.
     var forbidden: Set<String> = []
     var refused: Set<String> = []
-    /// What the manager itself fails to do.
+    /// The methods in which the manager itself fails.
     var failing: Set<String> = []
-    /// Whether the client has asked the manager, as it is now, for signals.
+    /// Whether the client has asked the present manager for signals.
     private var isSubscribed = false
     /// The methods of the calls that were answered.
     private let answered: AsyncStream<String>
     private let answering: AsyncStream<String>.Continuation
     /// Called when a list of all units has been answered.
     var onListing: () -> Void = {}
-    /// The calls that came, such as `GetUnit db.service`, or `GetAll db.service` by the name of its object.
+    /// The received calls, such as `GetUnit db.service`, or `GetAll db.service` by the name of its object.
     private(set) var calls: [String] = []
     /// How often the client has answered a call.
     fileprivate(set) var answers = 0
@@ -70,7 +70,7 @@ final class FakeBus {
         connection = sd_bus_close_unref(connection)
     }
 
-    /// Returns when a call of this method has been answered once more, and not been refused.
+    /// Returns when another call of this method was answered, and not refused.
     func answered(_ method: String) async { for await answered in answered where answered == method { return } }
 
     private func accept() {
@@ -161,14 +161,14 @@ final class FakeBus {
         guard let message else { return }
         fill(message)
         sd_bus_message_set_sender(message, sender)
-        // Without a place for it, a call would say that it wants no answer.
+        // Without this entry, a call would say that it wants no answer.
         var cookie: UInt64 = 0
         sd_bus_send(connection, message, &cookie)
         sd_bus_message_unref(message)
         sd_bus_flush(connection)
     }
 
-    /// Calls a method of the client's, which has none.
+    /// Calls a method of the client, which has none.
     func callClient(from sender: String) {
         var call: OpaquePointer?
         sd_bus_message_new_method_call(connection, &call, nil, "/nowhere", "org.example", "Nothing")
@@ -177,7 +177,7 @@ final class FakeBus {
 
     // MARK: Signals
 
-    /// Says that a unit was loaded.
+    /// Signals that a unit was loaded.
     func load(_ unit: String) {
         signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "UnitNew", from: owner) { message in
             sd_bus_message_append_basic(message, Self.code("s"), unit)
@@ -185,7 +185,7 @@ final class FakeBus {
         }
     }
 
-    /// Says that a job for a unit has ended.
+    /// Signals that a job for a unit has ended.
     func endJob(of unit: String, _ result: String) {
         signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "JobRemoved", from: owner) { message in
             var number: UInt32 = 7
@@ -195,7 +195,7 @@ final class FakeBus {
         }
     }
 
-    /// Says that properties of a unit have changed.
+    /// Signals that properties of a unit have changed.
     func change(_ unit: String, _ properties: [String: String], from sender: String = manager) {
         units[unit]?.merge(properties) { $1 }
         #expect(isSubscribed, "the service manager sends signals to those only who have asked for them")
@@ -207,7 +207,7 @@ final class FakeBus {
         }
     }
 
-    /// Says that the manager has left the bus, or that another one has taken its name.
+    /// Signals that the manager has left the bus, or that another one has taken its name.
     func changeOwner(to newOwner: String?) {
         let former = owner
         owner = newOwner ?? ""

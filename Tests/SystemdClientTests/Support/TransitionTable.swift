@@ -4,7 +4,7 @@ import Testing
 
 /// All transitions of a state machine, which a test compares with what the machine does.
 ///
-/// A machine hides its state. It is the one that the table says if the machine then has the outputs of that state for all inputs.
+/// A machine hides its state. It is in the table's state if it then has that state's outputs for all inputs.
 struct TransitionTable<Input: RawRepresentable<String>> {
     private struct Transition {
         let state: String
@@ -18,7 +18,7 @@ struct TransitionTable<Input: RawRepresentable<String>> {
 
     /// Reads a table of lines such as `state, input: next state, output`.
     ///
-    /// Pairs that it lacks neither change the state nor have an output; the next state `-` is the same one.
+    /// Pairs that are not listed neither change the state nor have an output; the next state `-` is the same one.
     init(_ text: String, states: [String: [Input]], inputs: [Input]) {
         self.states = states
         self.inputs = inputs
@@ -43,7 +43,7 @@ struct TransitionTable<Input: RawRepresentable<String>> {
 
     /// Compares all pairs of states and inputs, and all inputs after them.
     ///
-    /// - Parameter output: what a new machine puts out for the last of some inputs.
+    /// - Parameter output: the outputs of a new machine for the last of some inputs.
     func check(_ output: ([Input]) -> String) {
         for (state, history) in states {
             for input in inputs {
