@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(
-        "options stand anywhere, with their value behind a blank or an equals sign",
+        "options may stand anywhere, with their value after a blank or an equals sign",
         arguments: [
             "post db --level 2 --json", "--json post --level=2 db", "--level 2 post --json db",
             "post --json --level 1 --level 2 db",
@@ -68,7 +68,7 @@ import Testing
         #expect(arguments[Self.other] == nil)
     }
 
-    @Test("what is not written has its default; a flag that is on is turned off with no-")
+    @Test("an omitted option has its default; no- turns off a flag that is on")
     func defaults() throws {
         let arguments = try #require(try arguments("post --no-wait db x"))
         #expect(arguments[Self.level] == 0)
@@ -78,7 +78,7 @@ import Testing
         #expect(try self.arguments("post --no-wait --wait db")?[Self.wait] == true)
     }
 
-    @Test("behind two hyphens every word is an argument; a single hyphen is one anywhere")
+    @Test("after two hyphens every word is an argument; a single hyphen is one anywhere")
     func hyphens() throws {
         let arguments = try #require(try arguments("post --json -- --level -5"))
         #expect(arguments[Self.name] == "--level")
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "help goes before everything else, and says all there is",
+        "help comes before everything else, and shows everything",
         arguments: ["post --help", "--help post", "help post", "post db -h"])
     func help(line: String) throws {
         guard case .show(let text) = try parser.parse(line.split(separator: " ").map(String.init)) else {
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(
-        "without a word, and with --help alone, the program shows its commands", arguments: [[], ["--help"], ["help"]])
+        "without a word, or with --help alone, the program shows its commands", arguments: [[], ["--help"], ["help"]])
     func programHelp(words: [String]) throws {
         guard case .show(let text) = try parser.parse(words) else {
             Issue.record("no text")
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(
-        "the last word is completed from what may stand there",
+        "the last word is completed with the words that may stand there",
         arguments: [
             ([""], ["post", "check"]),
             (["p"], ["post"]),

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The nearest word") struct NearestTests {
     @Test(
-        "differs in at most a third of the letters, and least of all",
+        "differs in at most a third of the letters, and in the fewest",
         arguments: [
             ("dbb", "db"), ("bd", "db"), ("DB", "db"), ("weg", "web"), ("bakcup-homes", "backup-home"),
             ("wbe1", "web1"),

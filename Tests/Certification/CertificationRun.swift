@@ -2,7 +2,7 @@
 
 import Varlink
 
-/// The client: calls each method with what the one before has returned.
+/// The client: calls each method with the result of the previous one.
 enum CertificationRun {
     static func run(_ client: CertificationClient) async throws {
         let id = try await client.start().clientId

@@ -3,7 +3,7 @@
 import EventLoopIO
 import Varlink
 
-/// The service: checks that the calls come in order, and with what the call before was answered with.
+/// The service: checks that the calls arrive in order, and with the previous answer.
 @EventLoop
 final class CertificationServer: CertificationService {
     private static let words = "a lot of string"
@@ -79,7 +79,7 @@ final class CertificationServer: CertificationService {
     func test10(_ parameters: Test10Parameters, _ call: CertificationCall<Test10Reply>) throws {
         guard call.wantsMore else { throw CertificationError.service(.expectedMore) }
         var type = parameters.mytype
-        // Any text of the same value will do.
+        // Any text with the same value is accepted.
         guard try type.object.value([String: String].self) == ["method": "org.varlink.certification.Test09"] else {
             throw CertificationError.certificationError(wants: Self.myType.object, got: type.object)
         }
@@ -100,7 +100,7 @@ final class CertificationServer: CertificationService {
         call.reply(EndReply(allOk: true))
     }
 
-    /// Checks that it is the client's turn to call this method, and that its argument is the one that is wanted.
+    /// Checks that it is the client's turn to call this method, and that its argument is the expected one.
     private func check<Value: Equatable & JSONWritable, Reply>(
         _ call: CertificationCall<Reply>, _ client: String, _ got: Value, _ wanted: Value, then method: String
     ) throws(CertificationError) {

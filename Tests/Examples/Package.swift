@@ -3,7 +3,7 @@
 
 import PackageDescription
 
-// What another package writes to use the libraries; only the path would be a URL.
+// The dependency that another package writes to use the libraries; only the path would be a URL.
 let package = Package(
     name: "Examples",
     dependencies: [.package(name: "statusd", path: "../..", traits: [])],

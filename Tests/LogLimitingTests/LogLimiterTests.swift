@@ -11,7 +11,7 @@ import Testing
 @EventLoop struct LogLimiterTests {
     private func messages(_ recorder: LogRecorder) -> [String] { recorder.entries.map(\.message) }
 
-    @Test("are logged at once, then once in an interval with their number, and at once again after a quiet one")
+    @Test("are logged at once, then once per interval with their number, and at once again after a quiet interval")
     func repeated() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -27,7 +27,7 @@ import Testing
         #expect(messages(recorder).count == 5)
     }
 
-    @Test("go on being counted, and are not logged at once, as long as they go on")
+    @Test("are still counted, and not logged at once, while they continue")
     func goOn() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test("are never repeated with another cause: of those left out the newest is logged")
+    @Test("are never repeated with another cause: of those omitted, the newest is logged")
     func newest() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -56,7 +56,7 @@ import Testing
         #expect(messages(recorder).last == "failed: d (in the last 30 s)")
     }
 
-    @Test("are as serious as the newest is, of those left out")
+    @Test("have the priority of the newest omitted one")
     func newestLevel() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .warning, burst: 2)
@@ -68,7 +68,7 @@ import Testing
         #expect(recorder.entries.map(\.level) == [.warning, .notice, .notice])
     }
 
-    @Test("are not repeated when what they say is not the case any more")
+    @Test("are not repeated once they no longer apply")
     func forgotten() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -78,7 +78,7 @@ import Testing
         #expect(messages(recorder) == ["no user alice"])
     }
 
-    @Test("are counted also if the process ends")
+    @Test("are counted even if the process ends")
     func end() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)
@@ -87,7 +87,7 @@ import Testing
         #expect(messages(recorder).last == "refused alice (and 1 more such message in the last 30 s)")
     }
 
-    @Test("of very many subjects are counted together")
+    @Test("are counted together if they have very many subjects")
     func manySubjects() {
         let recorder = LogRecorder()
         let limiter = LogLimiter(recorder.logger, .notice)

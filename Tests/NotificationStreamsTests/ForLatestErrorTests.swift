@@ -44,7 +44,7 @@ struct ForLatestErrorTests {
     }
 
     @Test(
-        "If a superseded body throws, the next body begins all the same",
+        "If a superseded body throws, the next body still begins",
         arguments: [CancellationError(), BodyError()] as [any Error])
     func supersededBodyThrows(error: any Error) {
         let selections = FailingSelections(bodies: ["A": error])

@@ -22,7 +22,7 @@ import Varlink
         return state
     }
 
-    @Test("an error is one line of JSON without controls, whatever the daemon sent")
+    @Test("an error is one line of JSON without control characters, whatever the daemon sent")
     func hostileError() {
         let sent = "{\n\t\"reason\": \"a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\\n\"\r\n}"
         let error = VarlinkError(name: "org.example.X\n\u{1b}", parameters: Array(sent.utf8))
@@ -31,7 +31,7 @@ import Varlink
                 == #"{"error":"org.example.X\n\u001b","parameters":{"reason": "a\u009b31mb\u007f\u202ec\u2028d\n"}}"#)
     }
 
-    @Test("a reply is one line of JSON without controls, too")
+    @Test("a reply is one line of JSON without control characters, too")
     func hostileReply() {
         let reply = ReloadReply(
             added: ["a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\n é"], changed: [], removed: [], failed: [], warnings: [])
@@ -55,7 +55,7 @@ import Varlink
         #expect(ascii[0].contains("x...  ok"))
     }
 
-    @Test("of a status that is of the past the reason is told, and also that it is stale")
+    @Test("a status that is not current shows the reason, and also that it is stale")
     func failedAndStale() throws {
         var db = try server("db", "Signed In")
         (db.phase, db.message) = (.failed, "no response within 1s")
@@ -69,7 +69,7 @@ import Varlink
         #expect(ServerText.details(db, style: plain).contains("  Stale:        yes"))
     }
 
-    @Test("what never said anything is stale, and that is said once")
+    @Test("a server that never posted is shown as stale only once")
     func emptyAndStale() throws {
         var backup = try server("backup")
         backup.isStale = true
@@ -77,7 +77,7 @@ import Varlink
         #expect(!ServerText.details(backup, style: plain).contains { $0.contains("Stale:") })
     }
 
-    @Test("a line says the day, too, if that is not today")
+    @Test("a line also shows the date, unless it is today")
     func days() {
         let noon = Timestamp(milliseconds: 1_700_000_000_000)
         #expect(TimeText.short(noon, now: noon).count == "08:30:00".count)
@@ -86,7 +86,7 @@ import Varlink
         #expect(TimeText.short(nextWeek, now: noon) == TimeText.full(nextWeek))
     }
 
-    @Test("beside what is not current stands the level that it was")
+    @Test("the former level is shown with a status that is not current")
     func formerLevel() throws {
         var db = try server("db", "Signed Out", level: .critical)
         #expect(ServerText.details(db, style: plain).contains("  Level:        critical"))
@@ -109,7 +109,7 @@ import Varlink
         #expect(ServerText.details(db, style: plain).contains { $0.hasPrefix("  Since:") && $0.hasSuffix(since) })
     }
 
-    @Test("an event is a line; a keep-alive is none")
+    @Test("an event is a line; a keep-alive is not shown")
     func events() throws {
         let cursor = Cursor(epoch: .none, revision: 1)
         func lines(_ kind: EventKind, _ server: ServerState? = nil, missed: Int? = nil) -> [String] {
@@ -127,7 +127,7 @@ import Varlink
     }
 
     @Test(
-        "colour is for terminals only, and for those who want it",
+        "colour is only for terminals whose users want it",
         arguments: [
             ([:], true, true), ([:], false, false), (["NO_COLOR": "1"], true, false), (["NO_COLOR": ""], true, true),
             (["SYSTEMD_COLORS": "0"], true, false), (["SYSTEMD_COLORS": "1", "NO_COLOR": "1"], true, true),
@@ -138,7 +138,7 @@ import Varlink
     }
 
     @Test(
-        "a locale that is not UTF-8 gets ASCII quotes and dots, and other characters as they are",
+        "a locale that is not UTF-8 gets ASCII quotes and dots, and other characters unchanged",
         arguments: [
             ([:], false), (["LANG": "C"], false), (["LANG": "de_DE"], false), (["LANG": "de_DE.ISO-8859-1"], false),
             (["LC_ALL": "POSIX", "LANG": "C.UTF-8"], false), (["LC_CTYPE": "C", "LANG": "C.UTF-8"], false),

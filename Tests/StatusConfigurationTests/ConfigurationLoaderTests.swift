@@ -13,14 +13,14 @@ import Testing
 
     private func name(_ text: String) throws -> ServerName { try #require(ServerName(text)) }
 
-    @Test("without any file whoever posts is accepted; with one, only who is configured")
+    @Test("without any file all posts are accepted; with one, only those to configured servers")
     func embedded() throws {
         #expect(try folder.load().configuration.acceptsAny)
         try folder.write("servers: {}")
         #expect(try !folder.load().configuration.acceptsAny)
     }
 
-    @Test("all that can be said is read")
+    @Test("every key is read")
     func reads() throws {
         try folder.write(
             """
@@ -48,7 +48,7 @@ import Testing
         #expect(web.placeholder == "Starting")
     }
 
-    @Test("a first selection that nobody configured is told by its line, unless whoever posts is accepted")
+    @Test("an unconfigured first selection is reported with its line, unless all posts are accepted")
     func selectsNobody() throws {
         try folder.write("servers: { db: { push: true } }\nselect: web")
         let problems = try folder.load().problems
@@ -66,7 +66,7 @@ import Testing
         #expect(try folder.load().problems == [])
     }
 
-    @Test("a mistake in a server disables that one and is told with file and line")
+    @Test("an error in one server's entry disables only that server and is reported with file and line")
     func badServer() throws {
         try folder.write("servers:\n  db: { push: true }\n  web:\n    push: maybe\n  c: {}\n")
         let loaded = try folder.load()
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(
-        "a main file that cannot be used is refused, with the line",
+        "an invalid main file is refused, with the line",
         arguments: [
             ("servers: [\n", 2), ("a\n", 1), ("accept: some\n", 1), ("\nselect: a b\n", 2),
             ("servers: {a: 1, a: 2}\n", 1),
@@ -90,7 +90,7 @@ import Testing
         #expect(problem?.origin.file.hasSuffix("/statusd.yaml") == true)
     }
 
-    @Test("a file that is not UTF-8 is refused, with the first line that is not")
+    @Test("a file that is not UTF-8 is refused, with the first invalid line")
     func encoding() throws {
         let latin1 = Data("# ä\nservers:\n  db: { description: \"Caf".utf8) + Data([0xE9]) + Data("\" }\n".utf8)
         try latin1.write(to: URL(fileURLWithPath: folder.path + "/statusd.yaml"))
@@ -98,7 +98,7 @@ import Testing
         #expect(problem?.origin.line == 3)
     }
 
-    @Test("a drop-in that cannot be used disables what it says, and nothing else")
+    @Test("an invalid drop-in disables only its own servers")
     func badDropIn() throws {
         try folder.write("servers: { db: { push: true } }")
         try folder.write("servers: { web: { push: true }", to: "conf.d/web.yaml")
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "a drop-in that is checked alone is not blamed for what other files say; that the daemon never reads it is said"
+        "a drop-in that is checked alone is not blamed for other files; if the daemon never reads it, that is reported"
     )
     func dropInAlone() throws {
         try folder.write("select: db\nservers: { web: { push: true } }", to: "conf.d/web.yaml")
@@ -122,10 +122,10 @@ import Testing
         #expect(reasons("web.yml") == ["ignored because its name does not end in .yaml; rename it"])
     }
 
-    @Test("a drop-in that cannot be used any more holds as it was, with its servers failed; nothing takes their place")
+    @Test("a drop-in that becomes invalid keeps its previous contents, with its servers failed; nothing replaces them")
     func brokenDropIn() throws {
         try folder.write("servers: { db: { push: true }, web: { push: true } }")
-        // What stands behind it still holds over it.
+        // Later files still override it.
         try folder.write("servers: { late: { push: true } }\nselect: late", to: "conf.d/z.yaml")
         let text =
             "accept: any\nlimits: { connections: 7 }\ndefaults: { placeholder: mine }\nservers: { db: { notify: true }, late: { notify: true } }"
@@ -133,7 +133,7 @@ import Testing
         let first = try folder.load()
         try folder.write(text + "\nselect: a b", to: "conf.d/mine.yaml")
         let broken = try folder.load(after: first)
-        // Broken in another way: what it was is still known.
+        // It is invalid in another way: its previous contents are still known.
         try folder.write("servers: [", to: "conf.d/mine.yaml")
         for loaded in [broken, try folder.load(after: broken)] {
             let configuration = loaded.configuration
@@ -156,7 +156,7 @@ import Testing
     }
 
     @Test(
-        "a drop-in that cannot be used at first disables the servers that it seems to describe, also those of other files"
+        "a drop-in that is invalid from the start disables the servers that it seems to describe, even those of other files"
     )
     func brokenAtFirst() throws {
         try folder.write("servers: { db: { push: true } }")
@@ -165,13 +165,13 @@ import Testing
         let loaded = try folder.load()
         #expect(loaded.configuration.servers[try name("db")]?.failure == loaded.errors.first?.description)
         #expect(loaded.configuration.limits == Limits())
-        // Broken worse, its servers are still known.
+        // It is more severely invalid; its servers are still known.
         try folder.write("servers: {", to: "conf.d/mine.yaml")
         let worse = try folder.load(after: loaded)
         #expect(worse.configuration.servers[try name("db")]?.failure == worse.errors.first?.description)
     }
 
-    @Test("a drop-in that cannot be used, and takes the place of one of the same name, does not undo what that said")
+    @Test("an invalid drop-in that replaces one of the same name keeps that one's contents")
     func brokenOverride() throws {
         let vendor = try ConfigurationFolder()
         try folder.write("servers: { db: { push: true } }")
@@ -197,7 +197,7 @@ import Testing
         #expect(loaded.configuration.servers.keys.map(\.rawValue).sorted() == ["mine", "three"])
     }
 
-    @Test("what is unknown is a warning with its line, and is ignored")
+    @Test("an unknown key is a warning with its line, and is ignored")
     func unknown() throws {
         try folder.write("servers:\n  db:\n    push: true\n    colour: red\n")
         let loaded = try folder.load()

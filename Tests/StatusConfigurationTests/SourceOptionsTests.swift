@@ -17,7 +17,7 @@ import Testing
         return (Dictionary(uniqueKeysWithValues: servers), loaded.problems)
     }
 
-    @Test("a server has the source, the schedule and the lifetime that its entry says")
+    @Test("a server has the source, the schedule and the time to live of its entry")
     func reads() throws {
         let (servers, problems) = try load(
             """
@@ -36,7 +36,9 @@ import Testing
         #expect(servers["cache"]?.timeToLive == .seconds(5400))
     }
 
-    @Test("defaults hold for servers of all files, those of later files first, and a server's own word before them")
+    @Test(
+        "defaults apply to servers of all files; later files override earlier ones, and a server's own options override all"
+    )
     func defaults() throws {
         try folder.write(
             "defaults: { interval: 1h, ttl: 2h }\nservers: { a: { exec: [/a] } }", to: "conf.d/a.yaml")
@@ -53,7 +55,7 @@ import Testing
         #expect(servers["c"]?.timeToLive == nil)
     }
 
-    @Test("errors of a server that a later file replaces are told no more, however many there are")
+    @Test("errors of a server that a later file replaces are not reported, however many there are")
     func replaced() throws {
         try folder.write("servers: { web: { push: true } }", to: "conf.d/a.yaml")
         let (_, problems) = try load(
@@ -61,7 +63,7 @@ import Testing
         #expect(problems == [])
     }
 
-    @Test("a server whose source does not go by the defaults stays the same when they change")
+    @Test("a server whose source ignores the defaults stays the same when they change")
     func unusedDefaults() throws {
         let server = "servers: { a: { push: true }, b: { exec: [/b] } }"
         let (before, _) = try load("defaults: { interval: 1h, failures: 2, runtime: 1h }\n\(server)")
@@ -71,7 +73,7 @@ import Testing
     }
 
     @Test(
-        "a mistake in an option disables its server, and is told with its line",
+        "an error in an option disables its server, and is reported with its line",
         arguments: [
             "push: db", "unit: a/b", "exec: []", "tcp: 6379", "http: { url: a }",
             "exec: [/a], interval: never", "exec: [/a], interval: 1ms", "exec: [/a], interval: -1s",
@@ -86,7 +88,7 @@ import Testing
         #expect(servers["good"]?.failure == nil)
     }
 
-    @Test("all that is wrong within a list, or within the header fields, is told at once")
+    @Test("all errors within a list, or within the header fields, are reported at once")
     func severalMistakes() throws {
         let (_, problems) = try load(
             "servers:\n  bad:\n    http:\n      url: http://a\n      status: [1, 200, two]\n      headers:\n        a b: c\n        d: [e]\n"
@@ -95,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "what stands behind the colon of a key, for want of a space, is not shown: it may be a secret",
+        "text after a key's colon without a space is not shown, because it may be a secret",
         arguments: [
             "http: { url: http://a, headers: { 'Authorization:Basic c2Vj': } }",
             "http: { url: http://a, headers: { 'Authorization Basic c2Vj': } }",
@@ -113,7 +115,7 @@ import Testing
     }
 
     @Test(
-        "an option that says nothing for its source is a warning with its line",
+        "an option that its source ignores is a warning with its line",
         arguments: [
             "push: true\n    interval: 1s", "notify: true\n    failures: 3", "unit: a\n    ttl: 1s",
             "tcp: 'a:1'\n    runtime: 1s", "http: { url: http://a,\n    body: b }",
@@ -125,7 +127,7 @@ import Testing
         #expect(servers["a"]?.failure == nil)
     }
 
-    @Test("a status that would be stale before the next load is a warning")
+    @Test("a status that would go stale before the next load is a warning")
     func staleBetweenLoads() throws {
         let (_, problems) = try load("servers:\n  a: { exec: [/a], interval: 1min, ttl: 1min }\n")
         #expect(problems.map(\.severity) == [.warning])

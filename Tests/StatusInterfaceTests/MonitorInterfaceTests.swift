@@ -51,7 +51,7 @@ import Varlink
     }
 
     @Test(
-        "a parameter that is unknown, missing or of another type is named",
+        "an error names a parameter that is unknown, missing or of the wrong type",
         arguments: [
             (#"{"server":"db"}"#, "text"), (#"{"text":"x"}"#, "server"), (#"{"server":"db","text":1}"#, "text"),
             (#"{"server":"a b","text":"x"}"#, "server"), (#"{"server":"db","text":"x","level":"bad"}"#, "level"),
@@ -65,9 +65,9 @@ import Varlink
     }
 }
 
-@Suite("Where the daemon is") struct MonitorAddressTests {
+@Suite("The daemon's address") struct MonitorAddressTests {
     @Test(
-        "the variable counts most, then the user's own if there was one, the system's; another service's runtime directory does not"
+        "the variable has priority, then the user's daemon if there is one, then the system's; RUNTIME_DIRECTORY is ignored"
     )
     func standard() throws {
         func address(_ environment: [String: String], isRoot: Bool = false, exists: [String] = []) throws -> String {
@@ -98,7 +98,7 @@ import Varlink
             places(.path(system), mayStart: false, exists: [system + ".live"])
                 == ["unix:\(system).live.privileged", "unix:\(system).live"])
         #expect(places(.path("/s"), mayStart: false, exists: ["/s.live"]) == ["unix:/s.live"])
-        // The daemon has listened by itself, and has ended.
+        // The daemon listened by itself, and has ended.
         for path in [system, "/s"] { #expect(places(.path(path), mayStart: false) == ["unix:\(path)"]) }
         #expect(places(.abstract("s"), mayStart: true) == ["unix:@s"])
     }

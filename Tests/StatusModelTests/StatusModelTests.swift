@@ -10,13 +10,13 @@ import Testing
     func accepts(_ text: String) { #expect(ServerName(text)?.rawValue == text) }
 
     @Test(
-        "what could be a path, an option or nothing is no name",
+        "a name that could be a path, an option or nothing is refused",
         arguments: ["", ".", "..", "-x", "_x", "a/b", "a b", "a\n", "ä", "a\0", String(repeating: "x", count: 65)])
     func refuses(_ text: String) { #expect(ServerName(text) == nil) }
 }
 
 @Suite struct LevelTests {
-    @Test("from ok to critical each level is worse than the ones before; unknown comes before critical")
+    @Test("each level from ok to critical is worse than the ones before; unknown comes before critical")
     func order() {
         let order: [Level] = [.ok, .warning, .unknown, .critical]
         for (place, level) in order.enumerated() {
@@ -26,14 +26,14 @@ import Testing
 }
 
 @Suite struct StatusTextTests {
-    @Test("a text is trimmed of white space of every kind")
+    @Test("all kinds of white space are trimmed from a text")
     func trims() throws {
         #expect(try StatusText(" \t Signed In \r\n").rawValue == "Signed In")
         #expect(try StatusText("\u{2028}\u{85}Signed In\u{3000}").rawValue == "Signed In")
     }
 
     @Test(
-        "what would control a terminal or a protocol becomes visible",
+        "characters that would control a terminal or a protocol become visible",
         arguments: [
             ("a\nREADY=1", #"a\nREADY=1"#), ("a\0b", #"a\0b"#), ("a\tb", #"a\tb"#), ("a\r\nb", #"a\r\nb"#),
             ("\u{1b}[2J", #"\u{1b}[2J"#), ("a\u{9b}b", #"a\u{9b}b"#), ("a\u{7f}", #"a\u{7f}"#),
@@ -51,7 +51,7 @@ import Testing
         #expect(try StatusText("\u{E9}") == StatusText(" \u{E9} "))
     }
 
-    @Test("a caller is told that a text is empty or too long, counted in bytes after escaping")
+    @Test("a text that is empty or too long, counted in bytes after escaping, is an error for the caller")
     func refuses() {
         #expect(throws: InvalidStatus.empty) { try StatusText(" \n\t ") }
         #expect(throws: Never.self) { try StatusText(String(repeating: "x", count: 1024)) }
@@ -61,7 +61,7 @@ import Testing
         #expect(throws: InvalidStatus.tooLong(2000)) { try StatusText(String(repeating: "ä", count: 1000)) }
     }
 
-    @Test("from a source that cannot be told a long text is cut at a character and ends in an ellipsis")
+    @Test("a long text from a source that cannot be told is cut at a character and ends in an ellipsis")
     func cuts() {
         let text = StatusText(fitting: "x" + String(repeating: "👨‍👩‍👧‍👦", count: 100))?.rawValue ?? ""
         #expect(text.utf8.count <= 1024)
@@ -77,7 +77,7 @@ import Testing
 }
 
 @Suite struct EpochTests {
-    @Test("an epoch is written as 32 digits and read again as the same")
+    @Test("an epoch is written as 32 digits and reads back as the same")
     func writesAndReads() {
         for _ in 0..<100 {
             let epoch = Epoch.random()
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(
-        "what is no epoch is that of no daemon",
+        "an invalid epoch is that of no daemon",
         arguments: [
             "", "x", "0123456789abcdeffedcba987654321", "0123456789ABCDEFfedcba9876543210",
             "0123456789abcdeffedcba98765432100",
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "what is not of that form is no moment",
+        "a text of another form is not a moment",
         arguments: ["", "2026-11-21", "2026-11-21T08:30:00Z", "2026-13-21T08:30:00.000Z", "2026-11-21 08:30:00.000Z"])
     func refuses(_ text: String) { #expect(Timestamp(text) == nil) }
 }

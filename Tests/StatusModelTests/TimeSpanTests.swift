@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Spans of time") struct TimeSpanTests {
     @Test(
-        "what systemd.time(7) takes is taken",
+        "the spans that systemd.time(7) accepts are accepted",
         arguments: [
             ("30", 30_000_000), ("30s", 30_000_000), ("5min", 300_000_000), ("5 min", 300_000_000),
             ("1h 30min", 5_400_000_000), ("1h30m", 5_400_000_000), ("1.5h", 5_400_000_000), ("0.25s", 250_000),
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "what is no span is refused",
+        "an invalid span is refused",
         arguments: [
             "", " ", "s", "-1s", "1x", "1.s", ".5s", "1e3", "1s,2s", "300000000y", "99999999999999999999",
             "292271.99y", "9223372036854.999999s", "9223372036854s 1s",
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "it is written with its two largest units",
+        "a span is written with its two largest units",
         arguments: [
             (0, "0"), (30_000_000, "30s"), (90_000_000, "1min 30s"), (93_600_000_000, "1d 2h"), (250_000, "250ms"),
             (5_400_000_001, "1h 30min"), (1_500_000, "1s 500ms"), (7, "7us"),

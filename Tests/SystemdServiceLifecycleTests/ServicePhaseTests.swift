@@ -5,10 +5,10 @@ import Testing
 
 @testable import SystemdServiceLifecycle
 
-@Suite("What the service manager is told of a service's life") struct ServicePhaseTests {
+@Suite("Notifications of a service's life to the service manager") struct ServicePhaseTests {
     private enum Input: CaseIterable { case started, reloadBegan, reloadEnded, stopped }
 
-    /// Makes a machine, and returns what it says for the last of these inputs.
+    /// Makes a machine, and returns its notifications for the last of these inputs.
     private func told(_ inputs: [Input]) -> ServiceManager.Notification? {
         var phase = ServicePhase()
         var told: ServiceManager.Notification?
@@ -23,7 +23,7 @@ import Testing
         return told
     }
 
-    @Test("is told in each state, of each input")
+    @Test("are sent for each input in each state")
     func transitions() {
         let up: [Input] = [.started]
         let table: [([Input], [ServiceManager.Notification?])] = [

@@ -7,14 +7,14 @@ import ServiceLifecycle
 import SystemdServiceLifecycle
 import Testing
 
-/// A service manager, as far as its socket goes: reads what it was sent.
+/// A service manager's socket: reads the notifications it gets.
 private struct FakeManager {
     private let descriptor: Int32
     private let path: String
 
     /// Listens at a path, and sets `NOTIFY_SOCKET` to it.
     init() {
-        // A notification that never comes ends this process, and so fails the test.
+        // If a notification never arrives, this ends the process, and so fails the test.
         alarm(50)
         path = "/tmp/statusd-notify-\(getpid())"
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
@@ -47,7 +47,7 @@ private struct FakeManager {
     }
 }
 
-/// In processes of their own, since the manager's address is in the environment.
+/// In processes of their own, because the manager's address is in the environment.
 @Suite("A service under systemd", .timeLimit(.minutes(1))) struct SystemdServiceTests {
     private static func run(
         _ systemd: SystemdService, _ body: (ServiceGroup) async throws -> Void
@@ -68,7 +68,7 @@ private struct FakeManager {
             isAlive: isAlive, waitUntilUp: waitUntilUp)
     }
 
-    @Test("says when it is up, reloads and stops, in this order")
+    @Test("reports that it is up, reloads and stops, in this order")
     func life() async {
         await #expect(processExitsWith: .success) {
             let manager = FakeManager()
@@ -84,7 +84,7 @@ private struct FakeManager {
         }
     }
 
-    @Test("is never up if its group is stopped before that")
+    @Test("never reports that it is up if its group is stopped before that")
     func notUp() async {
         await #expect(processExitsWith: .success) {
             let manager = FakeManager()

@@ -6,7 +6,7 @@ import Varlink
 
 /// The code that was generated from `org.example.shop`, in use.
 @Suite("Generated code", .timeLimit(.minutes(1))) struct GeneratedCodeTests {
-    @Test("types of every kind arrive as they were sent")
+    @Test("types of every kind arrive unchanged")
     func types() async throws {
         try await Shop.run { client, _ in
             let thing = try await client.find(name: "chair", order: .init(by: .price)).thing
@@ -24,7 +24,7 @@ import Varlink
         }
     }
 
-    @Test("an error arrives with its parameters, whoever answers")
+    @Test("errors of the interface and of Varlink arrive with their parameters")
     func errors() async throws {
         try await Shop.run { client, _ in
             await #expect(throws: ShopError.notFound(name: "door", similar: ["chair"])) {
@@ -37,7 +37,7 @@ import Varlink
         }
     }
 
-    @Test("what a function throws that is no error of the interface closes the connection")
+    @Test("an error that is not one of the interface closes the connection")
     func foreignError() async throws {
         try await Shop.run { client, _ in
             do throws(ShopError) {
@@ -52,7 +52,7 @@ import Varlink
         }
     }
 
-    @Test("replies of a method called with more come one by one, and end with the last or an error")
+    @Test("replies of a method called with more arrive one by one, and end with the last or an error")
     func streams() async throws {
         try await Shop.run { client, _ in
             var left: [Int] = []
@@ -67,7 +67,7 @@ import Varlink
         }
     }
 
-    @Test("a call that wants no reply is handled, and the next one admitted or not")
+    @Test("a call that wants no reply is handled, and the next one is admitted or not")
     func oneway() async throws {
         try await Shop.run { client, shop in
             try client.clashOneway(
@@ -79,7 +79,7 @@ import Varlink
         }
     }
 
-    @Test("methods that only read are known to the service")
+    @Test("the service knows which methods only read")
     func reads() async throws {
         try await Shop.run { client, shop in
             #expect(ShopInterface.description.methods.map(\.name).filter(shop.onlyReads) == ["Find", "CountDown"])
@@ -118,7 +118,7 @@ import Varlink
                     writer.member("strict", "maybe")
                 }
             }
-            // Of the reply it knows nothing.
+            // The client knows none of the reply's members.
             let _: NoMembers = try await client.connection.call(ShopInterface.qualified("Find")) {
                 $0.member("name", "chair")
             }

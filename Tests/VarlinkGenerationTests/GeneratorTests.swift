@@ -37,7 +37,7 @@ import VarlinkGeneration
     }
 
     @Test(
-        "what cannot be generated is refused with the reason",
+        "a description without possible code is refused with the reason",
         arguments: [
             ("method A() -> ()", "colour red", "line 1: invalid option “colour red”"),
             ("method A() -> ()", "\naccess secret", "line 2: invalid option “access secret”"),

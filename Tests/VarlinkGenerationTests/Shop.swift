@@ -28,7 +28,7 @@ extension OwnedDescriptor {
     /// Sends a text, in another protocol than Varlink.
     func say(_ text: String) { _ = send(rawValue, text, text.utf8.count, Int32(MSG_NOSIGNAL)) }
 
-    /// What can be received now.
+    /// The bytes that can be received now.
     func heard() -> String {
         var bytes = [UInt8](repeating: 0, count: 100)
         let count = recv(rawValue, &bytes, bytes.count, Int32(MSG_DONTWAIT))
@@ -36,7 +36,7 @@ extension OwnedDescriptor {
     }
 }
 
-/// The service of `org.example.shop` as anybody would write it.
+/// A typical implementation of the service `org.example.shop`.
 @EventLoop
 final class Shop: ShopService {
     private(set) var calls: [String] = []
@@ -96,7 +96,7 @@ final class Shop: ShopService {
         if isClosed, !call.onlyReads { throw ShopError.closed }
     }
 
-    /// Runs the service for the time of `body`, which gets a client.
+    /// Runs the service during `body`, which gets a client.
     static func run(_ body: @EventLoop @Sendable (ShopClient, Shop) async throws -> Void) async throws {
         let shop = Shop()
         let service = VarlinkService(

@@ -31,7 +31,7 @@ import Testing
         #expect(servers[1].value.sequence?[1].mark == YAMLNode.Mark(line: 4, column: 11))
     }
 
-    @Test("quotation marks make a text of what would be null or true", arguments: ["~", "null", "", "true", "no"])
+    @Test("quotation marks make null and true texts", arguments: ["~", "null", "", "true", "no"])
     func plainAndQuoted(word: String) throws {
         let members = try #require(try YAMLDocument.read("plain: \(word)\nquoted: '\(word)'")?.mapping)
         #expect(members[0].value.isNull || members[0].value.bool != nil)
@@ -52,7 +52,7 @@ import Testing
         #expect(members.map(\.value.string) == ["one\ntwo\n", "é\n", "Zürich 🚦"])
     }
 
-    @Test("an alias stands for a value that was written before, with that value's place")
+    @Test("an alias stands for an earlier value, with that value's place")
     func aliases() throws {
         let members = try #require(try YAMLDocument.read("a: &x [1, 2]\nb: *x\n")?.mapping)
         #expect(members[1].value.sequence?.map(\.string) == ["1", "2"])
@@ -81,7 +81,7 @@ import Testing
         #expect(error(in: text)?.mark?.line == line)
     }
 
-    @Test("values may be nested 32 levels deep, and not deeper")
+    @Test("values may be nested 32 levels deep, but not deeper")
     func depth() {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
@@ -91,7 +91,7 @@ import Testing
         #expect(error(in: nested(100_000)) != nil)
     }
 
-    @Test("a few hundred bytes of aliases do not become billions of values, neither as values nor as keys")
+    @Test("a few hundred bytes of aliases do not become billions of values or keys")
     func aliasBombs() {
         var bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
         for level in 1...20 {

@@ -6,12 +6,12 @@ import StatusModel
 import StatusMonitor
 import Varlink
 
-/// Measures what happens inside one process, each subject several times in turn with the others, and prints JSON.
+/// Measures operations inside one process, each subject several times in turn with the others, and prints JSON.
 @main
 enum Main {
     static func main() async throws { try await run() }
 
-    /// Not on the main actor, where each step of a stream would go to another thread and back.
+    /// Not on the main actor, because each step of a stream would go to another thread and back.
     @concurrent private static func run() async throws {
         let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 5
         let subjects = try Notifying.subjects + Monitoring.subjects + Encoding.subjects
@@ -26,7 +26,7 @@ enum Main {
         print(json(subjects.map { ($0.name, results[$0.name] ?? []) }))
     }
 
-    /// How often a second a subject is done.
+    /// How often a second a subject runs.
     private static func measure(_ subject: Subject) async throws -> Double {
         let clock = ContinuousClock()
         let began = clock.now
@@ -43,7 +43,7 @@ enum Main {
     }
 }
 
-/// Something that is measured: done `count` times in a run.
+/// A measured operation, done `count` times in a run.
 struct Subject {
     var name: String
     var count: Int

@@ -4,7 +4,7 @@ import Foundation
 import NotificationStreams
 import Synchronization
 
-/// A post to a watcher, by this project's bus and by what Swift and Foundation have.
+/// A post to a watcher, through this project's bus and through Swift's and Foundation's equivalents.
 enum Notifying {
     static var subjects: [Subject] {
         [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole commands, from their start to their end, each in turn with the others."""
+"""Complete commands, from start to end, measured in turn."""
 
 import os
 import subprocess

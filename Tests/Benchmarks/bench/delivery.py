@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Through the daemon: statusd beside the programs that users would take instead, all in one run."""
+"""Delivery through the daemon: statusd compared with the programs that users would choose instead, all in one run."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ def dbus_address(process):
 
 @contextlib.contextmanager
 def peers():
-    """All brokers and the daemon; yields the environment in which they are found."""
+    """All brokers and the daemon; yields their process ids, and the environment with their addresses."""
     with contextlib.ExitStack() as stack:
         directory = stack.enter_context(folder())
         processes = []
@@ -66,7 +66,7 @@ def peers():
 
 
 def measure(rounds, scale):
-    """The results of each peer in each mode, a value a round."""
+    """The results of each peer in each mode, one value per round."""
     program = build()
     results = {}
     cpus = sorted(os.sched_getaffinity(0))
@@ -74,7 +74,7 @@ def measure(rounds, scale):
         for round_number in range(rounds + 1):
             for peer in PEERS:
                 for mode, count in MODES.items():
-                    # One update at a time would be as quick as the scheduler's choice of one processor or two: always two.
+                    # With one update at a time, the scheduler's choice of one processor or two would decide, so there are always two.
                     is_pinned = mode == "latency" and len(cpus) > 1
                     for broker in brokers:
                         pin(broker, {cpus[1]} if is_pinned else cpus)

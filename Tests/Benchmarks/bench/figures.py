@@ -9,7 +9,7 @@ def median(values):
 
 
 def number(value):
-    """A number with three digits that count."""
+    """A number with three significant digits."""
     if value >= 1e6:
         return f"{value / 1e6:.2f} M"
     if value >= 1e4:
@@ -18,7 +18,7 @@ def number(value):
 
 
 def spread(values):
-    """The median, and the least and the greatest in brackets."""
+    """The median, with the minimum and maximum in brackets."""
     return f"{number(median(values))} ({number(min(values))}–{number(max(values))})"
 
 
@@ -27,6 +27,6 @@ def ratio(values, base):
 
 
 def table(header, rows):
-    """A Markdown table; numbers are on the right."""
+    """A Markdown table; numbers are aligned right."""
     lines = ["| " + " | ".join(header) + " |", "|---|" + "---:|" * (len(header) - 1)]
     return lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]

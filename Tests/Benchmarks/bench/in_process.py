@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside one process: notifications, the log, JSON."""
+"""Measurements inside one process: notifications, the log, JSON."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions of the daemon for each update, counted by callgrind: nearly the same on every run, whatever else the machine does."""
+"""The daemon's instructions per update, counted by callgrind: nearly the same on every run, whatever else the machine does."""
 
 import concurrent.futures
 import json
@@ -12,13 +12,13 @@ from .processes import BUILD, ROOT, STATUSD, receive, statusd
 
 FILE = ROOT / "Tests" / "Benchmarks" / "instructions.json"
 UPDATES = 4000
-# The fewest of so many runs count: how the threads take turns adds up to a tenth to a run, and takes nothing away.
+# The minimum of so many runs counts: the order of the threads adds up to a tenth to a run, and never reduces it.
 RUNS = 7
-# What may be added to all of it, and to one area, before it is a failure. What callgrind takes for a part of an area differs from one model of
-# processor to the next by up to a sixth of the area, while all of it stays within two hundredths.
+# The allowed increase of the total and of one area. Callgrind's assignment of code to areas differs between
+# models of processor by up to a sixth of an area, while the total stays within two hundredths.
 TOLERANCE = 0.1
 AREA_TOLERANCE = 0.25
-# The parts of an update's way, each by the function whose calls it consists of.
+# The stages of an update, each named by the function whose calls it consists of.
 AREAS = {
     "an update from the socket to the stream": None,
     "handling a call": "Varlink.ServerConnection.(handle in",
@@ -43,13 +43,13 @@ def run_updates(daemon, count):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             events = pool.submit(read_until, watcher, last)
             poster.sendall("".join(call.format(number) for number in range(count)).encode())
-            # What was left out was not encoded either, and would make an update seem cheaper.
+            # Omitted updates were not encoded either, and would make an update seem cheaper.
             if events.result() != count:
                 raise SystemExit(f"benchmarks: the stream had {events.result()} events of {count}; run this again on a quieter machine")
 
 
 def read_until(connection, text):
-    """The number of messages up to the one that has this text in it."""
+    """The number of messages up to the one that contains this text."""
     rest, count = b"", 0
     while text not in rest:
         data = connection.recv(1 << 16)
@@ -65,7 +65,7 @@ def control(daemon, state):
 
 
 def build():
-    """A daemon whose functions callgrind can name, without the rest of the debug information, over which valgrind stumbles."""
+    """A daemon whose functions callgrind can name, without the rest of the debug information, which valgrind cannot read."""
     named = BUILD / "statusd"
     BUILD.mkdir(parents=True, exist_ok=True)
     build = ROOT / "packaging" / "build"
@@ -76,7 +76,7 @@ def build():
 
 
 def count():
-    """Instructions for each update, by area."""
+    """Instructions per update, by area."""
     binary = build()
     runs = [count_once(binary) for _ in range(RUNS)]
     return {area: min(run[area] for run in runs) for area in AREAS}
@@ -111,7 +111,7 @@ def read(output):
 
 
 def check():
-    """Compares with the figures of the last commit that wrote them; returns how many areas became dearer."""
+    """Compares with the figures of the last commit that wrote them; returns how many areas got more expensive."""
     known, now = json.loads(FILE.read_text()), count()
     dearer = 0
     for area, figure in now.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network of the benchmarks' own, set up as systemd sets up that of its host."""
+"""A private network for the benchmarks, configured as systemd configures the host's."""
 
 import fcntl
 import os
@@ -10,13 +10,13 @@ import sys
 
 INSIDE = "STATUSD_BENCH_NETWORK"
 QUEUE = "/proc/sys/net/unix/max_dgram_qlen"
-# What systemd writes there when it boots (src/core/main.c); the kernel's own 10 blocks a sender of datagrams all the time.
+# The value that systemd writes at boot (src/core/main.c); the kernel's own 10 blocks a sender of datagrams all the time.
 QUEUE_LENGTH = 512
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
 def enter():
-    """Begins again in a network of its own, where that is allowed; there, sets it up."""
+    """Restarts this program in a network of its own, if that is allowed; once there, configures it."""
     if INSIDE in os.environ:
         set_up()
         return

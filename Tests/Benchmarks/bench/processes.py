@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that are measured: started in a temporary directory on loopback, stopped by their number."""
+"""The measured programs: started in a temporary directory on loopback, stopped by their process id."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ STATUSCTL = ROOT / ".build" / "release" / "statusctl"
 
 @contextlib.contextmanager
 def running(command, **options):
-    """A process that lives as long as the block."""
+    """A process that runs until the block ends."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
     try:
         yield process
@@ -39,7 +39,7 @@ def folder():
 
 
 def until(condition, what, seconds=30):
-    """Waits for a condition; ends the program if it does not come."""
+    """Waits for a condition; ends the program if it times out."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -48,7 +48,7 @@ def until(condition, what, seconds=30):
 
 
 def pin(pid, cpus):
-    """Lets a process run on these processors only, with all its threads."""
+    """Restricts a process, with all its threads, to these processors."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         os.sched_setaffinity(int(thread), cpus)
 
@@ -62,14 +62,14 @@ class Daemon:
         self.socket = directory / "org.statusd.monitor"
 
     def status(self, field):
-        """A number of /proc/PID/status."""
+        """A number from /proc/PID/status."""
         for line in open(f"/proc/{self.process.pid}/status"):
             if line.startswith(field + ":"):
                 return int(line.split()[1])
         raise KeyError(field)
 
     def answers(self):
-        """Whether it listens by now: its socket is there a moment before."""
+        """Whether it already listens: its socket exists a moment before."""
         try:
             self.connect().close()
         except OSError:
@@ -77,7 +77,7 @@ class Daemon:
         return True
 
     def call(self, method, parameters=None):
-        """The reply of a call."""
+        """The reply to a call."""
         with self.connect() as connection:
             message = {"method": f"org.statusd.monitor.{method}", "parameters": parameters or {}}
             connection.sendall(json.dumps(message).encode() + b"\0")
@@ -90,7 +90,7 @@ class Daemon:
         return connection
 
     def post_to(self, names, text="Signed In as operator"):
-        """Posts to each name once, and returns when all have been taken."""
+        """Posts to each name once, and returns when all posts have been taken."""
         with self.connect() as connection:
             for name in names:
                 call = {"method": "org.statusd.monitor.Post", "parameters": {"server": name, "text": text}, "oneway": True}
@@ -112,7 +112,7 @@ def receive(connection):
 
 @contextlib.contextmanager
 def statusd(configuration="accept: any\nlimits: { servers: 65536 }\n", drop_ins=(), binary=STATUSD, wrapper=(), **options):
-    """A running daemon, once it can be reached; the drop-ins are texts like the configuration."""
+    """A running daemon, once it is reachable; the drop-ins are texts like the configuration."""
     with folder() as directory:
         (directory / "etc" / "conf.d").mkdir(parents=True)
         (directory / "etc" / "statusd.yaml").write_text(configuration)

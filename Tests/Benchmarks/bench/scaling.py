@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What more servers and more watchers cost each update."""
+"""The cost of each update with more servers and more watchers."""
 
 import itertools
 import json
@@ -11,17 +11,17 @@ from . import figures
 from .processes import receive, statusd
 
 POSTS = 100_000
-# Grows over all posts, so that none repeats a server's text: that would be no change, and cost less.
+# Grows over all posts, so that none repeats a server's text, which would be no change and cost less.
 texts = itertools.count()
 
 
-# How far it is from one server to the next that is posted to: as they were added, or in no order, so that nothing of the next one is in
+# The distance from one posted server to the next: in order of addition, or in no order, so that nothing of the next one is in
 # the processor's caches.
 ORDERS = {"in turn": 1, "in no order": 7919}
 
 
 def cost_of_posts(daemon, servers, posts, step):
-    """Microseconds of the daemon's processor for each of many posts, spread over the servers."""
+    """Microseconds of the daemon's processor time for each of many posts, spread over the servers."""
     call = '{{"method":"org.statusd.monitor.Post","parameters":{{"server":"srv{}","text":"Signed In ({:010})"}},"oneway":true}}\0'
     with daemon.connect() as connection:
         chunks = [
@@ -49,7 +49,7 @@ def servers_report(rounds, scale):
     costs = {(count, order): [] for count in counts for order in ORDERS}
     for _ in range(rounds):
         for count in counts:
-            # A file of a configuration is 1 MiB at most.
+            # A configuration file is at most 1 MiB.
             drop_ins = [push_servers(first, min(first + 10_000, count)) for first in range(0, count, 10_000)]
             with statusd("accept: configured\n", drop_ins) as daemon:
                 cost_of_posts(daemon, count, max(count, 10_000), 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon weighs: files, memory, wake-ups, and the time until it is ready."""
+"""The daemon's weight: files, memory, wake-ups, and the time until it is ready."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ def ready_times(configuration, rounds):
 
 
 def switches(daemon):
-    """How often the daemon's threads were switched to."""
+    """How often the scheduler switched to the daemon's threads."""
     total = 0
     for task in os.listdir(f"/proc/{daemon.process.pid}/task"):
         for line in open(f"/proc/{daemon.process.pid}/task/{task}/status"):
@@ -41,7 +41,7 @@ def switches(daemon):
 
 
 def wake_ups(daemon, seconds):
-    """How often an idle daemon was run, a minute."""
+    """How often an idle daemon runs per minute."""
     before = switches(daemon)
     time.sleep(seconds)
     return (switches(daemon) - before) * 60 / seconds
@@ -51,7 +51,7 @@ def report(rounds, scale):
     rows = [[f"`{file.name}`, stripped, MB", f"{file.stat().st_size / 1e6:.1f}"] for file in (STATUSD, STATUSCTL)]
     with statusd() as daemon:
         daemon.post_to([f"srv{number}" for number in range(10)])
-        # The journal's limits are earned back within a second or two; then nothing is left to do.
+        # The journal's limits recover within a second or two; then nothing is left to do.
         time.sleep(3)
         rows.append(["resident with 10 servers, MB", f"{daemon.status('VmRSS') / 1000:.1f}"])
         rows.append(["wake-ups a minute, idle, without a watchdog", f"{wake_ups(daemon, max(5, int(30 * scale))):.0f}"])

@@ -5,7 +5,7 @@
 //   peers PEER selected N   N updates of the selected server, pipelined; updates a second until the last is received
 //   peers PEER fanin N      N updates over 1000 servers, one of which is followed; updates a second until its last is received
 //
-// The texts carry numbers, and where the peer shows them each is checked: none is missing, repeated or out of order.
+// The texts carry numbers. If the peer shows them, each is checked: none is missing, repeated or out of order.
 
 #define _GNU_SOURCE
 #include "peer.h"
@@ -92,7 +92,7 @@ static void publish(int server) {
     peer->publish(server, text);
 }
 
-// Takes one update, and checks that it is the next one. What was reported as missed was not to be received.
+// Takes one update, and checks that it is the next one, apart from those reported as missed.
 static void receive(void) {
     static long pending_missed, counted_missed;
     if (pending_missed > 0) {
@@ -136,7 +136,7 @@ static void measure_latency(long count) {
     printf("{\"p50\": %.2f, \"p99\": %.2f", times[count / 2] * 1e6, times[count * 99 / 100] * 1e6);
 }
 
-// Publishes rounds of updates, the last of each of the selected server, while another thread receives.
+// Publishes rounds of updates, the last of each for the selected server, while another thread receives.
 static void measure_rate(long rounds, int servers) {
     pthread_t receiver;
     step = servers;
@@ -167,5 +167,5 @@ int main(int count, char **words) {
     else measure_rate((updates + SERVERS - 1) / SERVERS, SERVERS);
     printf(", \"missed\": %ld}\n", missed_updates);
     fflush(stdout);
-    _exit(0);  // the libraries' threads need not be waited for
+    _exit(0);  // do not wait for the libraries' threads
 }

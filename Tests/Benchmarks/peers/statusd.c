@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // statusd: Post (oneway, pipelined) or sd_notify datagrams on one side, Watch on the other.
 //
-// BENCH_STATUSD is the directory of its sockets. Each line of the stream is checked: revisions grow.
+// BENCH_STATUSD is the directory of its sockets. The revisions of the stream's lines must increase.
 
 #define _GNU_SOURCE
 #include "peer.h"

@@ -6,7 +6,7 @@ import NotificationStreamsTestSupport
 struct BodyError: Error {}
 struct SequenceError: Error {}
 
-/// A call of `forLatest` whose bodies and whose sequence log what they do, and end or fail when the test says so.
+/// A call of `forLatest` whose bodies and sequence log their events, and end or fail when the test says so.
 final class FailingSelections: Sendable {
     let log: Log<String>
     private let executor = StepExecutor()
@@ -17,8 +17,8 @@ final class FailingSelections: Sendable {
     /// Begins the call.
     ///
     /// - Parameters:
-    ///   - errors: What the bodies throw when they end.
-    ///   - cancelledWait: What the sequence throws when its wait for an identity is cancelled.
+    ///   - errors: The errors that the bodies throw when they end.
+    ///   - cancelledWait: The error that the sequence throws when its wait for an identity is cancelled.
     init(bodies errors: [String: any Error] = [:], cancelledWait: (any Error)? = nil) {
         let selections = HeldStream(cancelledWait: cancelledWait)
         let (log, ends) = (selections.log, ends)

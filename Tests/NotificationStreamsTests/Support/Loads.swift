@@ -8,7 +8,7 @@ struct LoadFailure: Error, Equatable {
     var number: Int
 }
 
-/// Numbered loads that log what happens to them and end when the test says so, and the callers that wait for them.
+/// Numbered loads that log their events and end when the test says so, and the callers that wait for them.
 final class Loads: Sendable {
     let executor = StepExecutor()
     let log = Log<String>()
@@ -16,7 +16,7 @@ final class Loads: Sendable {
     private let gates = [1: Gate(), 2: Gate(), 3: Gate()]
     private let lastNumber = Atomic(0)
 
-    /// What each load runs; it logs its cancellation, but does not end because of it.
+    /// The body of each load; it logs its cancellation, but does not end because of it.
     @Sendable func load() async throws(LoadFailure) -> String {
         let number = lastNumber.add(1, ordering: .relaxed).newValue
         log.append("load \(number) begins")

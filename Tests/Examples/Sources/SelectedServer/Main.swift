@@ -26,7 +26,7 @@ final class Server: Sendable, Equatable {
 }
 
 func show(_ line: String) {
-    // Not print(_:), which would have to be flushed: that waits for readLine(), which holds the lock of standard input.
+    // Not print(_:), which needs flushing. Flushing blocks on readLine(), which holds the lock of standard input.
     _ = write(STDOUT_FILENO, line + "\n", line.utf8.count + 1)
 }
 
