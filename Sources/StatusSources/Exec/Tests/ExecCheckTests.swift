@@ -13,7 +13,7 @@ import Testing
 
     init() async throws {
         disk = try #require(ServerName("disk"))
-        // statusd is built beside the tests, since they depend on it.
+        // statusd is built along with the tests, because they depend on it.
         let arguments = CommandLine.arguments
         let bundle = arguments.firstIndex(of: "--test-bundle-path").map { arguments[$0 + 1] } ?? arguments[0]
         let folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
@@ -58,20 +58,20 @@ import Testing
         #expect(try await check(["/bin/echo", "$HOME", "a  b", "*"]).run().text == "$HOME a  b *")
     }
 
-    @Test("a plugin may write as much as it likes; what is kept is bounded")
+    @Test("a plugin may write as much as it likes; only a bounded part is kept")
     func muchOutput() async throws {
         let result = try await run("head -c 50000000 /dev/zero | tr '\\0' x; exit 1")
         #expect(result.level == .warning)
         #expect(result.text.utf8.count <= 8192)
     }
 
-    @Test("it gets an empty standard input, / as its directory, and nothing else that is open")
+    @Test("it gets an empty standard input, / as its directory, and no other open files")
     func surroundings() async throws {
         #expect(try await run("cat; pwd").text == "/")
         #expect(try await run("for n in $(seq 3 99); do [ -e /proc/$$/fd/$n ] && echo $n; done").text == "no output")
     }
 
-    @Test("a plugin that cannot be run is a failed load, which says why")
+    @Test("a plugin that cannot be run is a failed load, with the reason")
     func cannotRun() async throws {
         func fails(_ path: String, _ reason: String) async {
             await #expect(throws: CheckFailure("cannot run \(path): \(reason)")) { try await check([path]).run() }
@@ -88,7 +88,7 @@ import Testing
         await fails(script, "neither a program for this machine nor a script with #!")
     }
 
-    /// Returns when no process has `marker` among its arguments any more: what was killed is gone a moment later.
+    /// Returns when no process has `marker` among its arguments any more: a killed process disappears a moment later.
     private func ended(_ marker: String) async {
         while isRunning(marker) { await Task.yield() }
     }
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("after a timeout the whole process group is killed, however it resists")
+    @Test("after a timeout the whole process group is killed, even if it resists")
     func timeLimit() async throws {
         let marker = "86400.\(getpid())1"
         let result = try await run(
@@ -163,7 +163,7 @@ import Testing
         let file = NSTemporaryDirectory() + "/statusd-" + UUID().uuidString
         #expect(mkfifo(file, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: file) }
-        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+        // Unstructured: the test continues meanwhile, and awaits or cancels it.
         let task = Task { try await run("echo begun > \(file); exec sleep \(marker)") }
         // Opening a named pipe returns when the other side has opened it, too: the plugin runs.
         _ = FileManager.default.contents(atPath: file)

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "mistakes are refused",
+        "invalid settings are refused",
         arguments: [
             "/bin/true", "[]", "[/bin/a, \(String(repeating: "x", count: 16_384))]", "[check_disk]", "[/bin/a, [b]]",
             "[/bin/a, \"\\0\"]",

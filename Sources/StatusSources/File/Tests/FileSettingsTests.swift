@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(
-        "mistakes are refused",
+        "invalid settings are refused",
         arguments: [
             "backup.dump", "/var/backups/", "[/a]", "", "{ age: 1h }", "{ path: a }", "{ path: /a, age: never }",
             "{ path: /a, age: 10ms }", "{ path: /a, size: 0 }", "{ path: /a, size: large }",

@@ -54,7 +54,7 @@ import Testing
         try write(to: "db-x")
         for seconds in [Int.max, Int.min] {
             var times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
-            // Not every file system takes it.
+            // Not every file system accepts it.
             utimensat(AT_FDCWD, path, &times, 0)
             #expect(try look(at: "db-x").level == .ok)
             #expect(Timestamp(times[0]).description.count == Timestamp.length)
@@ -132,11 +132,11 @@ import Testing
         #expect(watcher.watchCount == 1)
     }
 
-    @Test("the kernel watches nothing that is not needed, whenever a check leaves")
+    @Test("the kernel watches nothing unnecessary, whenever a check leaves")
     func end() async throws {
         for _ in 0..<20 {
             let watch = FileWatch(path: "\(folder)/a", isPattern: false)
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+            // Unstructured: the test continues meanwhile, and awaits or cancels it.
             let reader = Task { for await _ in watch.changes {} }
             watcher.begin(watch)
             reader.cancel()

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "mistakes are refused",
+        "invalid settings are refused",
         arguments: [
             "ftp://a/", "https://", "[a]", "{ status: 200 }", "{ url: a }", "{ url: http://a, status: 99 }",
             "{ url: http://a, status: ok }", "{ url: http://a, status: 299-200 }", "{ url: http://a, status: [] }",

@@ -15,7 +15,7 @@ import Testing
         throw IOError(errno: EIO, "cannot look up “\(name)”")
     }
 
-    @Test("are as in the databases; an unknown name is nobody")
+    @Test("are as in the databases; an unknown name matches no user")
     func known() throws {
         let accounts = Accounts(
             of: sources(users: ["www-data", "nobody-else"]), before: Accounts(),

@@ -13,13 +13,14 @@ import Testing
         #expect(settings.requirements == [.user("postgres"), .user("33")])
     }
 
-    @Test("other users do not make it another source")
+    @Test("a change of users does not make it another source")
     func subject() {
         #expect(NotifySettings(users: ["postgres"]).subject == NotifySettings())
     }
 
     @Test(
-        "mistakes are refused", arguments: ["yes please", "[postgres]", "{ users: postgres }", "{ user: [postgres] }"])
+        "invalid settings are refused",
+        arguments: ["yes please", "[postgres]", "{ users: postgres }", "{ user: [postgres] }"])
     func mistakes(_ value: String) {
         #expect(throws: Problem.self) { try NotifySettings.read("notify: \(value)") }
     }

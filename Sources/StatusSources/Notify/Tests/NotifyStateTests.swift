@@ -10,7 +10,7 @@ import Testing
         Array(datagram.utf8).withUnsafeBytes { NotifyMessage($0) }
     }
 
-    /// What a program that sends these datagrams shows, one after another.
+    /// The statuses of a program that sends these datagrams, one after another.
     private func reactions(_ datagrams: String...) -> [String] {
         var state = NotifyState()
         return datagrams.map { datagram in
@@ -46,7 +46,7 @@ import Testing
         _ = take("ERRNO=2", from: 2)
         state.forget([1])
         #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
-        // What another one had said before counts again.
+        // The earlier report of another user's program counts again.
         _ = take("READY=1", from: 4)
         state.forget([4])
         #expect(take("STATUS=Still trying", from: 3) == .post(try StatusText("Still trying"), .critical))
@@ -82,7 +82,7 @@ import Testing
                 == Array(repeating: "nothing", count: 7))
     }
 
-    @Test("invariant 11: a text stays one visible line, cut where it is too long")
+    @Test("invariant 11: a text stays one visible line, cut if it is too long")
     func texts() {
         #expect(reactions("STATUS=\u{1b}[2Jx", "STATUS= \t ") == [#"\u{1b}[2Jx [ok]"#, "running [ok]"])
         let cut = reactions("STATUS=" + String(repeating: "x", count: 2000))[0]

@@ -41,7 +41,7 @@ import Testing
         try AccessPolicy(users: [65534, 1, 1], groups: [7]).apply(toFile: path)
         var status = stat()
         stat(path, &status)
-        // With a list, the group's bits are the most that anybody on it may.
+        // With a list, the group's bits limit the rights of everybody on it.
         #expect(status.st_mode & 0o777 == 0o660)
         try AccessPolicy().apply(toDirectory: path)
         stat(path, &status)

@@ -14,7 +14,7 @@ import Testing
     private func start(
         _ check: GateCheck, in budget: CheckBudget, _ resource: CheckBudget.Resource = .process, isUrgent: Bool = false
     ) -> Task<Bool, Never> {
-        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+        // Unstructured: the test continues meanwhile, and awaits or cancels it.
         Task { @EventLoop in
             do {
                 _ = try await budget.run(CheckBudget.Claim(resource, isUrgent: { isUrgent })) { try await check.run() }
@@ -101,7 +101,7 @@ import Testing
         for check in checks[..<3] { await check.began(1) }
         let last = checks[3]
         tasks.append(
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+            // Unstructured: the test continues meanwhile, and awaits or cancels it.
             Task { @EventLoop in
                 let result = try? await budget.run(claim) { try await last.run() }
                 return result != nil
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "repeated requests do not keep scheduled checks waiting", arguments: [1, 2, 4])
+        "repeated requests do not delay scheduled checks", arguments: [1, 2, 4])
     func shared(limit: Int) async {
         let budget = CheckBudget(CheckLimits(checks: limit, processes: limit))
         let isOver = Mutex(false)
@@ -150,7 +150,7 @@ import Testing
         tasks += [start(scheduled, in: budget, .request), start(second, in: budget, .request, isUrgent: true)]
         await settle(budget, at: 7)
         first.end(.ok, "")
-        // Its turn, after one that was urgent.
+        // Its turn, after an urgent one.
         await scheduled.began(1)
         #expect(second.begun == 0)
         scheduled.end(.ok, "")
@@ -188,7 +188,7 @@ import Testing
     func cancelledBefore() async {
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1))
         let check = GateCheck()
-        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+        // Unstructured: the test continues meanwhile, and awaits or cancels it.
         let task = Task { @EventLoop in
             withUnsafeCurrentTask { $0?.cancel() }
             return try? await budget.run(CheckBudget.Claim(.process)) { try await check.run() }
@@ -208,7 +208,7 @@ import Testing
         tasks.append(start(second, in: budget))
         await settle(budget, at: 2)
         tasks.append(
-            // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+            // Unstructured: the test continues meanwhile, and awaits or cancels it.
             Task { @EventLoop in
                 let claim = CheckBudget.Claim(.process) { isWanted.withLock { $0 } }
                 return (try? await budget.run(claim) { try await third.run() }) != nil

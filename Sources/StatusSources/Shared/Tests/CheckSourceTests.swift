@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("it is loaded again when its interval is over, and never twice at once")
+    @Test("it is loaded again after its interval, and never twice at once")
     func interval() async throws {
         let (check, clock) = (check, clock)
         try await with(makeSource()) {
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test("a level gets worse after several failures in a row; until then they are shown beside it")
+    @Test("a level gets worse after several failures in a row; until then they are shown with it")
     func failures() async throws {
         let source = makeSource(failures: 3)
         let (check, clock, monitor, disk) = (check, clock, monitor, disk)
@@ -187,7 +187,7 @@ import Testing
         #expect(check.cancelled == 1)
     }
 
-    @Test("a new source loads nothing before the load of its predecessor has ended, however long it takes")
+    @Test("a new source loads nothing before its predecessor's load has ended, however long that takes")
     func successor() async throws {
         let stubborn = GateCheck(heedsCancelling: false)
         let check = GateCheck(notBeside: stubborn)
@@ -198,7 +198,7 @@ import Testing
             group.addTask(operation: run)
             await stubborn.began(1)
             old.close()
-            // One that was replaced before it came to anything.
+            // A source that was replaced before it loaded anything.
             let brief = makeSource(check, predecessor: old)
             brief.close()
             let new = makeSource(check, predecessor: brief)
@@ -222,7 +222,7 @@ import Testing
         let budget = CheckBudget(CheckLimits(checks: 1, processes: 1)) { server, _ in delayed.append(server) }
         let source = makeSource(check, interval: .seconds(interval), budget: budget)
         let other = GateCheck()
-        // Unstructured: the test goes on meanwhile, and awaits or cancels it.
+        // Unstructured: the test continues meanwhile, and awaits or cancels it.
         let first = Task { @EventLoop in try await budget.run(CheckBudget.Claim(.process)) { try await other.run() } }
         await other.began(1)
         let check = check
@@ -371,7 +371,7 @@ import Testing
 extension CheckSource {
     /// Requests a refresh, as a client does; the test awaits or cancels it.
     fileprivate func requestRefresh() -> Task<Void, Never> {
-        // Unstructured: the test goes on meanwhile.
+        // Unstructured: the test continues meanwhile.
         Task { await refreshAction?() }
     }
 }

@@ -4,7 +4,7 @@ import StatusModel
 import StatusSources
 import Synchronization
 
-/// A check that ends when a test says so, and remembers what became of it.
+/// A check that ends when a test says so, and records its runs.
 final class GateCheck: Check {
     private struct State {
         var begun = 0
@@ -18,7 +18,7 @@ final class GateCheck: Check {
 
     private let state = Mutex(State())
     private let heedsCancelling: Bool
-    /// A check beside which this one should never run.
+    /// A check that must never run at the same time as this one.
     private let other: GateCheck?
     let changes: AsyncStream<Void>?
 
@@ -30,13 +30,13 @@ final class GateCheck: Check {
 
     let resource = CheckBudget.Resource.process
 
-    /// How many runs have begun.
+    /// The number of runs that have begun.
     var begun: Int { state.withLock { $0.begun } }
-    /// How many of these were cancelled.
+    /// The number of cancelled runs.
     var cancelled: Int { state.withLock { $0.cancelled } }
-    /// How many ran side by side at the most.
+    /// The maximum number of concurrent runs.
     var most: Int { state.withLock { $0.most } }
-    /// Whether it began while the other one ran.
+    /// Whether it began while the other one was running.
     var hasOverlapped: Bool { state.withLock { $0.hasOverlapped } }
     private var isRunning: Bool { state.withLock { $0.running > 0 } }
 
@@ -84,7 +84,7 @@ final class GateCheck: Check {
         }
     }
 
-    /// Ends the run that is under way.
+    /// Ends the current run.
     func end(_ result: Result<CheckResult, CheckFailure>) {
         let gate = state.withLock { state in
             defer { state.gate = nil }

@@ -6,7 +6,7 @@ import Testing
 @testable import StatusSources
 
 @Suite("Hysteresis") struct HysteresisTests {
-    /// What is shown after each of the results, one letter a level.
+    /// The level that is shown after each of the results, one letter each.
     private func shown(_ results: String, failures: Int, successes: Int, first: Level? = nil) -> String {
         let levels: [Character: Level] = ["o": .ok, "w": .warning, "u": .unknown, "c": .critical]
         var hysteresis = Hysteresis(failures: failures, successes: successes, shown: first)

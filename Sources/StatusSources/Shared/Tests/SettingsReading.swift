@@ -6,7 +6,7 @@ import Testing
 import YAML
 
 extension SourceSettings {
-    /// Reads settings from a server's entry, such as `push: true`, with the problems that are no reason to refuse it.
+    /// Reads settings from a server's entry, such as `push: true`, with the problems that do not make it invalid.
     static func read(_ entry: String) throws -> (settings: Self?, problems: [Problem]) {
         let entries = try #require(try YAMLDocument.read(entry)?.mapping)
         let value = try #require(entries.first { $0.key.string == key }?.value)

@@ -13,7 +13,7 @@ import Testing
         return ConnectionAttempts(addresses)
     }
 
-    @Test("the first needs a timer for the second; none is set for the last")
+    @Test("the first needs a timer for the second; the last needs none")
     func timer() async throws {
         var attempts = try await attempts(2)
         #expect(attempts.next()?.needsTimer == true)

@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "mistakes are refused",
+        "invalid settings are refused",
         arguments: [
             "6379", "127.0.0.1", "'127.0.0.1:0'", "'127.0.0.1:65536'", "'::1:80'", "'http://a:80'", "':80'", "'a b:80'",
         ])

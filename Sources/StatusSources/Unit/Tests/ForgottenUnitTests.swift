@@ -17,7 +17,7 @@ import Testing
         return job
     }
 
-    /// What is shown, one after another, of states at times in milliseconds; the judge is asked again when it wants to be.
+    /// The statuses shown for states at times in milliseconds; the judge is asked again when it requests that.
     private func shown(by judge: UnitJudge, of states: [(UnitProperties, Int)], until end: Int) -> [String] {
         var judge = judge
         var shown: [String] = []
@@ -79,7 +79,7 @@ import Testing
         #expect(
             shown(by: judge(failures: 2, shown: .ok), of: [(failed, 1000), (forgotten, 1001)], until: 40_000)
                 == ["failed (resources) [critical]"])
-        // Once failed, and of the next run nobody saw the end.
+        // It failed once, and the end of the next run was not seen.
         let states = [
             (job("failed", "failed", result: "exit-code", startedAt: 1000), 1000), (forgotten, 1001),
             (job("activating", "start", startedAt: 5000), 5000), (forgotten, 9000),

@@ -6,7 +6,7 @@ import SystemdClient
 
 @testable import StatusSources
 
-/// What tests of how a unit is judged have in common.
+/// Shared parts of the tests of how a unit is judged.
 protocol UnitFixture {}
 
 extension UnitFixture {

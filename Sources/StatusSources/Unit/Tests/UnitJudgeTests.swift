@@ -19,7 +19,7 @@ import Testing
             }
         }
         take(unit("active", "running"), 0)
-        // Before the first restart it has failed in passing, as before all others.
+        // Before the first restart it failed briefly, as before all others.
         take(unit("failed", "failed", result: "exit-code"), 999)
         for restart in 0..<3 {
             let begin = 1000 + restart * 1000
@@ -73,7 +73,7 @@ import Testing
         var waiting = backup(startedAt: .seconds(100))
         (waiting.subState, waiting.result) = ("auto-restart", "exit-code")
         _ = judge.judge(waiting, at: .seconds(100))
-        // As from systemd 257 on it has started when it began to wait.
+        // Since systemd 257, it counts as started when it begins to wait.
         var running = backup(startedAt: .seconds(100))
         running.restarts = 1
         #expect(judge.judge(running, at: .seconds(130)).verdict == .wait)
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(
-        "a restart that is known only from the count is shown, and the state after it when that has held for five seconds"
+        "a restart that is known only from the count is shown, and the later state once it has lasted for five seconds"
     )
     func missedRestarts() {
         var judge = judge()
@@ -285,7 +285,7 @@ import Testing
         var judge = judge()
         _ = judge.judge(backup(startedAt: .zero), at: .zero)
         _ = judge.judge(unit("failed", "failed", result: "exit-code"), at: .seconds(1))
-        // Before it was known whether that was passing.
+        // Before it was known whether that was temporary.
         let missed = judge.judge(backup(startedAt: .seconds(1)), at: .seconds(1)).verdict
         #expect(missed == .show(UnitStatus(.critical, "failed (exit-code)")))
         #expect(judge.judge(backup(startedAt: .seconds(1)), at: .seconds(10)).verdict == .wait)
@@ -312,7 +312,7 @@ import Testing
         let first = judge.judge(failed, at: .seconds(10))
         #expect(first.verdict == .hold(status, 1, of: 3))
         #expect(first.again == .seconds(40))
-        // Read again before its time, as by a refresh, it counts no further; nor if it is bad in another way.
+        // An early reading, such as a refresh, does not count; nor does a different bad state.
         let early = judge.judge(failed, at: .seconds(20))
         #expect(early.verdict == .hold(status, 1, of: 3))
         #expect(early.again == .seconds(40))

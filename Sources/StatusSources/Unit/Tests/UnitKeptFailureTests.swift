@@ -30,7 +30,7 @@ import Testing
             let kept = UnitStatus(failure.level, "inactive (dead) after a failure")
             #expect(judge.judge(ended, at: .seconds(20)).verdict != .show(UnitStatus(.ok, "inactive (dead)")))
             #expect(judge.judge(ended, at: .seconds(21)).verdict == .show(kept))
-            // By now systemd has forgotten how it ended.
+            // By now systemd has forgotten the result.
             #expect(judge.judge(oneshot("inactive", "dead"), at: .seconds(30)).verdict == .show(kept))
             #expect(judge.judge(oneshot("activating", "start"), at: .seconds(40)).verdict == .wait)
             #expect(
@@ -95,7 +95,7 @@ import Testing
                 == .show(UnitStatus(.critical, "inactive (dead) after a failure")))
     }
 
-    @Test("a kept failure does not apply to a unit that is masked or gone meanwhile")
+    @Test("a kept failure does not apply once the unit is masked or gone")
     func keptAndUnusable() {
         var judge = judge()
         var oneshot = unit("inactive", "dead")

@@ -14,7 +14,7 @@ import Testing
         #expect(try UnitSettings.read("unit: \(name)").settings == UnitSettings(unit: unit))
     }
 
-    @Test("mistakes are refused", arguments: ["a/b", "backup@.service", "''", "[a]", ""])
+    @Test("invalid settings are refused", arguments: ["a/b", "backup@.service", "''", "[a]", ""])
     func mistakes(_ value: String) {
         #expect(throws: Problem.self) { try UnitSettings.read("unit: \(value)") }
     }
