@@ -18,7 +18,7 @@ final class CertificationServer: CertificationService {
             foo: [nil, ["foo": .foo, "bar": .bar], nil, ["one": .foo, "two": .bar]], anon: .init(foo: true, bar: false))
     )
 
-    /// The method that each client calls next, by the client's ID.
+    /// The method that each client must call next, by the client's ID.
     private var next: [String: String] = [:]
     private var clients = 0
 

@@ -3,9 +3,9 @@
 import EventLoopIO
 import Testing
 
-@Suite("What holds up what comes in", .timeLimit(.minutes(1)))
+@Suite("Holding up incoming data", .timeLimit(.minutes(1)))
 @EventLoop struct FlowControlTests {
-    @Test("what is held up goes on in order when it is released, and at once where nothing is held")
+    @Test("held work continues in order when it is released, and at once if nothing is held")
     func release() {
         FlowControl.release()
         var order: [Int] = []
@@ -18,7 +18,7 @@ import Testing
         #expect(!FlowControl.isHeld)
     }
 
-    @Test("nobody is held up for long if nothing is released")
+    @Test("nobody waits for long if no release comes")
     func end() async {
         FlowControl.hold()
         await withCheckedContinuation { continuation in FlowControl.whenReleased { continuation.resume() } }

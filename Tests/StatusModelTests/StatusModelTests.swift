@@ -61,7 +61,7 @@ import Testing
         #expect(throws: InvalidStatus.tooLong(2000)) { try StatusText(String(repeating: "ä", count: 1000)) }
     }
 
-    @Test("a long text from a source that cannot be told is cut at a character and ends in an ellipsis")
+    @Test("a long text from a source without error replies is cut at a character and ends in an ellipsis")
     func cuts() {
         let text = StatusText(fitting: "x" + String(repeating: "👨‍👩‍👧‍👦", count: 100))?.rawValue ?? ""
         #expect(text.utf8.count <= 1024)

@@ -61,7 +61,7 @@ struct ServiceUpgradeTests {
         return try #require(await harness.interface.upgraded)
     }
 
-    /// All bytes from an upgraded connection, up to so many.
+    /// All bytes from an upgraded connection, up to this many.
     private func read(_ count: Int, from connection: UpgradedConnection) async -> String {
         let client = RawClient(adopting: dup(connection.descriptor.rawValue))
         return String(

@@ -245,7 +245,7 @@ def close_slowly_after_failed_start(variables, answered, closed):
         eventually(lambda: daemon.descriptors() < before - CLIENTS // 8, "clients that are closed beside the daemon that has started")
 
 
-@test("clients of a failed start that are slow to close hide the reason from nobody and do not delay the corrected daemon", limit=120)
+@test("slow-closing clients of a failed start do not hide its reason from root or delay the corrected daemon", limit=120)
 def slow_end_of_failed_start():
     close_slowly_after_failed_start({}, answered=CLIENTS, closed=1)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that posts statuses as fast as it can until it is told to end: `poster.py SOCKET SERVER`. Each text is
-"SERVER says NUMBER", so that a line with the text of another server can be told."""
+"""Posts statuses as fast as it can until it is stopped: `poster.py SOCKET SERVER`. Each text is
+"SERVER says NUMBER", so that a line with another server's text is recognised."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ BATCH = 32
 
 
 def main(path, server):
-    """Pipelines batches of posts, and reads the replies of each before the next."""
+    """Pipelines batches of posts, and reads the replies of each batch before the next."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     number = 0
     with Connection(path) as connection:

@@ -113,7 +113,7 @@ def selected_server():
         equal((program.stdout.read(), program.wait(15)), ("", 0))
 
 
-@test("a program that follows a unit says why it cannot, goes on, and ends when it is interrupted", limit=BUILD_LIMIT)
+@test("a program that follows a unit says why it cannot, continues, and ends when it is interrupted", limit=BUILD_LIMIT)
 def unit_state():
     with Follower(example("UnitState"), "db.service",
                   env=environment(DBUS_SYSTEM_BUS_ADDRESS="unix:path=/nonexistent")) as program:

@@ -119,7 +119,7 @@ def check_network():
                 contains(daemon.text(name), part)
 
 
-@test("a plugin that cannot be run is failed with the reason, and the daemon goes on")
+@test("a plugin that cannot be run is failed with the reason, and the daemon continues")
 def cannot_run():
     with Daemon(once("  gone: { exec: [/nonexistent/check] }\n  plain: { exec: [/etc/passwd] }\n")) as daemon:
         for name, reason in (("gone", "No such file or directory"), ("plain", "Permission denied")):

@@ -16,7 +16,7 @@ def names(daemon):
         return [server["name"] for server in connection.call("List")["servers"]]
 
 
-@test("forget removes a server that was added by a post, with its notify socket, and tells its watchers; the next post adds it again")
+@test("forget removes a server that a post added, and its notify socket, and notifies its watchers; a new post adds it again")
 def forget():
     with Daemon("accept: any\nservers: { db: { push: true } }\n") as daemon, daemon.connect() as watcher:
         daemon.done("post", "visitor", "here")

@@ -299,7 +299,7 @@ def sending_over_reloads():
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
                 while not isOver.is_set():
                     try:
-                        # Descriptors, as barriers have them, are released on another thread.
+                        # Descriptors, such as those of barriers, are released on another thread.
                         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [client.fileno()]))]
                         client.sendmsg([f"STATUS={len(sent)}".encode()], rights if len(sent) % 7 == 0 else [], 0,
                                        daemon.notify_path("web"))
@@ -312,7 +312,7 @@ def sending_over_reloads():
             for event in stream:
                 assert event["kind"] == "changed", event
                 text = event["server"]["status"]["text"]
-                if text not in seen[-1:]:  # else it was the server that changed
+                if text not in seen[-1:]:  # otherwise the server changed
                     seen.append(text)
                 if text == "the end":
                     return

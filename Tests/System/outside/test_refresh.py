@@ -186,7 +186,7 @@ class Terminal:
         self.output = b""
 
     def read(self, until, seconds=15):
-        """Reads until the output contains `until`, or to its end where that is None."""
+        """Reads until the output contains `until`, or to its end if that is None."""
         end = time.monotonic() + seconds
         while until is None or until not in self.output:
             ready, _, _ = select.select([self._file], [], [], max(0, end - time.monotonic()))
@@ -250,7 +250,7 @@ def indicator_and_lines():
         assert drawn and max(map(len, drawn)) < 40, drawn
 
 
-@test("there is no indicator for a quick refresh, for JSON or outside of a terminal")
+@test("a quick refresh, JSON output, or output outside of a terminal shows no indicator")
 def no_indicator():
     with Gated() as gated:
         gated.open()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariant 15: the daemon never dies of a client, and nothing a client leaves behind stays."""
+"""Invariant 15: no client can end the daemon, and no client leaves anything behind."""
 
 import json
 import os
@@ -25,7 +25,7 @@ JUNK = (
 
 
 def until_closed(connection):
-    """What the daemon answers until it closes the connection; the connection may be reset, too."""
+    """The daemon's output until it closes the connection; the connection may be reset, too."""
     answers = []
     try:
         while (reply := connection.receive()) is not None:
@@ -220,7 +220,7 @@ def notify_long_text():
         assert len(text.encode()) <= 1024 and text.endswith("é…"), text[-10:]
 
 
-@test("after a kill -9 the next start removes what the daemon left behind, also the notify sockets of servers that only posted")
+@test("after kill -9 the next start removes the daemon's leftovers, including notify sockets of servers that only posted")
 def killed():
     with Daemon() as daemon:
         daemon.done("post", "visitor", "here")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invariant 2: select is synchronous. Once it has returned, nobody reads the server selected before."""
+"""Invariant 2: select is synchronous. Once it has returned, no client reads the previously selected server."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from .test_switch import posting
 
 
 def select_and_read(rounds):
-    """Selects, then reads the status on another connection and what the service manager was told."""
+    """Selects, then reads the status on another connection and the STATUS= that the service manager got."""
     with Daemon() as daemon, posting(daemon), daemon.connect() as control, daemon.connect() as other:
         for server in itertools.islice(itertools.cycle(("alpha", "bravo")), rounds):
             control.call("Select", {"server": server})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A status goes stale when nothing is heard for its time to live."""
+"""A status goes stale if no post arrives for its time to live."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from .test_notify_clients import send, systemd_notify
 
 
 def is_stale(daemon, server):
-    """Whether Describe says so."""
+    """Whether Describe reports the status as stale."""
     return daemon.describe(server)["stale"]
 
 
@@ -72,7 +72,7 @@ def watchdog():
             equal(connection.receive()["parameters"]["event"]["server"]["stale"], False)
             for _ in range(25):
                 send(daemon.notify_path("web"), "WATCHDOG=1")
-                time.sleep(0.1)  # the program's own rhythm, twenty times as quick as it has to be
+                time.sleep(0.1)  # the program's own rhythm, twenty times as fast as necessary
             send(daemon.notify_path("web"), "STATUS=last word")
             text = connection.receive()["parameters"]["event"]["server"]
             equal((text["status"]["text"], text["stale"]), ("last word", False))
@@ -113,7 +113,7 @@ def held_up():
             connection.send("Watch", {"all": True}, more=True)
             connection.receive()
             daemon.process.send_signal(signal.SIGSTOP)
-            time.sleep(2.5)  # longer than the ttl, and than the daemon takes for an ordinary delay
+            time.sleep(2.5)  # longer than the ttl, and than the daemon allows for an ordinary delay
             for number in range(50):
                 send(daemon.notify_path(f"s{number}"), "STATUS=Still serving")
             daemon.process.send_signal(signal.SIGCONT)

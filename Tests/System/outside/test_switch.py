@@ -35,13 +35,13 @@ def posting(daemon):
 
 
 def servers(daemon):
-    """All servers as List tells them."""
+    """All servers as List returns them."""
     with daemon.connect() as connection:
         return connection.call("List")["servers"]
 
 
 class Checker:
-    """Follows a stream of events and holds each against the invariant."""
+    """Follows a stream of events and checks each against the invariant."""
 
     def __init__(self):
         self.current, self.revision, self.epoch = None, 0, None
@@ -49,7 +49,7 @@ class Checker:
         self.after_gap = True
 
     def is_behind(self, cursor):
-        """What the stream shows is at least as new as `cursor`; a gap shows nothing until its snapshot has come."""
+        """The stream's contents are at least as new as `cursor`; a gap shows nothing until its snapshot has come."""
         return self.revision >= cursor["revision"] and not self.after_gap
 
     def take(self, event):
@@ -75,7 +75,7 @@ class Checker:
             assert server["status"]["text"].startswith(server["name"] + " says "), f"torn: {event}"
 
 
-@test("a thousand switches between two servers that post as fast as they can: no line of the old one after selected", 240)
+@test("during a thousand switches between two servers that post at full speed, no line of the old one follows selected", 240)
 def thousand_switches():
     with Daemon() as daemon, posting(daemon), daemon.connect() as control, daemon.connect() as connection:
         control.call("Select", {"server": "alpha"})
@@ -91,7 +91,7 @@ def thousand_switches():
         assert checker.selected > 500, f"only {checker.selected} switches seen as such"
 
 
-@test("each line of statusctl watch is of the server that is selected, over a hundred switches", 120)
+@test("each line of statusctl watch is of the selected server, over a hundred switches", 120)
 def human_lines():
     with Daemon() as daemon, posting(daemon), daemon.connect() as control:
         control.call("Select", {"server": "alpha"})
@@ -113,7 +113,7 @@ def human_lines():
     equal(switches, 100, "times that the lines went from one server to the other")
 
 
-@test("statusctl watch --json writes one object a line, and none of the old server after selected", 120)
+@test("statusctl watch --json writes one object per line, and none of the old server after selected", 120)
 def json_lines():
     with Daemon() as daemon, posting(daemon), daemon.connect() as control:
         control.call("Select", {"server": "alpha"})
@@ -127,7 +127,7 @@ def json_lines():
                 equal(checker.current, server)
 
 
-@test("a list that is written while the selection moves shows one server as selected at the most, and never the old one behind the move")
+@test("a list written while the selection moves shows at most one selected server, and never the old one after the move")
 def list_during_switch():
     names = [f"s{number:04}" for number in range(1000)]
     text = "".join(f"  {name}: {{ push: true, description: {'x' * 250} }}\n" for name in names)
@@ -140,7 +140,7 @@ def list_during_switch():
             equal([server["name"] for server in reader.receive()["parameters"]["servers"] if server["selected"]], shown)
 
 
-@test("selecting the selected server again changes nothing, and no stream says anything")
+@test("selecting the selected server again changes nothing, and no stream writes anything")
 def same_again():
     with Daemon() as daemon, daemon.connect() as control, daemon.connect() as connection:
         control.call("Post", {"server": "alpha", "text": "alpha says 1"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""statusctl verify: each configuration in the documentation is valid, and each kind of mistake has its file and line."""
+"""statusctl verify: each configuration in the documentation is valid, and each kind of error is reported with file and line."""
 
 import json
 import os
@@ -30,7 +30,7 @@ MISTAKES = {
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
-"""What somebody may write into a server, and what is said about it."""
+"""Possible entries of a server, and verify's message about each."""
 
 WARNINGS = {
     "push: true, interval: 1s": "does not apply to push", "unit: a, ttl: 1h": "does not apply to unit",
@@ -42,7 +42,7 @@ WARNINGS = {
 
 
 def problem(daemon, options, severity):
-    """What verify says of a server with these options, which stand in line 3: the whole sentence."""
+    """verify's message about a server with these options, which are in line 3: the whole sentence."""
     daemon.file.write_text(f"servers:\n  good: {{ push: true }}\n  bad: {{ {options} }}\n")
     result = daemon.ctl("verify", daemon.file)
     equal(result.status, 78 if severity == "error" else 0, options)
@@ -125,7 +125,7 @@ def broken_override():
         eventually(lambda: daemon.describe("db")["phase"] == "loaded")
 
 
-@test("verify reads what the daemon would: a conf.d with the file beside it; no file at all is said; a pipe or an unreadable folder is an error")
+@test("verify reads the daemon's files: conf.d beside the main file; a missing file is reported; a pipe or unreadable folder is an error")
 def what_is_read():
     with Daemon(start=False) as daemon:
         folder = daemon.folder / "etc"
@@ -156,7 +156,7 @@ def what_is_read():
         contains(one_sentence(daemon.ctl("verify", folder), 78), f"{drop_ins}: cannot read it: Not a directory")
 
 
-@test("verify says nothing of a valid configuration in a directory that the environment names, also run by root")
+@test("verify is silent about a valid configuration in a directory from the environment, even when root runs it")
 def named_by_environment():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         daemon.file.parent.chmod(0o700)
@@ -224,7 +224,7 @@ def documented_configurations():
             equal((result.status, result.err), (0, ""), page.name)
 
 
-@test("statusd.yaml(5) has a row, or a section, for each key; README.md and MISTAKES have each source kind")
+@test("statusd.yaml(5) has a row, or a section, for each key; README.md and MISTAKES cover each source kind")
 def documented_keys():
     text = MANUAL.read_text()
     with Daemon("servers: {}\n", start=False) as daemon:

@@ -96,7 +96,7 @@ def unread_status():
 
 
 def is_full(pipe):
-    """Whether there is as much to be read as a pipe can hold."""
+    """Whether as much can be read as a pipe can hold."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0] == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
@@ -136,7 +136,7 @@ def closed_pipe():
             return shell.poll() is not None
 
         eventually(ended, "the end of watch")
-        # Not communicate(), which passes over what has been read with the lines before.
+        # Not communicate(), which skips the output that was read with the earlier lines.
         out, err = shell.stdout.read(), shell.stderr.read()
         equal((out, err), ("0\n", ""), "exit status of watch and its complaints")
 
@@ -152,7 +152,7 @@ def interrupted():
 
 @contextlib.contextmanager
 def watching_over_restart(configuration):
-    """A daemon that was stopped and started again while somebody watched a server of it, and what that one writes."""
+    """A daemon that was restarted during a watch of one of its servers, and the output of that watch."""
     with Daemon(configuration) as daemon:
         daemon.done("post", "db", "before")
         with daemon.follow("watch", "db") as lines:
@@ -174,7 +174,7 @@ def reconnects():
 @test("watch waits for a server that is not configured to return after a restart")
 def guest_after_restart():
     with watching_over_restart("accept: any\n") as (daemon, lines):
-        time.sleep(1)  # so that it comes back before there is such a server
+        time.sleep(1)  # so that it returns before the server exists
         daemon.done("post", "db", "after")
         lines.until("after")
 
@@ -227,7 +227,7 @@ def full_backlog():
         waiting = daemon.follow("wait", "db", "--timeout", "60s")
         contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "1s"), 75), "timed out", "does not answer")
         kept.enter_context(waiting)
-        time.sleep(6)  # so long other commands wait for room
+        time.sleep(6)  # other commands wait for room this long
         equal(waiting.process.poll(), None, "exit status before its time")
 
 
@@ -276,7 +276,7 @@ def closing_peer():
 
 @contextlib.contextmanager
 def serving(*connections):
-    """A socket at which a list of answers awaits each connection in turn: after each message comes one answer, and behind the last one the end."""
+    """A socket with a list of answers for each connection in turn: each message gets one answer, and after the last one the connection ends."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/socket")
         listener.listen()
@@ -377,7 +377,7 @@ def asked_again():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
         state = json.dumps({"parameters": {"server": daemon.describe("db")}}).encode() + b"\0"
-    # As a daemon that stops does, and the one after it.
+    # Like a daemon that stops, and the one after it.
     with serving([b""], [b'{"parameters":{"servers":[]}}\0'], [b""], [b'{"parameters":{"revision":1}}\0'],
                  [b""], [b'{"parameters":{}}\0', state], [b""]) as address:
         listed, posted, waited, forgotten = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the programs take from a machine that has other things to do."""
+"""The resources that the programs take from the machine."""
 
 import time
 
@@ -32,7 +32,7 @@ def one_thread():
         daemon.done("wait", "disk", "--text", "well", "--timeout", "10s")
         daemon.ctl("wait", "login", "--text", "never", "--timeout", "100ms")
         daemon.done("reload")
-        # The thread that read the configuration ends with it.
+        # The thread that reads the configuration ends afterwards.
         eventually(lambda: status(daemon, "Threads") == 1, "one thread")
 
 
@@ -49,5 +49,5 @@ def not_woken():
     with Daemon(CONFIGURATION) as daemon:
         daemon.done("post", "login", "Signed In")
         daemon.done("select", "login")
-        # The journal's limits are earned back within a second or two.
+        # The journal's limits recover within a second or two.
         eventually(is_quiet, "no wake-up in two seconds")

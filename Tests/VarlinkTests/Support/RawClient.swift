@@ -86,7 +86,7 @@ final class RawClient {
         }
     }
 
-    /// The next bytes, up to so many; fewer if the other side ends before.
+    /// The next bytes, up to this many; fewer if the other side ends before.
     func receiveBytes(_ count: Int) async -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {

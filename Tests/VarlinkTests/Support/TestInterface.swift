@@ -143,7 +143,7 @@ final class TestInterface: VarlinkInterface {
         call.reply(inPieces: pieces(parameters.count ?? 0, parameters.size ?? 0))
     }
 
-    /// Writes so many texts of `size` bytes, one with each piece, then their number.
+    /// Writes this many texts of `size` bytes, one with each piece, then their number.
     private func pieces(_ count: Int, _ size: Int) -> @EventLoop (inout JSONWriter) -> Bool {
         var written = 0
         return { [self] writer in

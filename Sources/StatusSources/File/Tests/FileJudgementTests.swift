@@ -6,7 +6,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("What is found at a path") struct FileJudgementTests {
+@Suite("Judging the file at a path") struct FileJudgementTests {
     /// 2026-11-22T03:12:04Z.
     private static let changed = Timestamp(milliseconds: 1_795_317_124_000)
     private let file = FoundFile(path: "/backup/db.dump", changedAt: changed, size: 1536)

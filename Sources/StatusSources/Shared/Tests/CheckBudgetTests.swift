@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Returns when so many checks run or wait for a slot.
+    /// Returns when this many checks run or wait for a slot.
     private func settle(_ budget: CheckBudget, at count: Int) async {
         while budget.running + budget.waiting != count { await Task.yield() }
     }

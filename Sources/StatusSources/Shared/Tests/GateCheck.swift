@@ -72,7 +72,7 @@ final class GateCheck: Check {
         gate?.resume(throwing: CancellationError())
     }
 
-    /// Returns when so many runs have begun.
+    /// Returns when this many runs have begun.
     func began(_ count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = state.withLock { state in

@@ -6,7 +6,7 @@ import Testing
 @testable import StatusSources
 
 @Suite("Attempts to connect to a host's addresses") struct ConnectionAttemptsTests {
-    /// Attempts for so many addresses.
+    /// Attempts for this many addresses.
     private func attempts(_ count: UInt16) async throws -> ConnectionAttempts {
         var addresses: [InternetAddress] = []
         for port in 1...count { addresses += try await Resolver.lookUp("127.0.0.1", port: port) }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import StatusSources
 
-@Suite("What a unit's properties mean") struct UnitStatusTests {
+@Suite("The meaning of a unit's properties") struct UnitStatusTests {
     private func unit(
         _ active: String, _ sub: String, load: String = "loaded", result: String? = nil, status: String? = nil,
         type: String? = nil, remains: Bool = false, frozen: Bool = false

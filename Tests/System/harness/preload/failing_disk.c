@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, makes directories have one entry before a disk fails.
+// Preloaded, makes each directory return one entry before the disk fails.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded, makes open(2) of a .yaml file wait as long as the file that SLOW_DISK names exists: a disk that does not answer.
+// Preloaded, makes open(2) of a .yaml file wait until the file that SLOW_DISK names is gone: a disk that does not answer.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
