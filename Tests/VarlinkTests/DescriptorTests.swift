@@ -2,6 +2,7 @@
 
 import EventLoopIO
 import Glibc
+import Synchronization
 import Testing
 
 @testable import Varlink
@@ -39,6 +40,20 @@ struct DescriptorTests {
         await RawClient.wait(reading.rawValue, .readable)
         var byte: UInt8 = 0
         return read(reading.rawValue, &byte, 1) == 0
+    }
+
+    /// A socket whose close(2) waits so many seconds (SO_LINGER), because its peer does not read; and that peer.
+    private func lingering(seconds: Int32) async throws -> (socket: OwnedDescriptor, peer: OwnedDescriptor) {
+        let listener = try await TCPSocket.listen(at: "127.0.0.1", port: 0)
+        let socket = try await TCPSocket.connect(
+            to: "127.0.0.1", port: port(of: listener), timeout: .seconds(10))
+        let peer = OwnedDescriptor(adopting: accept(listener.rawValue, nil, nil))
+        var linger = Glibc.linger(l_onoff: 1, l_linger: seconds)
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+        // More than both sockets hold.
+        let bytes = [UInt8](repeating: 0, count: 32 << 20)
+        #expect(RawClient.sendWhatFits(bytes[...], to: socket.rawValue) < bytes.count)
+        return (socket, peer)
     }
 
     @Test("A descriptor that is sent with a call comes back with the reply, and works")
@@ -212,6 +227,20 @@ struct DescriptorTests {
                 client.close()
             }
             #expect(isClosedAtEnd)
+        }
+    }
+
+    @Test("Releasing a descriptor of another process on the loop does not wait, even if closing it does")
+    func lingers() async throws {
+        try await Harness.run(passesDescriptors: true) { harness in
+            let connection = try await connection(harness)
+            let seconds: Int32 = 10
+            let (socket, peer) = try await lingering(seconds: seconds)
+            let received = Mutex(try await pass([consume socket], connection).descriptors)
+            let begin = ContinuousClock.now
+            await EventLoop.run { received.withLock { $0 = [] } }
+            #expect(ContinuousClock.now - begin < .seconds(Int(seconds)))
+            withExtendedLifetime(peer) {}
         }
     }
 

@@ -16,12 +16,19 @@ public final class OwnedDescriptor: Sendable {
     private enum Closing {
         /// At once, because closing it never waits.
         case atOnce
+        /// By a thread that may wait, because another process has opened it.
+        case foreign
         /// By a thread that may wait if its queue has something, which may be descriptors of another process.
         case connection, receiver
     }
 
     /// Takes over a descriptor, which no other code may close.
     public convenience init(adopting descriptor: Int32) { self.init(adopting: descriptor, closing: .atOnce) }
+
+    /// Takes over a descriptor that another process has opened and sent.
+    ///
+    /// Closing it may wait, as for a socket that lingers, so another thread does that wherever the last reference is released.
+    package convenience init(adoptingForeign descriptor: Int32) { self.init(adopting: descriptor, closing: .foreign) }
 
     /// Takes over a connected Unix socket whose peer may send descriptors.
     ///
@@ -73,6 +80,7 @@ public final class OwnedDescriptor: Sendable {
     deinit {
         switch closing {
         case .atOnce: close(rawValue)
+        case .foreign: SystemCallThreads.descriptors.perform { [rawValue] in close(rawValue) }
         case .receiver: finish(by: .datagrams) { isUnreadReceiver ? .max : 0 }
         case .connection: finish(by: .connections) { unreadCount }
         }

@@ -67,6 +67,8 @@ final class SystemCallThreads: Sendable {
     ///
     /// Any user may have sent them, so these threads are not shared with ``datagrams``.
     static let connections = SystemCallThreads(limit: 64, .withCalls)
+    /// Closes descriptors that other processes have sent and this one has received, as many as it likes.
+    static let descriptors = SystemCallThreads(limit: 64, .withSleepers)
     /// Receives datagrams without their descriptors, with a socket as owner, and closes such sockets.
     static let datagrams = SystemCallThreads(limit: 64, .withCalls)
 

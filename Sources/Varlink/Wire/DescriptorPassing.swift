@@ -3,7 +3,6 @@
 import CLinux
 import EventLoopIO
 import Glibc
-import Synchronization
 
 /// The file descriptors that travel with a connection's messages (`SCM_RIGHTS`; unix(7)).
 ///
@@ -118,9 +117,8 @@ final class DescriptorPassing {
             var (count, areLost) = (0, false)
             let size = linux_receive_descriptors(
                 socket.rawValue, bytes.baseAddress, bytes.count, numbers.baseAddress, &count, &areLost)
-            let descriptors = numbers[..<count].map { OwnedDescriptor(adopting: $0) }
+            let descriptors = numbers[..<count].map { OwnedDescriptor(adoptingForeign: $0) }
             if areLost || count > 0 && !(mayBring && Self.waiting + count <= Self.maximumWaiting) {
-                Self.letGo(descriptors)
                 errno = EPROTO
                 return -1
             }
@@ -145,39 +143,13 @@ final class DescriptorPassing {
     }
 
     /// Closes the message's descriptors, unless somebody holds them.
-    func endMessage() { Self.letGo(current.take()) }
+    func endMessage() { current = [] }
 
     /// Closes all descriptors.
     func close() {
         endMessage()
         dropOutput()
-        for message in incoming.take() {
-            Self.waiting -= message.descriptors.count
-            Self.letGo(message.descriptors)
-        }
-    }
-
-    /// Closes other processes' descriptors on a thread, because closing may block, as for a socket that lingers.
-    private static func letGo(_ descriptors: consuming [OwnedDescriptor]) {
-        guard !descriptors.isEmpty else { return }
-        let leftovers = Leftovers(descriptors)
-        BlockingThread.start { leftovers.close() }
-    }
-
-    /// Descriptors whose last reference the thread drops.
-    private final class Leftovers: Sendable {
-        private let descriptors: Mutex<[OwnedDescriptor]>
-
-        init(_ descriptors: consuming [OwnedDescriptor]) { self.descriptors = Mutex(descriptors) }
-
-        func close() { _ = descriptors.withLock { $0.take() } }
-    }
-}
-
-extension Array {
-    /// Returns all elements and removes them.
-    fileprivate mutating func take() -> [Element] {
-        defer { self = [] }
-        return self
+        for message in incoming { Self.waiting -= message.descriptors.count }
+        incoming = []
     }
 }
