@@ -56,6 +56,19 @@ static inline bool linux_refuses_descriptors(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, &length) == 0 && value == 0;
 }
 
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76 /* Linux 6.5, asm-generic/socket.h */
+#endif
+
+/* Has the kernel add nothing to what a Unix socket receives: no credentials, label or descriptor of the sending process. An accepted
+   socket has these settings from its listener, which a socket unit configures. */
+static inline void linux_refuse_additions(int fd) {
+    int off = 0;
+    setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &off, sizeof off);
+    setsockopt(fd, SOL_SOCKET, SO_PASSSEC, &off, sizeof off);
+    setsockopt(fd, SOL_SOCKET, SO_PASSPIDFD, &off, sizeof off);
+}
+
 /* struct ucred needs _GNU_SOURCE, which importers may not have defined. */
 struct linux_credentials {
     int32_t pid;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import EventLoopIO
 import Glibc
 import Synchronization
@@ -241,6 +242,20 @@ struct DescriptorTests {
             await EventLoop.run { received.withLock { $0 = [] } }
             #expect(ContinuousClock.now - begin < .seconds(Int(seconds)))
             withExtendedLifetime(peer) {}
+        }
+    }
+
+    @Test("A listener that passes credentials, as a socket unit may set, changes nothing", arguments: [false, true])
+    func credentials(passesDescriptors: Bool) async throws {
+        let name = "org.example.test.\(getpid()).\(passesDescriptors)"
+        let listener = try UnixSocket.listen(atAbstract: name)
+        #expect(linux_pass_credentials(listener.rawValue) == 0)
+        try await Harness.run(listeners: [listener], passesDescriptors: passesDescriptors) { _ in
+            let connection = try await VarlinkConnection.connect(to: .abstract(name))
+            #expect(try await echo(connection, "x") == "x")
+            guard passesDescriptors else { return }
+            try await connection.allowDescriptors()
+            #expect(try await pass([try pipe().writing], connection).descriptors.count == 1)
         }
     }
 

@@ -41,6 +41,8 @@ public final class OwnedDescriptor: Sendable {
         // releases the descriptors that came with it.
         var inLine: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
+        // Additions would count as descriptors, because there is no room for either.
+        linux_refuse_additions(descriptor)
         self.init(adopting: descriptor, closing: isClean ? .atOnce : .connection, isPrivileged: isPrivileged)
     }
 
