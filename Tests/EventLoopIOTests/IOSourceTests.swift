@@ -130,6 +130,23 @@ struct IOSourceTests {
         }
     }
 
+    @Test("A source that cannot watch its descriptor later on reports that as an error")
+    func reportsFailure() async throws {
+        // A regular file cannot be watched (epoll_ctl(2)).
+        let file = OwnedDescriptor(adopting: open("/proc/self/exe", O_RDONLY))
+        var reported: [IOSource.Events] = []
+        let source = try IOSource(file, events: []) { reported.append($0) }
+        source.events = .readable
+        #expect(reported.isEmpty)
+        await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
+        #expect(reported == [.error])
+        source.events = []
+        source.events = .readable
+        source.cancel()
+        await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
+        #expect(reported == [.error])
+    }
+
     @Test("A watched descriptor stays open, so that no other source gets its number and loses its events")
     func holdsDescriptor() throws {
         var ends: [Int32] = [-1, -1]

@@ -51,14 +51,15 @@ public final class IOSource {
 
     /// The events to watch for.
     ///
-    /// If it is empty, nothing is reported, not even a hang-up.
+    /// If it is empty, nothing is reported, not even a hang-up. If the kernel cannot watch for them, which may be due to a lack of memory,
+    /// ``Events/error`` is reported at the end of the turn.
     public var events: Events {
         didSet {
             guard let place, events != oldValue else { return }
             if events.isEmpty {
                 _ = control(EPOLL_CTL_DEL, place)
-            } else {
-                _ = control(oldValue.isEmpty ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, place)
+            } else if control(oldValue.isEmpty ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, place) != 0 {
+                EventLoop.atEndOfTurn { [weak self] in self?.fire(.error) }
             }
         }
     }
