@@ -130,6 +130,31 @@ struct ServiceUpgradeTests {
         }
     }
 
+    @Test("A call that is handled after its client has left hands over what came behind it", arguments: preferredUsers)
+    func handledAfterDeparture(preferredUsers: Set<UInt32>) async throws {
+        try await Harness.run(preferredUsers: preferredUsers) { harness in
+            let client = await harness.client()
+            await client.send(bytes: Array("\(Call.call("Wait"))\0\(Call.call("Upgrade", "{}", "upgrade"))\0raw".utf8))
+            await harness.interface.waiting.wait()
+            client.close()
+            let connection = try await handedOver(harness)
+            #expect(await read(.max, from: connection) == "raw")
+        }
+    }
+
+    @Test("A client that leaves before its call is answered is not handed over", arguments: preferredUsers)
+    func departedBeforeAnswer(preferredUsers: Set<UInt32>) async throws {
+        try await Harness.run(preferredUsers: preferredUsers) { harness in
+            let client = await harness.client()
+            await client.send(Call.call("UpgradeLater", "{}", "upgrade"))
+            await harness.interface.waiting.wait()
+            client.close()
+            await harness.interface.ended.wait()
+            await harness.becomesEmpty()
+            #expect(await harness.interface.upgraded == nil)
+        }
+    }
+
     @Test("If a method and its call disagree about an upgrade, the client gets an error, and nothing is done")
     func disagree() async throws {
         try await Harness.run { harness in

@@ -7,6 +7,9 @@ public import EventLoopIO
 /// If a service was started for the connection, it ends when this object is released.
 public final class UpgradedConnection: Sendable {
     /// The socket, which is non-blocking.
+    ///
+    /// Unlike before the upgrade, the caller makes the system calls itself: on the event loop, a peer of another user
+    /// can make them slow.
     public let descriptor: OwnedDescriptor
     /// The bytes of the other protocol that were read already.
     public let bytes: [UInt8]

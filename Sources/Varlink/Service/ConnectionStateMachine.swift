@@ -7,7 +7,8 @@
 /// is closed.
 ///
 /// After an upgrade it sends the last reply and is handed over. That happens even if the client has left, because the
-/// client may have sent something in the other protocol.
+/// client may have sent something in the other protocol. But a client that leaves while its call waits for an answer
+/// ends the call, which then upgrades nothing.
 struct ConnectionStateMachine: ~Copyable {
     /// What the connection must do, in this order.
     struct Effects: OptionSet, Hashable {

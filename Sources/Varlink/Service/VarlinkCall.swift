@@ -161,7 +161,9 @@ public final class VarlinkCall {
     /// - Parameters:
     ///   - body: writes the members of the reply's parameters.
     ///   - handOver: gets the connection, which the service no longer counts, and the bytes that came after the call.
-    ///     It is called once the reply was sent, even if the client has left, but not if the service ends before that.
+    ///     Called once the reply has been sent, or the client has left after this method was called. Not called if
+    ///     the call had ended (``isEnded``), because the client left while the call waited for its answer, or if the
+    ///     service closes the connection first.
     public func upgrade(
         _ body: (inout JSONWriter) -> Void = { _ in }, then handOver: @escaping @EventLoop (UpgradedConnection) -> Void
     ) {

@@ -36,6 +36,8 @@ final class TestInterface: VarlinkInterface {
         method Pass(count: ?int) -> (files: []int)
         # Answers with so many bytes, and upgrades the connection.
         method Upgrade(count: ?int) -> (text: string)
+        # Answers and upgrades the connection when the test says so.
+        method UpgradeLater() -> ()
         # Is described, and not there.
         method Missing() -> ()
 
@@ -72,7 +74,7 @@ final class TestInterface: VarlinkInterface {
     }
 
     nonisolated func onlyReads(_ method: String) -> Bool { method == "Fill" }
-    nonisolated func upgrades(_ method: String) -> Bool { method == "Upgrade" }
+    nonisolated func upgrades(_ method: String) -> Bool { method.hasPrefix("Upgrade") }
 
     func handle(_ call: VarlinkCall) {
         if keepsCalls { keptCalls.append(call) }
@@ -99,16 +101,19 @@ final class TestInterface: VarlinkInterface {
             case "Pass": try pass(call)
             case "Upgrade":
                 let text = String(repeating: "x", count: try call.parameters(CountParameters.self).count ?? 0)
-                call.upgrade({ $0.member("text", text) }) {
-                    self.upgraded = $0
-                    self.handedOver.fire()
-                }
+                call.upgrade({ $0.member("text", text) }, then: take)
+            case "UpgradeLater": wait(call) { $0.upgrade(then: self.take) }
             case "Count": try count(call)
             default: call.failNotImplemented()
             }
         } catch {
             call.fail(error)
         }
+    }
+
+    private func take(_ connection: UpgradedConnection) {
+        upgraded = connection
+        handedOver.fire()
     }
 
     private func wait(_ call: VarlinkCall, end: @escaping @EventLoop @Sendable (VarlinkCall) -> Void) {
