@@ -32,7 +32,10 @@ public struct GenerationOptions: Sendable, Hashable {
     public var more: [String] = []
     /// The methods that clients call with `oneway`.
     public var oneway: [String] = []
-    /// The methods that change nothing.
+    /// The methods that change nothing (`VarlinkInterface.onlyReads`).
+    ///
+    /// Their calls are skipped if the client has left. If there are any, the service must implement `admit`, which may
+    /// refuse the other methods.
     public var reads: [String] = []
     /// The methods that upgrade the connection of a call with `upgrade`.
     public var upgrade: [String] = []

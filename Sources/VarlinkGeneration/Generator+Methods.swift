@@ -129,11 +129,12 @@ extension Generator {
             """)
         writeList("onlyReads", options.reads, "Whether a method changes nothing, by the option `reads`.")
         writeList("upgrades", options.upgrade, "Whether a method upgrades a connection, by the option `upgrade`.")
+        // A service whose option lists methods that everyone may call must say who may call the others.
+        if options.reads.isEmpty {
+            source.line("/// Admits every call.\n\(access)func admit(_ call: VarlinkCall) {}\n")
+        }
         source.line(
             """
-            /// Admits every call.
-            \(access)func admit(_ call: VarlinkCall) {}
-
             /// Answers with errors of the interface.
             \(access)func failure(for error: any Error) -> \(prefix)Error? { error as? \(prefix)Error }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import FoundationEssentials
+import Glibc
 import Logging
 import SourceKinds
 import StatusConfiguration
@@ -19,20 +21,29 @@ import Varlink
     init() throws { fixture = try DaemonFixture() }
 
     /// Runs `body` with a client of a service with this interface.
-    private func serving(_ body: (VarlinkConnection) async throws -> Void) async throws {
+    ///
+    /// - Parameter isOrdinary: whether the client counts as an ordinary user, as over an internet socket.
+    private func serving(
+        isOrdinary: Bool = false, _ body: (VarlinkConnection) async throws -> Void
+    ) async throws {
         let (monitor, registry, logger) = (fixture.monitor, fixture.registry, fixture.logger)
         let reloader = Reloader(
             reading: ConfigurationReading(location: .directories([])), registry: registry, logger: logger)
         let watcher = SelectionWatcher(monitor: monitor, reporters: [], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(monitor: monitor, watcher: watcher, registry: registry, reloader: reloader)
+        let listener = isOrdinary ? try await VarlinkAddress.tcp(host: "127.0.0.1", port: 0).listen() : nil
         let service = VarlinkService(
             info: VarlinkService.Info(vendor: "", product: "", version: "", url: ""), interfaces: [control],
-            listeners: [], logger: logger)
+            listeners: listener.map { [$0] } ?? [], logger: logger)
         // Unstructured: both run until the body has ended.
         let tasks = [Task { try await service.run() }, Task { await watcher.run() }]
-        let (ours, theirs) = try UnixSocket.makePair()
-        service.add(theirs)
-        try await body(try VarlinkConnection(ours))
+        if let listener {
+            try await body(.connect(to: .tcp(host: "127.0.0.1", port: port(of: listener))))
+        } else {
+            let (ours, theirs) = try UnixSocket.makePair()
+            service.add(theirs)
+            try await body(VarlinkConnection(ours))
+        }
         for task in tasks { task.cancel() }
         for task in tasks { _ = await task.result }
     }
@@ -48,9 +59,33 @@ import Varlink
         }
     }
 
+    /// The port that an internet socket listens at.
+    private func port(of listener: OwnedDescriptor) -> UInt16 {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        _ = withUnsafeMutableBytes(of: &address) {
+            getsockname(listener.rawValue, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, &length)
+        }
+        return UInt16(bigEndian: address.sin_port)
+    }
+
     /// A reply that nobody reads.
     private struct Anything: JSONReadable {
         init(from reader: inout JSONReader) throws(JSONError) { try reader.skip() }
+    }
+
+    @Test("refuses an ordinary user the methods for which org.statusd.monitor(7) says so, and no other")
+    func permissions() async throws {
+        let page = try String(
+            contentsOfFile: #filePath.replacing(
+                /Tests.StatusDaemonTests.*/, with: "packaging/man/org.statusd.monitor.7.md"), encoding: .utf8)
+        try await serving(isOrdinary: true) { client in
+            for method in MonitorInterface.description.methods.map(\.name) {
+                let row = try #require(page.split(separator: "\n").first { $0.hasPrefix("| `\(method)` |") })
+                let isRefused = await error(client, method)?.name == VarlinkError.permissionDenied.name
+                #expect(isRefused == !row.hasSuffix("| every user |"), "\(method)")
+            }
+        }
     }
 
     @Test("answers invalid calls with the right errors")

@@ -31,6 +31,13 @@ import VarlinkGeneration
         #expect(try code("type T (it: int)").contains("Hashable {\n    var it: Int\n"))
     }
 
+    @Test("a service admits every call, unless options list methods that only read: then it must decide itself")
+    func admits() throws {
+        let admission = "func admit(_ call: VarlinkCall) {}"
+        #expect(try code("method A() -> ()").contains(admission))
+        #expect(try !code("method A() -> ()", "reads A").contains(admission))
+    }
+
     @Test("any text of a description can be embedded")
     func embeds() throws {
         #expect(try code("# \"\"\"# \\#(x)\nmethod A() -> ()").contains("static let text = ##\"\"\"\n"))
