@@ -30,11 +30,11 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
         let scheme = text.prefix { $0 != ":" }
         let rest = text.dropFirst(scheme.count + 1)
         switch scheme {
-        case _ where text.utf8.contains(0): throw Self.invalid(text, "it contains a NUL byte")
+        case _ where text.utf8.contains(0): throw Self.invalid(text, "must not contain a NUL byte")
         case "unix": self = try Self.unix(rest, in: text)
         case "tcp": self = try Self.tcp(rest, in: text)
         case "exec": self = try Self.exec(rest, in: text)
-        default: throw Self.invalid(text, "it must start with unix:, tcp: or exec:")
+        default: throw Self.invalid(text, "must start with unix:, tcp: or exec:")
         }
     }
 
@@ -55,33 +55,35 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
         let parts = rest.split(separator: ";", omittingEmptySubsequences: false)
         let place = parts[0]
         guard place.hasPrefix("/") || place.hasPrefix("@") && place.count > 1 else {
-            throw invalid(text, "write unix:/path or unix:@name")
+            throw invalid(text, "must be unix:/path or unix:@name")
         }
         let address = try UnixAddress(parsing: "unix:\(place)")
         guard let parameter = parts.dropFirst().first else { return .unix(address) }
         guard parts.count == 2, parameter.hasPrefix("mode=") else {
-            throw invalid(text, "the only parameter is mode, as in ;mode=0660")
+            throw invalid(text, "must have no parameter except mode, as in unix:/path;mode=0660")
         }
-        guard case .path = address else { throw invalid(text, "an abstract socket has no mode; everyone can connect") }
+        guard case .path = address else {
+            throw invalid(text, "must have no mode, because everyone can connect to an abstract socket")
+        }
         let digits = parameter.dropFirst(5)
         guard digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }), let mode = UInt32(digits, radix: 8), mode <= 0o777
-        else { throw invalid(text, "the mode must be an octal number up to 0777") }
+        else { throw invalid(text, "must have an octal mode up to 0777") }
         return .unix(address, mode: mode)
     }
 
     private static func tcp(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
-        guard let colon = rest.lastIndex(of: ":") else { throw invalid(text, "the port is missing") }
+        guard let colon = rest.lastIndex(of: ":") else { throw invalid(text, "must be tcp:host:port") }
         let digits = rest[rest.index(after: colon)...]
         guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits) else {
-            throw invalid(text, "the port must be a number from 0 to 65535")
+            throw invalid(text, "must have a port from 0 to 65535")
         }
         let name = rest[..<colon]
         if name.hasPrefix("["), name.hasSuffix("]"), name.contains(":") {
             return .tcp(host: String(name.dropFirst().dropLast()), port: port)
         }
-        if name.contains(":") { throw invalid(text, "an IPv6 address must be in brackets, as in tcp:[::1]:1234") }
+        if name.contains(":") { throw invalid(text, "must have the IPv6 address in brackets, as in tcp:[::1]:1234") }
         guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F && !"[]/@;".utf8.contains($0) }) else {
-            throw invalid(text, "the host must be a name or a number")
+            throw invalid(text, "must have a name or a number as its host")
         }
         return .tcp(host: String(name), port: port)
     }
@@ -89,7 +91,7 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     private static func exec(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
         let words = rest.split(separator: " ").map(String.init)
         guard rest.hasPrefix("/"), let path = words.first else {
-            throw invalid(text, "the program's path must be absolute, as in exec:/usr/bin/program")
+            throw invalid(text, "must have an absolute path, as in exec:/usr/bin/program")
         }
         return .exec(path: path, arguments: Array(words.dropFirst()))
     }
@@ -107,7 +109,7 @@ extension VarlinkAddress {
             try UnixSocket.listen(at: path, mode: mode ?? 0o600, backlog: backlog)
         case .unix(.abstract(let name), _): try UnixSocket.listen(atAbstract: name, backlog: backlog)
         case .tcp(let host, let port): try await TCPSocket.listen(at: host, port: port, backlog: backlog)
-        case .exec: throw Self.invalid("\(self)", "a service cannot listen at a program")
+        case .exec: throw Self.invalid("\(self)", "must be a socket, because a service cannot listen at a program")
         }
     }
 }
