@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@ extern int pthread_setname_np(pthread_t thread, const char *name);
 extern int pipe2(int ends[2], int flags);
 extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 
 /* environ(7), which Swift does not let be read as a variable. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 import Glibc
 import Synchronization
 
@@ -16,7 +17,7 @@ final class SystemCallThreads: Sendable {
         case withCalls
         /// If a call waits for a thread and all threads sleep in their calls.
         ///
-        /// More threads for calls that take processor time would take it from the loop.
+        /// More threads for calls that use the processor would only take it from the loop.
         case withSleepers
     }
 
@@ -28,7 +29,7 @@ final class SystemCallThreads: Sendable {
         var finishedAtLastLook: Int?
         /// The processor time that it had taken at the last look, in nanoseconds.
         var processorTimeAtLastLook: UInt64 = 0
-        /// For how many looks in a row it has made the same call without taking processor time.
+        /// How many looks in a row found it in the same call, using hardly any processor time.
         var asleepLooks = 0
 
         var isAsleep: Bool { asleepLooks >= SystemCallThreads.patienceInLooks }
@@ -270,12 +271,12 @@ private final class Semaphore: @unchecked Sendable {
         while sem_wait(semaphore) != 0 {}
     }
 
-    /// Waits for a signal; returns false after so many seconds, or later if the clock is set back.
+    /// Waits for a signal; returns false after so many seconds.
     func wait(seconds: Int) -> Bool {
         var end = timespec()
-        clock_gettime(CLOCK_REALTIME, &end)
+        clock_gettime(CLOCK_MONOTONIC, &end)
         end.tv_sec += seconds
-        while sem_timedwait(semaphore, &end) != 0 {
+        while sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) != 0 {
             if errno != EINTR { return false }
         }
         return true
