@@ -52,7 +52,7 @@ public final class FileLock: Sendable {
     /// It still holds the lock if one of its threads waits in the kernel and cannot be killed.
     private static func holderHasEnded(_ file: OwnedDescriptor) -> Bool {
         guard case .process(let process) = content(of: file) else { return false }
-        return ProcessStatus.hasEnded(process)
+        return ProcessStatus.isZombie(process)
     }
 
     private enum Content { case nothing, process(Int32), anything }

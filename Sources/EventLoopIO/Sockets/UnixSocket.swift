@@ -210,7 +210,7 @@ public enum UnixSocket {
     /// Whether the process that listens at a connected socket's other end has ended.
     private static func hasEndedListener(_ connection: OwnedDescriptor) -> Bool {
         guard let credentials = try? peerCredentials(of: connection.rawValue) else { return false }
-        return credentials.processID > 0 && ProcessStatus.hasEnded(credentials.processID)
+        return credentials.processID > 0 && ProcessStatus.isZombie(credentials.processID)
     }
 
     /// Removes a socket without a listener.
