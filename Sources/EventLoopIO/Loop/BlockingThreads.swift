@@ -2,7 +2,7 @@
 
 /// Runs functions that may wait for any time on a bounded number of threads.
 ///
-/// Examples are the system's resolver and a look at a network file system.
+/// ``Resolver`` looks up host names on them.
 @EventLoop
 public final class BlockingThreads {
     private let limit: Int

@@ -39,7 +39,7 @@ package final class ForeignSocket: Sendable {
         var isFull = false
         /// The notices that the loop waits for.
         var wanted: Notice = []
-        /// Whether there may be room again since a thread last began to send.
+        /// Whether the peer may have made room since a thread last began to send.
         var hasRoom = false
         var pace = ReceivingPace()
         /// The socket, until it is closed.
@@ -160,7 +160,9 @@ package final class ForeignSocket: Sendable {
     /// Whether it waits for ``resume()``.
     package var isFull: Bool { state.withLock { $0.isFull } }
 
-    /// Requests a notice when everything has been sent; there is always one.
+    /// Requests a notice when everything has been sent.
+    ///
+    /// It comes unless output is dropped or the socket is closed first.
     @EventLoop package func notifyWhenSent() {
         let isSent = state.withLock { state in
             if state.unsentCount > 0 { state.wanted.insert(.sent) }
@@ -172,7 +174,7 @@ package final class ForeignSocket: Sendable {
     /// Continues to send, because the peer takes more again.
     @EventLoop package func resume() { work { ($0.isFull, $0.hasRoom) = (false, true) } }
 
-    /// Drops unsent output; ``send(_:)`` must not be called after this.
+    /// Drops unsent output; ``send(_:)`` must not be given bytes after this, but an empty call still receives.
     @EventLoop package func dropOutput() {
         state.withLock { ($0.output, $0.isFull, $0.isDropped) = ([], false, true) }
     }

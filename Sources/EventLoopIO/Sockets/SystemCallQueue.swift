@@ -23,7 +23,7 @@ struct SystemCallQueue {
         fileprivate let isMuch: Bool
     }
 
-    /// A long call comes after so many nanoseconds of short ones, or after as many as the long call before it took.
+    /// Short calls run for so many nanoseconds, or for as long as the last long call took if that is more; then a long call comes.
     private static let limit: UInt64 = 1_000_000
     /// A call that takes more processor time is slow, in nanoseconds.
     private static let longestShort: UInt64 = 100_000

@@ -110,7 +110,7 @@ public final class UnixDatagramSocket {
 
     /// Receives the datagrams in the queue, within this socket's shares of turns, then calls `body`.
     ///
-    /// It calls `body` at once if the queue is empty or the socket has stopped.
+    /// It calls `body` as soon as it finds the queue empty, and at once if the socket has stopped.
     public func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
         if handler == nil { callWaiters() } else { receive() }

@@ -33,7 +33,7 @@ struct ConnectionStateMachine: ~Copyable {
         ///
         /// It is set if the former one was lost, which has been logged, and this one has not worked yet.
         var retry: Duration?
-        /// When all units were last read; the manager is busy with that for some time.
+        /// When all units were last read; answering keeps the manager busy for a while.
         var readAt: ContinuousClock.Instant
         /// Whether all units will be read again soon.
         var isReadDue = false

@@ -139,7 +139,7 @@ final class FollowedUnit {
         answer()
     }
 
-    /// Answers all waiting calls with what is known; they go on waiting if nothing is known.
+    /// Answers all waiting calls; does nothing if nothing is known yet.
     func answer() {
         guard let observation else { return }
         for follower in followers { follower.beginCalls() }

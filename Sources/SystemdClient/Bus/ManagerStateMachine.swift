@@ -148,7 +148,7 @@ struct ManagerStateMachine: ~Copyable {
         return (isSubscriptionDue ? subscribe() : []) + [.ping]
     }
 
-    /// A list of all units, not older than this moment, is requested.
+    /// Someone needs a list of all units that is taken after this moment.
     mutating func listDue() -> [Effect] {
         if isPaused { return [] }
         defer { listing = listing == .none ? .underWay : .underWayAndDue }

@@ -18,7 +18,9 @@ struct QuestionStateMachine: ~Copyable {
     private enum State {
         /// All questions have been answered.
         case settled
-        /// A question must be asked; if it was refused before, since when it has been asked.
+        /// A question is due.
+        ///
+        /// `askedInVainSince`: when it was first asked, if it has been refused.
         case due(Need, askedInVainSince: Instant?)
         /// A question is unanswered; another one may follow it.
         case asked(at: Instant, next: Need, askedInVainSince: Instant?)

@@ -70,7 +70,7 @@ final class UnitFollower {
 
     /// Tells that there was no answer.
     ///
-    /// Every later observation is told, even one that was told before.
+    /// The next observation is passed on even if it equals the one before the timeout.
     func expire(_ number: UInt64) {
         guard calls[number] != nil else { return }
         hand(.unanswered)

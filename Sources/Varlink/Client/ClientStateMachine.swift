@@ -105,7 +105,9 @@ struct ClientStateMachine: ~Copyable {
         return effects
     }
 
-    /// A caller's timeout has expired; without its reply, no later one can come.
+    /// A caller's timeout has expired.
+    ///
+    /// Replies come in order, so no later call can be answered either.
     mutating func timeOut(_ ticket: Ticket, _ error: VarlinkClientError) -> Effects {
         calls.isWaiting(ticket) ? fail(error) : Effects()
     }

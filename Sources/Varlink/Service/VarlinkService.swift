@@ -20,7 +20,7 @@ public final class VarlinkService {
         public var maximumUnsentBytes = 64 * 1024
         /// How many connections a user may have.
         ///
-        /// One more is closed at once.
+        /// One more is refused. Root has no such limit.
         public var maximumConnectionsPerUser = 128
         /// How many connections all users may have together; the last ones are reserved for root and this process's own
         /// user.

@@ -61,7 +61,7 @@ final class DescriptorPassing {
     /// Returns what send(2) does.
     func send(_ bytes: UnsafeBufferPointer<UInt8>, to socket: OwnedDescriptor) -> Int {
         guard let next = outgoing.first else { return send(bytes.prefix(bytes.count), [], to: socket) }
-        // A message with descriptors is sent alone, so that other receivers can tell whose they are.
+        // A message with descriptors begins a send of its own, so that other receivers can tell whose they are.
         guard next.range.lowerBound == sent else {
             return send(bytes.prefix(next.range.lowerBound - sent), [], to: socket)
         }

@@ -15,7 +15,7 @@ struct ExpectedEnvelope {
     /// More bytes are not remembered, because no client needs as many around the parameters.
     private static let maximumLength = 1024
 
-    /// Remembers a call; nil if it is not oneway, or if only its end follows the parameters.
+    /// Remembers a call; nil if it is not oneway, or if nothing but the closing brace follows the parameters.
     init?(_ call: ReceivedCall, in message: UnsafeRawBufferPointer) {
         guard call.envelope.isOneway, let parameters = call.envelope.parameters,
             message.count - parameters.upperBound > 1, message.count - parameters.count <= Self.maximumLength

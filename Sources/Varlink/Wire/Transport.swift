@@ -38,8 +38,7 @@ package final class Transport {
 
     /// Larger output memory is freed once everything is sent.
     ///
-    /// While other threads have at most this much to send and the next message is awaited, nothing waits for them to
-    /// finish.
+    /// While only input is awaited and other threads have at most this much to send, no notice of its end is requested.
     private static let keptCapacity = 16 * 1024
 
     /// The events to wait for, apart from room for output.
@@ -254,7 +253,8 @@ package final class Transport {
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
                 break
             } else if errno != EINTR {
-                // The peer has gone, or reads no more. Without this, the loop would keep reporting room in the socket.
+                // The peer has gone or reads no more, or too many descriptors of this user are in transit
+                // (ETOOMANYREFS). Without this, the loop would keep reporting room in the socket.
                 dropOutput()
                 EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
             }

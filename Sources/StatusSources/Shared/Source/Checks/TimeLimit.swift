@@ -5,7 +5,7 @@ import EventLoopIO
 /// The time limit was exceeded.
 package struct TimeLimitExceeded: Error {}
 
-/// Runs `body` for at most `limit`; then it is cancelled, and its end awaited.
+/// Runs `body`, and cancels it after `limit`; returns when it has ended, which may be later.
 ///
 /// - Throws: what `body` throws; ``TimeLimitExceeded`` past the limit.
 package func withTimeLimit<Result: Sendable>(
