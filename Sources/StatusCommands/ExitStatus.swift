@@ -49,7 +49,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             case .reloadFailed: .configurationWrong
             case .service(.permissionDenied): .notAllowed
             case .connection(let error): ExitStatus(error.code)
-            default: .failed
+            case .isConfigured, .refreshFailed, .invalidStatus, .limitReached, .service, .other, .cancelled: .failed
             }
     }
 

@@ -15,9 +15,9 @@ extension ControlInterface {
             do {
                 try await self.refresh(name, answering: call)
             } catch is CancellationError {
-                // The client has disconnected, or the daemon shuts down and has closed the connection: there is nobody to answer.
+                // The client has disconnected, or the daemon is shutting down and will close the connection.
             } catch {
-                throw MonitorError(any: error)
+                throw self.failure(for: error) ?? .cancelled
             }
         }
     }
@@ -43,7 +43,7 @@ extension ControlInterface {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            stream.fail(MonitorError(any: error))
+            stream.fail(failure(for: error) ?? .cancelled)
         }
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import LogLimiting
+import Logging
 import StatusInterface
 import StatusModel
 import StatusMonitor
@@ -15,6 +17,7 @@ final class ControlInterface: MonitorService {
     private let watcher: SelectionWatcher
     let registry: ServerRegistry
     private let reloader: Reloader
+    private let unknownErrors: LogLimiter
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
         didSet {
@@ -35,6 +38,7 @@ final class ControlInterface: MonitorService {
         self.watcher = watcher
         self.registry = registry
         self.reloader = reloader
+        unknownErrors = LogLimiter(registry.logger, .error)
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
 
@@ -47,7 +51,12 @@ final class ControlInterface: MonitorService {
         }
     }
 
-    func failure(for error: any Error) -> MonitorError? { MonitorError(any: error) }
+    /// The error reply for an error of any type; without one, the connection is closed, and the error is logged.
+    func failure(for error: any Error) -> MonitorError? {
+        let failure = MonitorError(any: error)
+        if failure == nil { unknownErrors.log("no error reply for: \(error)", about: "error replies") }
+        return failure
+    }
 
     // MARK: Reading
 
@@ -171,14 +180,21 @@ final class ControlInterface: MonitorService {
 }
 
 extension MonitorError {
-    /// The error reply for an error of any type.
-    init(any error: any Error) {
+    /// The error reply for an error of any type; nil if the interface has none for it.
+    init?(any error: any Error) {
         switch error {
         case let error as MonitorError: self = error
-        case LedgerError.noSuchServer(let name): self = .noSuchServer(server: name.rawValue, reason: nil)
-        case LedgerError.nothingSelected: self = .nothingSelected
+        case let error as LedgerError: self.init(error)
         case let error as InvalidStatus: self = .invalidStatus(reason: error.description)
-        default: self = .invalidStatus(reason: "\(error)")
+        default: return nil
+        }
+    }
+
+    private init(_ error: LedgerError) {
+        switch error {
+        case .noSuchServer(let name): self = .noSuchServer(server: name.rawValue, reason: nil)
+        case .takesNoPosts: self = .invalidStatus(reason: error.description)
+        case .nothingSelected: self = .nothingSelected
         }
     }
 }
