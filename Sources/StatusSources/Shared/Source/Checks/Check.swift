@@ -31,6 +31,9 @@ public struct CheckResult: Sendable, Equatable {
     /// The text, to which the latency is appended, if there is one.
     public var text: String
     /// The latency, if it was measured.
+    ///
+    /// It is shown coarsely, and stays until it is off by a factor of two (``Latency``). So a check that judges it must put the limit in its text:
+    /// `slower than 100 ms`.
     public var latency: Duration?
 
     /// Creates a result.
