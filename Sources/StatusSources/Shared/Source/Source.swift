@@ -10,8 +10,8 @@ public protocol Source: AnyObject {
     ///
     /// Concurrent callers share one load, also with the source's schedule. A call returns when the load has ended, or at once if its task is
     /// cancelled. If a client disconnects during a refresh, its call is cancelled. The load goes on as long as another caller or the schedule waits
-    /// for it; otherwise it is cancelled. The server is shown as refreshing until the load ends, or until the last caller that requested a
-    /// refresh leaves.
+    /// for it; otherwise it is cancelled, except that a question to systemd is not withdrawn. The server is shown as refreshing until the load ends,
+    /// or until the last caller that requested a refresh leaves.
     var refreshAction: RefreshAction? { get }
 
     /// Ends the source: it posts nothing more, and releases the callers that wait for a load.

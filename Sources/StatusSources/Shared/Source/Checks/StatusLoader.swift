@@ -7,9 +7,9 @@ import StatusMonitor
 
 /// Loads one server's status, one load at a time, which all concurrent callers share.
 ///
-/// A load runs for the source's schedule, for refreshes that clients request, or for both. It is cancelled when the last of these callers has
-/// left. The server is shown as refreshing while a requested load runs: until it ends, or until the last caller that requested it leaves. Then the
-/// load goes on only if the schedule waits for it, too.
+/// A load runs for the source's schedule, for a change that the source noticed, for refreshes that clients request, or for several of these. It is
+/// cancelled when the last of these callers has left. The server is shown as refreshing while a requested load runs: until it ends, or until the
+/// last caller that requested it leaves. Then the load goes on only if another caller waits for it.
 @EventLoop
 final class StatusLoader {
     private let server: ServerName
