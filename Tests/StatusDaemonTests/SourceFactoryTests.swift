@@ -29,10 +29,14 @@ import Testing
     func kinds() throws {
         #expect(try start(PushSettings()) == nil)
         #expect(try start(nil) == nil)
-        for settings: any SourceSettings in [
-            ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9),
+        let refreshable: [any SourceSettings] = [
+            ExecSettings(command: ["/bin/true"]), TCPSettings(host: "127.0.0.1", port: 9), FileSettings(path: "/"),
             HTTPSettings(url: "http://127.0.0.1:9/"), UnitSettings(unit: "a.service"),
-        ] {
+        ]
+        // A new kind must be added here.
+        let kinds = refreshable.map { type(of: $0).key } + [PushSettings.key, NotifySettings.key]
+        #expect(Set(kinds) == Set(SourceKinds.keys))
+        for settings in refreshable {
             let made = try #require(try start(settings))
             #expect(made.refreshAction != nil, "\(settings)")
             made.close()

@@ -6,7 +6,7 @@ import StatusMonitor
 public import Varlink
 
 extension FileSettings: HostLooking {
-    public var subject: String { path }
+    public var nameOfSubject: String { path }
 
     public func look() throws(CheckFailure) -> CheckResult {
         try judge(FileFinding.look(at: self), at: Moment.now().wall)

@@ -11,7 +11,7 @@ public struct CheckLimits: Sendable, Equatable {
     /// Looks at this host's disks among these, each in a process.
     public var looks: Int
 
-    /// Creates limits of at least one, by default those of a configuration that says nothing.
+    /// Creates limits, each at least one; the defaults are those of an empty configuration.
     public init(checks: Int = 128, processes: Int = 16, requests: Int = 64, looks: Int = 8) {
         self.checks = max(1, checks)
         self.processes = max(1, processes)

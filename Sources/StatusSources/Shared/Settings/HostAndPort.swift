@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A host name or address, with or without a port: `example.org:80`, `[::1]:80`.
+/// A host name or address, with or without a port: `example.org`, `127.0.0.1:80`, `[::1]:80`; an IPv6 address needs the brackets.
 struct HostAndPort: Equatable {
-    /// The host; an IPv6 address has no brackets.
+    /// The host, without the brackets of an IPv6 address.
     var host: String
     /// The port, if any.
     var port: UInt16?

@@ -14,9 +14,7 @@ public protocol SourceSettings: Equatable, Sendable {
     /// Reads the value of ``key``; returns nil if it turns the source off.
     static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> Self?
 
-    /// The same settings, without the users that may report.
-    ///
-    /// A status of another subject says nothing about this server.
+    /// These settings without the permitted users: two settings with the same subject describe the same thing.
     var subject: Self { get }
     /// What the source needs on this host.
     var requirements: [SourceRequirement] { get }
@@ -61,9 +59,8 @@ public struct AnySourceSettings: Sendable {
     public var key: String { type(of: base).key }
     /// How statuses come in.
     public var delivery: SourceDelivery { type(of: base).delivery }
-    /// The same settings, without the users that may report.
+    /// The settings without the permitted users (``SourceSettings/subject``).
     public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
-
 }
 
 extension AnySourceSettings: Equatable {

@@ -2,31 +2,25 @@
 
 import EventLoopIO
 import Glibc
-import NotificationStreams
 public import SourceKinds
 import StatusModel
 
 /// `tcp: host:port`: whether a server accepts connections at a port, and how quickly.
 struct TCPCheck: Check {
-    private let host: String
-    private let port: UInt16
     private let timeout: Duration
-    /// All loads share a lookup: a resolver that hangs is not asked again before it has answered.
-    private let addresses: SharedLoad<[InternetAddress], any Error>
+    private let addresses: HostAddresses
 
     var resource: CheckBudget.Resource { .connection }
 
     init(host: String, port: UInt16, timeout: Duration) {
-        self.host = host
-        self.port = port
         self.timeout = timeout
-        addresses = SharedLoad(name: "addresses of \(host)") { try await Resolver.lookUp(host, port: port) }
+        addresses = HostAddresses(of: host, port: port)
     }
 
     func run() async throws -> CheckResult {
         do {
             let began = ContinuousClock.now
-            let addresses = try await lookUp()
+            let addresses = try await addresses.lookUp(within: timeout)
             return try await connect(to: addresses, within: timeout - (ContinuousClock.now - began))
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
@@ -34,19 +28,6 @@ struct TCPCheck: Check {
             // If this host has no descriptor or port left, nothing is known of the server.
             if error.code == .exhausted { throw CheckFailure(error.message) }
             return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)
-        }
-    }
-
-    private func lookUp() async throws -> [InternetAddress] {
-        do {
-            return try await withTimeLimit(timeout) { try await addresses.load() }
-        } catch is TimeLimitExceeded {
-            // The lookup may not have begun, so nothing is known of the host.
-            if await Resolver.isFull {
-                throw CheckFailure(
-                    "cannot look up \(host): too many lookups are unanswered; see “resolvectl status”")
-            }
-            throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
         }
     }
 

@@ -38,7 +38,7 @@ struct HostCheck: Check {
     }
 
     private func silence(_ how: String) -> (CheckResult, hasAnswered: Bool) {
-        (CheckResult(.critical, "the check of \(settings.subject) \(how); its disk may not answer"), false)
+        (CheckResult(.critical, "the check of \(settings.nameOfSubject) \(how); its disk may not answer"), false)
     }
 }
 

@@ -7,12 +7,12 @@ public import Varlink
 ///
 /// A disk that does not answer blocks a process that nothing can end. So a worker looks, which the daemon can leave behind (``HostCheck``).
 public protocol HostLooking: SourceSettings, JSONReadable, JSONWritable {
-    /// Looks; may block for as long as this host makes it wait.
+    /// Looks at it; may block for as long as this host makes it wait.
     ///
     /// - Throws: ``CheckFailure`` if there is no result.
     func look() throws(CheckFailure) -> CheckResult
     /// The name of what is looked at, for messages.
-    var subject: String { get }
+    var nameOfSubject: String { get }
 }
 
 /// The call to a worker that looks at this host.
