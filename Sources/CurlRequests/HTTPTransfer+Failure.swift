@@ -55,9 +55,7 @@ extension HTTPTransfer {
     private static let closedUnanswered = "connection closed without a response"
     static let closedWithin = "connection closed before the end of the response"
 
-    /// What this host had run out of for one of the addresses, which may be the only one that answers, as a phrase.
-    ///
-    /// This may be descriptors, memory, or ports.
+    /// What this host lacked (a descriptor, memory or a port) to try one of the addresses; nil if nothing.
     func shortage(_ code: CURLcode) -> String? {
         if let socketShortage { return Self.phrase(socketShortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }
@@ -92,7 +90,7 @@ extension HTTPTransfer {
 
     /// The reason for an error that may be an invalid URL or a response that is not HTTP.
     ///
-    /// If the last URL got a connection, it was the response: each URL gets its own connection.
+    /// If the last URL got a connection, then the response was at fault, not the URL: each URL gets its own connection.
     private func addressReason(_ code: CURLcode) -> String {
         let redirects = handle.number(CURLINFO_REDIRECT_COUNT)
         if handle.number(CURLINFO_NUM_CONNECTS) > redirects { return "the response is not HTTP" }

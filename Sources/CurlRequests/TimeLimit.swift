@@ -4,7 +4,7 @@ import Glibc
 import StatusWorkers
 import Synchronization
 
-/// Ends this process, whatever it does, with an answer to the daemon, when the time is over.
+/// When time is up, sends an answer to the daemon and ends the process, whatever it is doing.
 enum TimeLimit {
     /// Whether a handler may still answer: either the handler or `end()` clears it first, on any thread.
     private static let isRunning = Atomic(false)

@@ -3,23 +3,23 @@
 public import SourceKinds
 public import StatusModel
 
-/// The configuration that all files make together.
+/// The configuration, merged from all files.
 public struct Configuration: Equatable, Sendable {
     /// The server to select at the first start; after that, the daemon keeps the last selection.
     public var select: ServerName?
-    /// The place of `select:`.
+    /// The file and line of `select:`.
     public var selectOrigin: Origin?
-    /// Whether servers that are not configured may post.
+    /// Whether a post may add a server that is not configured.
     public var acceptsAny = false
     /// The servers, by name.
     public var servers: [ServerName: ServerConfiguration] = [:]
     /// The limits of clients and checks.
     public var limits = Limits()
 
-    /// A configuration without servers, in which only configured servers may post.
+    /// Creates a configuration without servers that accepts posts only for configured ones.
     public init() {}
 
-    /// The configuration that holds if there are no files: every server may post.
+    /// The configuration without any files: it accepts posts for every server.
     public static var embedded: Configuration {
         var configuration = Configuration()
         configuration.acceptsAny = true

@@ -23,7 +23,7 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
     }
 
-    /// A path that a user gave: a file, a directory, or the `conf.d` of a directory, which then is read as a whole.
+    /// The location for a path from the command line: a file, a directory, or its `conf.d`, which stands for the directory.
     public init(path: String) {
         var status = stat()
         let isDirectory = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -38,7 +38,7 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return slash == name.startIndex ? "/" : String(name[..<slash])
     }
 
-    /// Whether all of its directories are among those of `other`.
+    /// Whether each of its directories is also one of `other`.
     public func isWithin(_ other: ConfigurationLocation) -> Bool {
         guard case .directories(let parents) = other else { return false }
         return switch self {
@@ -92,7 +92,7 @@ struct ConfigurationFiles: Equatable {
         }
     }
 
-    /// Finds the files to check before the daemon reads them: the file that a user gave may be a drop-in.
+    /// Finds the files for `statusctl verify`; a single file may be a drop-in.
     static func findToCheck(at location: ConfigurationLocation) -> ConfigurationFiles {
         var files = find(at: location)
         guard case .file(let path) = location else { return files }
@@ -104,13 +104,13 @@ struct ConfigurationFiles: Equatable {
 
     var isEmpty: Bool { main == nil && dropIns.isEmpty }
 
-    /// Whether the path exists, even as a dangling link; reading that reports the error.
+    /// Whether the path exists, even as a dangling link, so that reading it reports the error.
     private static func exists(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
-    /// Whether this user may search a directory; if not, or if it is a dangling link, that is a problem.
+    /// Whether this user may search a directory; adds a problem if not, or if it is a dangling link.
     private mutating func isSearchable(_ directory: String) -> Bool {
         var status = stat()
         if lstat(directory + "/statusd.yaml", &status) == 0 { return true }
@@ -121,7 +121,7 @@ struct ConfigurationFiles: Equatable {
         return false
     }
 
-    /// The drop-ins in a directory; an error of the directory becomes a problem.
+    /// The drop-ins in a directory; adds a problem if it cannot be read.
     private mutating func names(in directory: String) -> [String] {
         guard let stream = opendir(directory) else {
             let failure = errno

@@ -6,18 +6,18 @@ import Suggestions
 
 /// The result of reading all files.
 public struct LoadedConfiguration: Sendable {
-    /// The configuration, with the last valid contents of a file that cannot be used.
+    /// The configuration; for an unusable file, it contains the last valid content.
     public var configuration: Configuration
     /// The errors and warnings, in the order of the files.
     public var problems: [Problem]
-    /// The files that are disabled as a whole.
+    /// The files that are unusable as a whole.
     public var failedFiles: Set<String>
 
     /// The files that were read, or should have been, in order.
     public var files: [String] = []
-    /// Whether no file was found, so that the built-in configuration holds.
+    /// Whether no file was found, so that the built-in configuration applies.
     public var isEmbedded = false
-    /// What the next reading needs to know.
+    /// The valid contents, which the next load needs.
     public var usable = UsableFiles()
 
     /// Sorts the problems by file and line; problems that belong to no file come first.
@@ -29,16 +29,16 @@ public struct LoadedConfiguration: Sendable {
         problems = keyed.sorted { $0.key < $1.key }.map(\.problem)
     }
 
-    /// The problems that disable something.
+    /// The errors, without the warnings.
     public var errors: [Problem] { problems.filter { $0.severity == .error } }
 }
 
-/// The last valid contents of each drop-in.
+/// The last valid content of each drop-in.
 public struct UsableFiles: Sendable {
     /// By file name, because a file replaces those of the same name in directories of lower precedence.
     private var fragments: [Substring: ConfigurationFragment] = [:]
 
-    /// No contents.
+    /// Creates an empty collection.
     public init() {}
 
     subscript(file: String) -> ConfigurationFragment? {
@@ -53,20 +53,20 @@ public struct UsableFiles: Sendable {
 public struct ConfigurationLoader: Sendable {
     private let location: ConfigurationLocation
 
-    /// A loader for the files at `location`.
+    /// Creates a loader for the files at `location`.
     public init(location: ConfigurationLocation) { self.location = location }
 
-    /// Reads the files as they are now.
+    /// Reads and merges the files.
     ///
-    /// A drop-in that cannot be used disables its servers and nothing else. Its servers are failed, and the rest of its last valid contents still
-    /// holds, so that nothing unintended takes its place. If it was never valid, its servers are those that it seems to describe.
+    /// An unusable drop-in disables only its own servers: they are failed. The rest of its last valid content stays in force, so that the values of
+    /// other files do not replace it. If the drop-in was never valid, its servers are those that it seems to describe.
     ///
-    /// - Parameter former: the valid contents that the previous reading found.
+    /// - Parameter former: the valid contents that the previous load found.
     /// - Throws: the ``Problem`` of the main file, or of a directory that cannot be read.
     public func load(after former: UsableFiles = UsableFiles()) throws(Problem) -> LoadedConfiguration {
         let files = ConfigurationFiles.find(at: location)
         let loaded = load(files, former)
-        // Its contents are unknown, so nothing is changed.
+        // The content is unknown, so nothing may change.
         if let error = files.problems.first(where: { $0.severity == .error }) { throw error }
         if let main = files.main, loaded.failedFiles.contains(main) {
             try throwFirst(of: loaded.errors.filter { $0.origin.file == main })
@@ -105,7 +105,7 @@ public struct ConfigurationLoader: Sendable {
     }
 }
 
-/// Merges fragments; a later one overrides the ones before.
+/// Merges fragments; a later fragment overrides earlier ones.
 private struct ConfigurationMerger {
     private let main: String?
     /// Whether all files of the configuration are read.
@@ -148,7 +148,7 @@ private struct ConfigurationMerger {
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
 
-    /// Notes a file that cannot be used: its last valid contents hold, or `servers` if it was never valid.
+    /// Notes an unusable file: its last valid content stays in force; otherwise only `servers` is known of it.
     mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
         failedFiles.insert(file)
         self.problems += problems
@@ -158,7 +158,7 @@ private struct ConfigurationMerger {
     }
 
     private mutating func note(_ fragment: ConfigurationFragment, of file: String) {
-        // If the main file fails, the whole configuration does.
+        // If the main file is invalid, so is the whole configuration.
         if file != main { usable[file] = fragment }
     }
 
@@ -176,7 +176,7 @@ private struct ConfigurationMerger {
         return loaded
     }
 
-    /// Warns of a time to live that may end before the next check.
+    /// Warns if `ttl` is so short that a status goes stale before the next check.
     private mutating func checkTimes(of name: ServerName, _ server: ServerConfiguration) {
         guard server.source?.delivery == .checked, let timeToLive = server.timeToLive,
             timeToLive <= server.schedule.longestPause
@@ -191,7 +191,7 @@ private struct ConfigurationMerger {
             ))
     }
 
-    /// Warns of a first selection that can never exist; this is certain only if all files are known.
+    /// Warns if `select` names a server that cannot exist, which is certain only if all files are known.
     private mutating func checkSelection() {
         guard let name = configuration.select, let origin = configuration.selectOrigin,
             configuration.servers[name] == nil,

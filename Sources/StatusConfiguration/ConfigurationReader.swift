@@ -12,15 +12,15 @@ struct ConfigurationFragment: Sendable {
     var defaults = ServerOptions()
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
     var servers: [(name: ServerName, draft: ServerDraft)] = []
-    /// Errors that disable a single server, and warnings.
+    /// The warnings, and the errors that disable only one server.
     var problems: [Problem] = []
-    /// Errors that disable the whole file.
+    /// The errors that disable the whole file.
     var errors: [Problem] = []
 
-    /// Why some of the servers are disabled.
+    /// The reasons why servers of this file are disabled.
     var failures: [Problem] { servers.flatMap { $0.draft.errors(of: $0.name) } }
 
-    /// What still holds if the file cannot be used any more: all but its servers, which are failed for this reason.
+    /// The part that stays in force when the file becomes unusable: everything except its servers, which are failed because of `problem`.
     func disabled(by problem: Problem) -> ConfigurationFragment {
         var fragment = self
         for index in fragment.servers.indices { fragment.servers[index].draft.fileProblem = problem }

@@ -5,7 +5,7 @@ import SourceKinds
 
 /// The text of a configuration file.
 enum ConfigurationText {
-    /// The size of the largest file.
+    /// The maximum size of a file, in bytes.
     static let maximumLength = 1024 * 1024
 
     /// Reads a file, without waiting for a writer.
@@ -50,7 +50,7 @@ enum ConfigurationText {
 }
 
 extension Problem {
-    /// The problem of a file or directory that cannot be read, with advice.
+    /// The error for an unreadable file or directory, with advice.
     init(unreadable path: String, errno number: Int32) {
         let reason =
             switch number {

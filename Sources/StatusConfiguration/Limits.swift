@@ -4,15 +4,15 @@ public import SourceKinds
 
 /// The limits of clients and checks.
 public struct Limits: Equatable, Sendable {
-    /// The longest message of a client, in bytes.
+    /// The maximum length of a client's message, in bytes.
     public var message = 64 * 1024
-    /// The most bytes of replies that may wait for one client.
+    /// The maximum size of the replies that wait for one client, in bytes.
     public var unsent = 64 * 1024
-    /// The most connections of one user.
+    /// The maximum number of connections of one user.
     public var connections = 128
-    /// The most servers that are not configured.
+    /// The maximum number of servers that are not configured.
     public var servers = 4096
-    /// The most checks that run at the same time.
+    /// The maximum numbers of checks that run at the same time.
     public var checks = CheckLimits()
 
     /// The default limits.

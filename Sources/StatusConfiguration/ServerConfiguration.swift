@@ -4,21 +4,21 @@ public import SourceKinds
 
 /// One server's configuration.
 public struct ServerConfiguration: Equatable, Sendable {
-    /// Its description, for people.
+    /// The description, for people.
     public var description: String?
-    /// Its source; nil if no valid one is configured.
+    /// The source; nil if no valid one is configured.
     public var source: AnySourceSettings?
-    /// The text until it has a status; nil for the default text.
+    /// The text shown before the first status; nil for the default text.
     public var placeholder: String?
-    /// The time to live of a status; nil: see ``lifetime``.
+    /// The value of `ttl`; nil if it is not set (``lifetime``).
     public var timeToLive: Duration?
     /// When checks run, and how many results in a row count.
     public var schedule: CheckSchedule
-    /// The longest run of a unit that runs to its end; nil for no limit.
+    /// The longest time that a oneshot may run (`runtime`); nil for no limit.
     public var runtime: Duration?
-    /// Why it cannot be followed; nil if it can.
+    /// Why the server cannot be followed; nil if it can.
     public var failure: String?
-    /// The place of its entry.
+    /// The file and line of the entry.
     public var origin: Origin
 
     public init(
@@ -35,13 +35,12 @@ public struct ServerConfiguration: Equatable, Sendable {
         self.origin = origin
     }
 
-    /// Whether its status is loaded, so that a load can be requested.
+    /// Whether clients can request a refresh, because the source loads the status.
     public var isRefreshable: Bool { source.map { $0.delivery != .posted } ?? false }
 
-    /// The time to live that holds; nil for no limit.
+    /// How long a status stays fresh: `ttl`, or for checks twice the longest pause between loads; nil for ever.
     ///
-    /// The default for a check is twice the longest time between two checks.
-    /// Without a default, a check that gets no check slot would show its last status for ever.
+    /// Without a default, a check that gets no slot would show its last status for ever.
     public var lifetime: Duration? {
         timeToLive ?? (source?.delivery == .checked ? max(Self.shortestLifetime, schedule.longestPause * 2) : nil)
     }

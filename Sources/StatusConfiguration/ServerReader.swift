@@ -4,33 +4,33 @@ import SourceKinds
 import StatusModel
 import YAML
 
-/// A server's entry in one file, without the defaults of all files.
+/// A server's entry in one file, before `defaults` apply.
 struct ServerDraft: Sendable {
     var description: String?
     var source: AnySourceSettings?
     var options = ServerOptions()
     var failure: String?
     var origin: Origin
-    /// Why its file cannot be used any more.
+    /// Why the entry's file has become unusable; nil if it is usable.
     var fileProblem: Problem?
     /// The errors after the first one, which is ``failure``.
     var furtherErrors: [Problem] = []
 
-    /// The errors of the entry itself.
+    /// The errors in the entry, without those of its file.
     func errors(of name: ServerName) -> [Problem] {
         guard let failure, fileProblem == nil else { return [] }
         return [Problem(.error, at: origin, server: name, reason: failure)] + furtherErrors
     }
 
-    /// The server's configuration, with the defaults of all files.
+    /// The server, with `defaults` for what it leaves open.
     func configuration(with defaults: ServerOptions) -> ServerConfiguration {
         let options = options.over(defaults)
         var configuration = ServerConfiguration(
             description: description, source: source, placeholder: options.placeholder,
             failure: fileProblem.map(\.description) ?? failure.map { "\(origin): \($0)" }, origin: origin)
-        // A key that the source does not use must not make the configuration differ.
+        // An option that the source does not use must not count as a change.
         if configuration.isRefreshable { configuration.schedule = options.schedule }
-        // A status that comes from events holds until the next event.
+        // A followed server needs no `ttl`: its status is right until the next event.
         if source?.delivery == .followed {
             configuration.runtime = options.runtime
         } else {
@@ -40,7 +40,7 @@ struct ServerDraft: Sendable {
     }
 }
 
-/// The keys that one server may have, and `defaults` for all servers.
+/// The options that a server's entry may set, and `defaults` for all servers.
 struct ServerOptions: Sendable {
     var placeholder: String?
     var timeToLive: Duration?
@@ -52,10 +52,10 @@ struct ServerOptions: Sendable {
 
     static let keys = ["placeholder", "ttl", "interval", "timeout", "failures", "successes", "runtime"]
 
-    /// The keys about when a check runs and which results count.
+    /// The keys of a schedule: when a check runs, and which results count.
     static let scheduleKeys: Set = ["interval", "timeout", "failures", "successes"]
 
-    /// Reads the value of a key; returns false if it is not one of these keys.
+    /// Reads the value of an option; returns false if `key` is not an option.
     mutating func read(_ key: String?, _ value: YAMLNode, with reader: NodeReader) throws(Problem) -> Bool {
         switch key {
         case "placeholder": placeholder = try reader.text(value, of: "placeholder")
@@ -72,7 +72,7 @@ struct ServerOptions: Sendable {
 
     private static let longest = Duration.seconds(366 * 86_400)
 
-    /// What a key applies to; nil if it applies to sources with this delivery.
+    /// The sources to which an option applies, in words; nil if it applies to this delivery.
     static func users(of key: String, unlike delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
         case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
@@ -83,13 +83,13 @@ struct ServerOptions: Sendable {
         }
     }
 
-    /// The source kinds with one of these deliveries, for a sentence.
+    /// The names of the source kinds with one of these deliveries, as in “a, b and c”.
     private static func list(of deliveries: [SourceDelivery]) -> String {
         let keys = deliveries.flatMap { delivery in SourceKinds.all.filter { $0.delivery == delivery }.map { $0.key } }
         return "\(keys.dropLast().joined(separator: ", ")) and \(keys.last ?? "")"
     }
 
-    /// These options, with the others as defaults.
+    /// These options, with `others` for the options that are not set.
     func over(_ others: ServerOptions) -> ServerOptions {
         ServerOptions(
             placeholder: placeholder ?? others.placeholder, timeToLive: timeToLive ?? others.timeToLive,

@@ -72,7 +72,7 @@ struct ReloadPlan: Equatable {
 }
 
 extension ServerConfiguration {
-    /// Whether it is the same configuration, wherever it is written.
+    /// Whether the configurations are equal, apart from file and line.
     fileprivate func isSame(as other: ServerConfiguration) -> Bool {
         var moved = other
         moved.origin = origin

@@ -46,7 +46,7 @@ extension Ledger {
 
     /// Notes a result that does not count yet, as a message beside the status; returns nil if there is no status.
     ///
-    /// The status holds until the result counts, and so is fresh. It is a change if the load before it failed, or the status was stale.
+    /// The old status remains in force, so it counts as fresh. It is a change if the load before it failed, or the status was stale.
     mutating func remark(
         _ remark: String, about name: ServerName, at now: Moment
     ) throws(LedgerError) -> Consequences? {

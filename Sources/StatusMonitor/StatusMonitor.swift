@@ -85,10 +85,11 @@ public final class StatusMonitor: Sendable {
         if wasSelected { postSelection() }
     }
 
-    /// Changes a server's definition; its last status stays.
+    /// Changes a server's definition.
     ///
-    /// - Parameter isOfNewSource: whether its statuses come from another source from now on. Then its last status goes, and a server that is loaded
-    ///   is not current until that has been done.
+    /// The last status stays, unless `isOfNewSource`; then it is dropped, and a loaded server is not current until its first load has ended.
+    ///
+    /// - Parameter isOfNewSource: whether its statuses come from another source from now on.
     public func redefine(_ definition: ServerDefinition, isOfNewSource: Bool = false) throws(LedgerError) {
         try change { ledger, now throws(LedgerError) in
             try ledger.redefine(definition, isOfNewSource: isOfNewSource, at: now)

@@ -61,7 +61,7 @@ final class ConfigurationReading {
             ?? .failure(unanswered("timed out after \(seconds) s; check which file or user database does not answer"))
     }
 
-    /// Waits until no thread is reading; returns whether that is so.
+    /// Waits until no thread is reading; returns false on a timeout.
     private func isFree() async -> Bool {
         guard isReading else { return true }
         return await TimedWait<Void>.run(within: timeout) { end in onEnd.append { end(()) } } != nil

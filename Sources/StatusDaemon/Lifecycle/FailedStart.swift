@@ -11,19 +11,22 @@ import Varlink
 /// Without an answer, they would keep waiting, and the service manager would start the daemon again and again until it gives up on both units.
 @EventLoop
 struct FailedStart {
-    /// How long the daemon answers clients after the first one: with a check whether the cause has been corrected, and without.
+    /// How long the daemon answers clients after the first one, if it can check whether the cause has been corrected.
     ///
-    /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s. Without a check the time is
-    /// short, because a start that an administrator requests meanwhile joins the failing one.
-    private static let (stay, shortStay) = (Duration.seconds(2), Duration.milliseconds(200))
+    /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s.
+    private static let stay = Duration.seconds(2)
+    /// The same without a check; shorter, because a start that an administrator requests meanwhile joins the failing one.
+    private static let shortStay = Duration.milliseconds(200)
     /// The pause before each check.
     private static let interval = Duration.milliseconds(50)
     /// How long the last clients have to read their answers.
     private static let grace = Duration.milliseconds(20)
-    /// How many clients of each socket are answered after each check, and how many connections of each stay open.
+    /// The number of clients of each socket that are answered after each check, because a user can make each answer take milliseconds.
+    private static let clientsAtATime = 16
+    /// The number of connections of each socket that stay open, because a user can make each close take seconds.
     ///
-    /// A user can make each answer take milliseconds, and each close seconds. So beyond this number, ordinary clients wait for the next start.
-    private static let (clientsAtATime, mostClients) = (16, 64)
+    /// Beyond it, ordinary clients wait for the next start.
+    private static let mostClients = 64
 
     /// Checks whether a start would succeed now.
     typealias Check = @EventLoop () async -> Bool

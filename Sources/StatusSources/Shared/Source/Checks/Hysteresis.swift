@@ -45,7 +45,7 @@ struct Hysteresis {
 
     /// Takes a result.
     ///
-    /// - Parameter isExtra: whether the load is not counted: it may begin a row, and end it, but does not make it longer.
+    /// - Parameter isExtra: whether the load is uncounted: it can start or break a row, but not lengthen one.
     mutating func take(_ level: Level, isExtra: Bool = false) -> Verdict {
         guard let direction = direction(of: level) else { return show(level) }
         if direction != self.direction { streak = 0 }
