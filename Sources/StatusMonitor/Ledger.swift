@@ -195,7 +195,7 @@ struct Ledger {
         if let place, !records[place].readers.isEmpty {
             watches.note(entry, for: records[place].readers, into: &consequences.wakes)
         }
-        // Eight times in each round, so that a reader with room misses nothing, however much is posted in one turn.
+        // Eight times in each round, so that a reader with room misses nothing, even if much is posted in one turn.
         if log.endsEighth {
             log.keep(from: watches.oldestUnread(from: log.oldest))
             consequences.wakes += watches.overdue()
@@ -206,7 +206,7 @@ struct Ledger {
 
 extension Ledger.Record {
     fileprivate mutating func redefine(_ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment) {
-        // What a program asked for ends with the source that took it.
+        // A time to live that a program set ends with the source that received it.
         if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, definition.failure == nil { state.status = nil }
         // The time to live of a new source counts from now.

@@ -2,7 +2,7 @@
 
 public import StatusModel
 
-/// What is known of a server before its first status: from its configuration, or from a post.
+/// The properties of a server that do not depend on its status; they come from its configuration or from a post.
 public struct ServerDefinition: Hashable, Sendable {
     /// Whether clients may post its status.
     public var takesPosts: Bool

@@ -46,7 +46,7 @@ public final class NotifySource {
 
     /// Opens the server's socket; the kernel lets only these processes send to it.
     ///
-    /// - Parameter predecessor: the closed source of the same server, if any. What it knows of users who may still send still holds.
+    /// - Parameter predecessor: the closed source of the same server, if any. Its knowledge of users who may still send is kept.
     init(
         of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?
     ) throws(IOError) {

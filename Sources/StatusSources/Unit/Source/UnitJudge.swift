@@ -74,7 +74,7 @@ struct UnitJudge {
         hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
     }
 
-    /// Changes the settings; what is known of the unit still holds.
+    /// Changes the settings; the history of the unit is kept.
     mutating func change(runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
         self.runtime = runtime
         interval = schedule.interval

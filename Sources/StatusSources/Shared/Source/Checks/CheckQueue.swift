@@ -9,7 +9,7 @@ struct CheckQueue<Waiter> {
     private struct Entry {
         let resource: CheckBudget.Resource
         let waiter: Waiter
-        /// Whether it is among the urgent ones, once, however often it becomes urgent.
+        /// Whether it is among the urgent ones; it is added there only once.
         var isExpedited = false
     }
 
