@@ -27,7 +27,7 @@ final class SharedBarrier {
     func wait(within limit: Duration) async {
         lastNumber += 1
         let number = lastNumber
-        // Callers that timed out would else add up.
+        // Callers that timed out would otherwise add up.
         defer { (current[number], next[number]) = (nil, nil) }
         await TimedWait<Void>.run(within: limit) { end in
             next[number] = { end(()) }
