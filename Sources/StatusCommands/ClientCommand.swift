@@ -8,7 +8,7 @@ import Varlink
 
 /// Makes commands that call the daemon.
 enum ClientCommand {
-    /// What a command runs with.
+    /// The context in which a command runs.
     struct Context: Sendable {
         let client: MonitorClient
         /// The address of the client's connection.
@@ -19,7 +19,7 @@ enum ClientCommand {
         let arguments: ParsedArguments
     }
 
-    /// How long a repeatable command waits for a daemon that closed the connection to return.
+    /// The time for which a command is repeated after the daemon closed the connection.
     private static let restartTime = Duration.seconds(5)
     private static let pause = Duration.milliseconds(100)
     /// The seconds without an answer after which the user gets a hint.
@@ -27,7 +27,7 @@ enum ClientCommand {
     /// The service manager's socket accepts connections even if the daemon cannot start.
     private static let hintTime = 5
 
-    /// A command with ``Options/json`` and ``Options/address`` in addition to its own parameters.
+    /// Makes a command with ``Options/json`` and ``Options/address`` in addition to its own parameters.
     ///
     /// - Parameters:
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
@@ -89,7 +89,7 @@ enum ClientCommand {
         }
     }
 
-    /// A timer that writes the hint unless it is released before.
+    /// A timer that writes the hint unless it is released first.
     @EventLoop
     private static func hint(on terminal: Terminal) -> TimerSource? {
         let timer = try? TimerSource {

@@ -25,7 +25,7 @@ struct CommandFailure: Error {
         self.init(status, sentence, error: error)
     }
 
-    /// The failure if the user's time limit ends before the daemon answers.
+    /// The failure if the user's deadline passes before the daemon answers.
     static var timedOut: CommandFailure {
         CommandFailure(
             .timeIsOver, "TimedOut", "timed out: the daemon does not answer; see “systemctl status statusd”")

@@ -8,9 +8,9 @@ import Varlink
 @EventLoop
 final class DaemonReturn {
     private static let shortestPause = Duration.milliseconds(100)
-    /// The longest time that a follower may miss of a daemon that has returned.
+    /// The longest pause between attempts, and so the longest delay before a restarted daemon is noticed.
     private static let longestPause = Duration.milliseconds(500)
-    /// A daemon that is lost again within this time keeps failing.
+    /// If the connection is lost again within this time, the daemon keeps failing.
     private static let steadyTime = Duration.seconds(2)
 
     private let address: UnixAddress
@@ -20,9 +20,9 @@ final class DaemonReturn {
 
     init(to address: UnixAddress) { self.address = address }
 
-    /// Tries to connect, at growing intervals, until the daemon is back.
+    /// Reconnects, with growing pauses between attempts.
     ///
-    /// - Throws: the last error if the daemon is not back within `limit`. Without a limit, it tries until the task is cancelled.
+    /// - Throws: the last error if no daemon accepts connections within `limit`; any other error at once; `CancellationError`.
     func wait(within limit: Duration? = nil) async throws -> MonitorClient {
         let deadline = limit.map { ContinuousClock.now + $0 }
         if let lastReturn, ContinuousClock.now - lastReturn < Self.steadyTime {
@@ -55,18 +55,18 @@ final class DaemonReturn {
 }
 
 extension MonitorError {
-    /// The error of the connection, if that failed.
+    /// The connection's error, if the connection failed.
     var ofConnection: VarlinkClientError? {
         if case .connection(let error) = self { error } else { nil }
     }
 
-    /// Whether the limit of connections is reached, which may pass.
+    /// Whether the limit of connections is reached; a later attempt may succeed.
     var isOfFullDaemon: Bool {
         if case .limitReached("connections", _) = self { true } else { false }
     }
 }
 
 extension VarlinkClientError {
-    /// Whether the daemon disconnected or hangs, and may return.
+    /// Whether the daemon disconnected or timed out; a later attempt may succeed.
     var isOfLostDaemon: Bool { code == .closed || code == .timedOut }
 }

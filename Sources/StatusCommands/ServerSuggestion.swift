@@ -7,7 +7,7 @@ import Suggestions
 
 /// Suggests names of the daemon's servers.
 enum ServerSuggestion {
-    /// How long the daemon may take to list its servers: nobody waits long for a suggestion.
+    /// The timeout for the list of servers; a suggestion is not worth a long wait.
     private static let patience = Duration.seconds(1)
 
     /// `; did you mean “NAME”?`, or nothing if no name is near or the daemon does not answer.

@@ -6,15 +6,15 @@ import SourceKinds
 import StatusConfiguration
 import StatusModel
 
-/// Checks a configuration with the rights of those who will use it.
+/// Checks a configuration with the permissions of its future users.
 struct Verification {
-    /// Whose rights apply to files.
+    /// The user whose permissions apply to files.
     private enum View {
-        /// Those of the system's services; only root can check them.
+        /// The permissions of the system's services; only root can check them.
         case services
-        /// Those of the caller, for the caller's own configuration or draft.
+        /// The permissions of the caller, for the caller's own configuration or draft.
         case caller
-        /// Those of a caller who may not see all files of the system's services.
+        /// The permissions of a caller that may not see all files of the system's services.
         case stranger
     }
 
@@ -32,7 +32,7 @@ struct Verification {
         self.view = view
     }
 
-    /// Whether there was nothing to read.
+    /// Whether no configuration file was found.
     var isEmpty: Bool { loaded.isEmbedded && loaded.errors.isEmpty }
 
     /// The files that were read, or should have been.
@@ -53,7 +53,7 @@ struct Verification {
         }
     }
 
-    /// What hides a file from the service of `user`; nil if nothing does, or if the caller's rights apply.
+    /// The setting that hides a file from the service of `user`; nil if none does, or if the caller's permissions apply.
     private func hidden(_ path: String, from user: ServiceUser) -> String? {
         if view == .caller { return nil }
         let resolved = realpath(path, nil)
@@ -61,7 +61,7 @@ struct Verification {
         return user.obstacle(to: resolved.map { String(cString: $0) } ?? path)
     }
 
-    /// Adds who cannot read a file, and what to do.
+    /// Adds the user that cannot read a file, and the remedy.
     private func explain(_ problem: Problem) -> Problem {
         guard problem.isPermissionDenied else { return problem }
         var problem = problem
@@ -112,7 +112,7 @@ struct Verification {
         return "the daemon cannot see \(VisibleText.escape(path)): \(obstacle)"
     }
 
-    /// Why a user cannot read, run or enter a path; nil if it can, or if this is unknown.
+    /// The reason why a user cannot read, run or enter a path; nil if it can, or if unknown.
     private func refusal(of path: String, _ mode: Int32, _ verb: String, for user: ServiceUser) -> String? {
         func look() -> Int32? { faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? nil : errno }
         let failure = view == .services ? user.perform(look) : look()

@@ -8,7 +8,7 @@ import Varlink
 
 /// The command `statusctl refresh`.
 enum RefreshCommand {
-    /// The most loads to wait for at the same time; each needs a connection.
+    /// The maximum number of concurrent loads; each needs a connection.
     private static let concurrentLoads = 32
 
     private static let all = Flag(
@@ -83,7 +83,7 @@ enum RefreshCommand {
                 return failures
             }
         }
-        // All were written already.
+        // All failures were written already.
         return failures.first?.status ?? .done
     }
 

@@ -45,7 +45,7 @@ enum WaitCommand {
         return .done
     }
 
-    /// Waits for the server, and for the daemon if it restarts, within the same deadline.
+    /// Waits for the server within the deadline, even if the daemon restarts.
     private static func wait(
         _ context: ClientCommand.Context, for server: ServerName, level: Level?, text: String?
     ) async throws -> ServerState {

@@ -60,7 +60,7 @@ private struct Follower {
     private(set) var isAway = false
     /// Whether the daemon has sent an event.
     private var hasBegun = false
-    /// The servers in the last snapshot that changed after its cursor, with their revisions.
+    /// The revisions of servers that changed after the last snapshot's cursor and are in that snapshot.
     private var snapshotRevisions: [ServerName: Int] = [:]
     /// The selected server whose lines are shown; nil before the first line.
     private var selected: ServerName??
@@ -72,7 +72,7 @@ private struct Follower {
 
     mutating func follow(_ client: MonitorClient) async throws(MonitorError) {
         for try await reply in try await client.watch(parameters) {
-            // Only after the first event, because a daemon that is stopping may still accept connections.
+            // Not before the first event: a daemon that is stopping may still accept connections.
             reconnected()
             // The next stream continues here if this one breaks.
             parameters.since = reply.event.cursor
@@ -80,7 +80,7 @@ private struct Follower {
         }
     }
 
-    /// Returns if another stream must follow the failed one.
+    /// Handles the failure of a stream; returns if another stream must follow.
     mutating func goOn(after error: MonitorError, reconnects: Bool) async throws {
         switch error {
         case .connection(let error) where error.isOfLostDaemon && reconnects: disconnected(error)
@@ -118,7 +118,7 @@ private struct Follower {
             snapshotRevisions = Dictionary(newer.map { ($0.name, $0.revision) }) { $1 }
         }
         guard let server = event.server, let shown = snapshotRevisions[server.name] else { return false }
-        // A selection is always shown, and so is every event after it, so that the newest state comes last.
+        // Always show a selection and every event after it, so that the newest state comes last.
         if event.kind == .selected { snapshotRevisions[server.name] = nil }
         return event.kind != .selected && server.revision <= shown
     }

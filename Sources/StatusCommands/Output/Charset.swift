@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The characters that the user's locale has for punctuation: Unicode's, or ASCII's.
+/// The character set of the user's locale for punctuation: Unicode or ASCII.
 struct Charset: Sendable {
     let isUTF8: Bool
 

@@ -5,7 +5,7 @@ import StatusModel
 
 /// The changes of a reload, for people.
 enum PlanText {
-    /// The most servers that a line names; JSON has all.
+    /// The maximum number of servers that a line names; JSON lists all.
     private static let namesPerLine = 20
 
     /// One line for each kind of change.

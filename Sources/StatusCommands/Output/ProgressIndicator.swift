@@ -4,10 +4,10 @@ import EventLoopIO
 import Glibc
 import Synchronization
 
-/// Shows on a terminal that work is running, and for how long.
+/// Shows on a terminal how long work has been running.
 ///
-/// It appears on standard error after 200 ms, because quicker work does not need it, and is erased at the end. If standard error is not a
-/// terminal, nothing is shown.
+/// It appears on standard error after 200 ms, because quicker work does not need it. It is erased at the end. If standard error is
+/// not a terminal, it shows nothing.
 final class ProgressIndicator: Sendable {
     private static let delay = Duration.milliseconds(200)
     private static let interval = Duration.milliseconds(100)
@@ -30,7 +30,7 @@ final class ProgressIndicator: Sendable {
         frames = terminal.charset.isUTF8 ? Self.frames : Self.plainFrames
     }
 
-    /// Runs `work`, with the indicator for as long as it takes.
+    /// Runs `work` and shows the indicator until it ends.
     func callAsFunction<Result: Sendable>(
         _ text: String, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -50,7 +50,7 @@ final class ProgressIndicator: Sendable {
         }
     }
 
-    /// Runs `write`, which writes lines, while the indicator is erased.
+    /// Erases the indicator while `write` writes lines.
     func interrupt(_ write: () -> Void) {
         drawn.withLock { drawn in
             Self.draw(drawn.isEmpty ? nil : "")

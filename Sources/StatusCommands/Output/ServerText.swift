@@ -62,7 +62,7 @@ enum ServerText {
         return lines
     }
 
-    /// The lines of `watch` for an event; none for events that are not for people.
+    /// The lines of `watch` for an event; none for events that `watch` does not show.
     ///
     /// A snapshot with `isSwitch` is marked as a selection: the selection moved while the reader was behind.
     static func lines(for event: Event, isSwitch: Bool = false, style: Style) -> [String] {
@@ -76,7 +76,7 @@ enum ServerText {
             return [style.faint("-- selected ") + line(server, style)]
         case .added, .removed:
             return event.server.map { [style.faint("-- \(event.kind.rawValue) ") + $0.name.rawValue] } ?? []
-        // The change that a refresh leads to has its own event.
+        // A change by the refresh has its own event.
         case .refreshing, .refreshed: return []
         case .changed, .updated: return event.server.map { [line($0, style)] } ?? []
         }
@@ -91,7 +91,7 @@ enum ServerText {
         return "\(style.faint(time)) \(server.name): \(headline(server)) [\(word)]\(reason(for: server))"
     }
 
-    /// Why the shown status may not be current: the message beside it, and “stale” if ``levelWord(_:)`` is another word.
+    /// The reason why the shown status may not be current; includes “stale” if ``levelWord(_:)`` does not.
     static func reason(for server: ServerState) -> String {
         let reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
         return isStaleUnsaid(server) ? "\(reason) (stale)" : reason
@@ -99,7 +99,7 @@ enum ServerText {
 
     private static func isStaleUnsaid(_ server: ServerState) -> Bool { server.isStale && levelWord(server) != "stale" }
 
-    /// The status in `list`; that of a failed server has the reason.
+    /// The status in `list`, with the reason if the server is failed.
     private static func tableText(_ server: ServerState) -> String {
         server.phase == .failed ? headline(server) + reason(for: server) : headline(server)
     }

@@ -14,7 +14,7 @@ struct Terminal: Sendable {
     let style: Style
     /// The charset of all other lines.
     let charset: Charset
-    /// Whether the process ends with status 0 when nobody reads its output any more.
+    /// Whether the process ends with status 0 when the reader of its output disconnects.
     var endsWithReader = false
     /// The width of the terminal; nil if standard output is not a terminal.
     let width: Int?
@@ -35,7 +35,7 @@ struct Terminal: Sendable {
 
     /// Writes one line to standard output, without a buffer.
     ///
-    /// If nobody reads it any more, the command continues, because its exit status is an answer, too.
+    /// If the reader has disconnected, the command continues, because its exit status is an answer, too.
     /// Any other failure is written to standard error and ends the process.
     func line(_ text: String) { write(charset.text(text)) }
 
