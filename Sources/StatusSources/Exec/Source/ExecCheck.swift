@@ -53,7 +53,7 @@ extension PluginCall: WorkerCall {
 }
 
 extension WorkerStarter {
-    /// Workers that run plugins; before such a worker ends, it ends its plugin and what that has started.
+    /// Workers that run plugins; before a worker ends, it ends its plugin and all processes that this has started.
     static func plugins(_ place: WorkerPlace) -> WorkerStarter {
         WorkerStarter(place: place, role: .pluginWorker, purpose: "run plugins", endsAtOnce: false)
     }

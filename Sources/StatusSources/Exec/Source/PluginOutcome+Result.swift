@@ -23,7 +23,7 @@ extension PluginOutcome {
     /// The first line that has text before `|`, where performance data begins; of standard error if standard output has none.
     private var text: String {
         for stream in [output, errors] {
-            // Not characters: one of them may be an end of line, or a bar, and more.
+            // Not characters: a single one may combine a line end or a bar with other scalars.
             for line in stream.unicodeScalars.split(separator: "\n") {
                 let visible = Substring(line.prefix { $0 != "|" })
                 if let text = StatusText(fitting: String(visible)) { return text.rawValue }

@@ -9,13 +9,13 @@ public struct FileSettings: SourceSettings {
 
     private static let longestAge = Duration.seconds(100 * 366 * 86_400)
 
-    /// The absolute path, or a glob(7) pattern; then the newest matching file counts.
+    /// The absolute path, or a glob(7) pattern whose newest matching file counts.
     public var path: String
-    /// The maximum age; nil if it may have any.
+    /// The maximum age; nil for no limit.
     public var age: Duration?
-    /// The minimum size in bytes; nil if it may have any.
+    /// The minimum size in bytes; nil for no limit.
     public var size: Int?
-    /// Whether it must exist, or must not.
+    /// Whether the file must exist; if false, it must not.
     public var exists = true
 
     /// Creates settings of a file that must exist.

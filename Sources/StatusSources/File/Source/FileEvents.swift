@@ -3,9 +3,9 @@
 import EventLoopIO
 import Glibc
 
-/// Events of directories (inotify(7)), with the names of the files, unless these are many.
+/// Events of directories (inotify(7)), with the names of the changed files unless there are many.
 struct FileEvents {
-    /// If more files of a directory changed, all are looked at.
+    /// If more files of a directory changed, all of its files are checked.
     private static let maximumNames = 64
     private static let bufferSize = 64 * 1024
 

@@ -4,14 +4,14 @@ import Glibc
 import SourceKinds
 import StatusModel
 
-/// What was found at a path.
+/// The result of a look at a path.
 enum FileFinding: Sendable, Equatable {
     case found(FoundFile)
     case missing
     /// The path could not be accessed, for this reason.
     case unknown(String)
 
-    /// Looks at a path, or at the files that match a pattern; a disk may make it wait.
+    /// Looks at a path, or at the files that match a pattern; may block on a disk.
     static func look(at settings: FileSettings) -> FileFinding {
         settings.hasPattern ? newest(of: settings) : look(at: settings.path)
     }

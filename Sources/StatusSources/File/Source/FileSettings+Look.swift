@@ -42,7 +42,7 @@ extension FileSettings: HostLooking {
 extension FileSettings {
     /// The result for what was found.
     ///
-    /// The text stays the same while the file does: it does not contain the age, which changes each time.
+    /// The text does not change while the file is unchanged, so it does not contain the age.
     func judge(_ finding: FileFinding, at now: Timestamp) throws(CheckFailure) -> CheckResult {
         switch finding {
         case .unknown(let reason): throw CheckFailure("cannot access \(path): \(reason)")
@@ -70,7 +70,9 @@ extension FileSettings {
     }
 }
 
-/// What is wrong with a file of this age; a time in the future may be that of another clock.
+/// The problem with a file of this age; nil if none.
+///
+/// A time in the future may come from another clock.
 private func flaw(of age: Duration, limit: Duration) -> String? {
     if age > limit { return "older than \(TimeSpan.text(limit))" }
     return age < .seconds(-60) ? "from the future" : nil

@@ -3,7 +3,7 @@
 import EventLoopIO
 import Glibc
 
-/// The changes in a directory that one check waits for.
+/// The changes of a directory for which one check waits.
 @EventLoop
 final class FileWatch {
     nonisolated let directory: String
@@ -18,7 +18,7 @@ final class FileWatch {
     var isBeginning = false
     /// Whether the reader of ``changes`` has left.
     private(set) var hasEnded = false
-    /// Called when it leaves.
+    /// Called when the reader of ``changes`` leaves.
     var onEnd: @EventLoop () -> Void = {}
 
     /// - Parameters:

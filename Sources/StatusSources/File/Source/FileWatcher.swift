@@ -5,7 +5,7 @@ import Glibc
 
 /// Watches the directories of files through one inotify(7) instance.
 ///
-/// If a directory cannot be watched, because it cannot be read or there are too many watches, its files are only looked at in each interval.
+/// If a directory cannot be watched, its files are checked only once in each interval. It may be unreadable, or there are too many watches.
 @EventLoop
 final class FileWatcher: SharedResource {
     /// The events that may change the result of a check.
@@ -14,7 +14,9 @@ final class FileWatcher: SharedResource {
     ].reduce(UInt32(IN_ONLYDIR)) { $0 | UInt32($1) }
     /// The pause after each read: users who may write to a directory can cause any number of events.
     private static let pause = Duration.milliseconds(100)
-    /// The maximum number of directories for which a watch is being added at a time, each on a thread: their disk may stop answering just then.
+    /// The maximum number of watches that are being added at the same time.
+    ///
+    /// Each is added on its own thread, because a disk may stop answering.
     private static let limit = 8
 
     private let queue: OwnedDescriptor?
@@ -46,9 +48,11 @@ final class FileWatcher: SharedResource {
 
     // MARK: Watches
 
-    /// Reports changes to `watch` from now on, and one at once if it was not watching: the file may have changed since the look.
+    /// Reports changes to `watch` from now on.
     ///
-    /// To be called after each look, because the directory may have been replaced by another one. The same one stays watched.
+    /// It reports one at once if it was not watching, because the file may have changed since the last look.
+    ///
+    /// Call it after each look, because another directory may have replaced the watched one. The same directory stays watched.
     func begin(_ watch: FileWatch) {
         guard !watch.isBeginning, beginning < Self.limit, let queue else { return }
         watch.isBeginning = true
@@ -86,7 +90,9 @@ final class FileWatcher: SharedResource {
         watches[number]?.removeAll { $0 === watch }
     }
 
-    /// Removes unneeded watches of the kernel, but not while one is being added, which may get the number of one of them.
+    /// Removes unneeded watches of the kernel, unless one is being added.
+    ///
+    /// The new watch may get the number of an unneeded one.
     private func removeUnneeded() {
         guard beginning == 0, let queue else { return }
         for number in watches.filter({ $0.value.isEmpty }).keys {

@@ -9,9 +9,9 @@ import StatusWorkers
 
 /// `http: { url: … }`: whether an HTTP server answers as it should, and how quickly.
 ///
-/// A worker, which is a separate process, loads libcurl and makes the request: a server can disturb no other request, and not the daemon.
+/// A worker, which is a separate process, loads libcurl and makes the request. So a server can disturb neither other requests nor the daemon.
 struct HTTPCheck: Check {
-    /// How much longer than the timeout, which a worker keeps itself, the daemon waits for it.
+    /// The time that the daemon waits for a worker after the timeout, which the worker enforces itself.
     private static let grace = Duration.seconds(1)
     let request: HTTPRequest
     let server: ServerName

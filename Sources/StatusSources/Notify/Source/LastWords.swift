@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The last report of each user's programs about one thing; when a user's reports are forgotten, the one before counts again.
+/// The last report of each user's programs about one subject.
+///
+/// When a user's reports are forgotten, the previous report counts again.
 struct LastWords<Word> {
     /// Reports of more users than this are dropped, the oldest first.
     private static var limit: Int { 8 }
@@ -17,7 +19,7 @@ struct LastWords<Word> {
         if words.count > Self.limit { words.removeFirst() }
     }
 
-    /// Forgets the reports of these users; returns whether the newest report is another one now, or none.
+    /// Forgets the reports of these users; returns whether the newest report has changed.
     @discardableResult
     mutating func forget(_ users: Set<UInt32>) -> Bool {
         let isOther = words.last.map { users.contains($0.sender) } ?? false

@@ -22,7 +22,7 @@ struct NotifyMessage: Equatable {
     /// The longest time between keep-alives (`WATCHDOG_USEC=`); zero if there will be none.
     var watchdogTime: Duration?
 
-    /// Longer times mean none, as systemd's infinity does; a shorter one would be over before it is read.
+    /// Longer times mean no limit, like systemd's infinity; a shorter one would pass before the message is read.
     private static let watchdogTimes = Duration.milliseconds(100)...Duration.seconds(366 * 86_400)
 
     /// The maximum number of lines, which is more than any program sends.
@@ -30,9 +30,11 @@ struct NotifyMessage: Equatable {
     /// The number of bytes to read of a value: more than a status has, because white space around it is removed.
     private static let maximumValue = StatusText.maximumLength + 512
 
-    /// Reads a datagram; nil if it has too many lines: any sender can send many such, and a part of it could have another meaning.
+    /// Reads a datagram; nil if it has too many lines.
     ///
-    /// Unknown assignments are ignored, as the service manager does, and of two of one name the last one counts.
+    /// Such a datagram is not truncated, because a part of it could have another meaning.
+    ///
+    /// Unknown assignments are ignored, as by the service manager. If a name occurs twice, the last assignment counts.
     init?(_ bytes: UnsafeRawBufferPointer) {
         var (start, lines) = (0, 0)
         while let end = Self.endOfLine(in: bytes, from: start) {

@@ -7,7 +7,7 @@ public import StatusModel
 /// The notify sockets of all servers.
 @EventLoop
 public final class NotifySockets: SharedResource {
-    /// The maximum number: the other descriptors are for clients, checks and the daemon itself.
+    /// The maximum number of sockets; the other descriptors are for clients, checks and the daemon itself.
     private static let limit = OwnedDescriptor.limit / 4
 
     private unowned let environment: SourceEnvironment
@@ -35,7 +35,7 @@ public final class NotifySockets: SharedResource {
         }
     }
 
-    /// Whether a socket can be reached by the right users: the usual ones and these.
+    /// Whether exactly the usual users and these can reach a socket.
     public func isCurrent(_ source: NotifySource, users: [String]) -> Bool {
         guard let access = try? senders(users) else { return false }
         return source.isReachable(for: access)

@@ -10,7 +10,7 @@ import StatusMonitor
 /// `notify: true`: a datagram socket for any program that speaks sd_notify(3).
 ///
 /// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` set the level, and the text if there is none.
-/// `WATCHDOG=1` keeps a status fresh, for as long as `WATCHDOG_USEC` says. Descriptors that come with a message are released when it has been
+/// `WATCHDOG=1` keeps a status fresh for the time that `WATCHDOG_USEC` sets. Descriptors that come with a message are released when it has been
 /// handled. For `BARRIER=1` that is the answer: everything before it has been posted by then.
 @EventLoop
 public final class NotifySource {
@@ -32,7 +32,7 @@ public final class NotifySource {
     private var timer: TimerSource?
     /// The users who may not send any more, until all messages from before that have been handled.
     private var revoked: Set<UInt32> = []
-    /// The times to live that programs asked for; zero restores the configured one.
+    /// The times to live that programs requested; zero restores the configured one.
     private var times = LastWords<Duration>()
 
     /// How long a replaced socket is still read.
@@ -63,7 +63,7 @@ public final class NotifySource {
         }
     }
 
-    /// Makes the kernel let only these processes send, even if others have connected before; opens the socket again if its path was removed.
+    /// Lets only these processes send, even if others have connected before; reopens the socket if its path was removed.
     ///
     /// Senders always find a socket, and earlier messages are handled first.
     func open(for access: AccessPolicy) throws(IOError) {

@@ -7,7 +7,7 @@ public struct PushSettings: SourceSettings {
     public static let key = "push"
     public static let delivery = SourceDelivery.posted
 
-    /// Creates settings, which are all alike.
+    /// Creates settings; all are equal.
     public init() {}
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> PushSettings? {

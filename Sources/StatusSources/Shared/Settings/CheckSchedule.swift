@@ -2,7 +2,9 @@
 
 /// When a check runs, how long it may take, and when its result counts.
 public struct CheckSchedule: Sendable, Equatable {
-    /// The time from the end of one load to the start of the next, plus or minus a tenth; for a unit, the time in which a state counts once.
+    /// The time from the end of one load to the start of the next, plus or minus a tenth.
+    ///
+    /// For a unit, it is the time in which a state counts once.
     public var interval: Duration
     /// The timeout of a load.
     public var timeout: Duration

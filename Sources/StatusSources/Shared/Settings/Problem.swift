@@ -34,7 +34,7 @@ public struct Problem: Error, Hashable, Sendable, CustomStringConvertible {
     public var origin: Origin
     /// The server that it concerns; nil if it concerns the file.
     public var server: ServerName?
-    /// What is wrong, and what to do about it.
+    /// The reason, and what to do about it.
     public var reason: String
     /// Whether the caller may not read the file.
     public var isPermissionDenied = false

@@ -8,7 +8,7 @@ public import YAML
 public protocol SourceSettings: Equatable, Sendable {
     /// The key in a server's entry, and the kind's name in messages.
     static var key: String { get }
-    /// How statuses come in, which decides which options apply.
+    /// The delivery of statuses, which decides which options apply.
     static var delivery: SourceDelivery { get }
 
     /// Reads the value of ``key``; returns nil if it turns the source off.
@@ -16,7 +16,7 @@ public protocol SourceSettings: Equatable, Sendable {
 
     /// These settings without the permitted users: two settings with the same subject describe the same thing.
     var subject: Self { get }
-    /// What the source needs on this host.
+    /// The requirements of the source on this host.
     var requirements: [SourceRequirement] { get }
 }
 

@@ -8,7 +8,7 @@ public struct Accounts: Sendable {
     /// Looks up the number of a name in a database; nil if there is no such name.
     public typealias LookUp = (String) throws(IOError) -> UInt32?
 
-    /// Its members may change things, besides root and the daemon's own user.
+    /// The group whose members may change things, like root and the daemon's own user.
     private static let groupName = "statusd"
 
     /// The names that could not be looked up, with the reasons.
@@ -41,10 +41,10 @@ public struct Accounts: Sendable {
         }
     }
 
-    /// Those who may change things: root, the daemon's own user and the group `statusd`.
+    /// The processes that may change things: root, the daemon's own user and the group `statusd`.
     public var access: AccessPolicy { AccessPolicy(groups: group.map { [$0] } ?? []) }
 
-    /// Those who may send to a notify socket, whichever it is.
+    /// The processes that may send to at least one notify socket.
     public var senders: AccessPolicy { access.allowing(users: users.values.sorted()) }
 
     /// The number of a user that the configuration names; nil if there is no such user.

@@ -3,13 +3,13 @@
 public import EventLoopIO
 public import NotificationStreams
 
-/// What runs for one server, and posts its statuses.
+/// Follows one server and posts its statuses.
 @EventLoop
 public protocol Source: AnyObject {
     /// Loads the server's status now; nil if there is nothing to load.
     ///
     /// Concurrent callers share one load, also with the source's schedule. A call returns when the load has ended, or at once if its task is
-    /// cancelled. If a client disconnects during a refresh, its call is cancelled. The load goes on as long as another caller or the schedule waits
+    /// cancelled. If a client disconnects during a refresh, its call is cancelled. The load goes on while another caller or the schedule waits
     /// for it; otherwise it is cancelled, except that a question to systemd is not withdrawn. The server is shown as refreshing until the load ends,
     /// or until the last caller that requested a refresh leaves.
     var refreshAction: RefreshAction? { get }

@@ -4,7 +4,7 @@ public import EventLoopIO
 public import Logging
 public import StatusMonitor
 
-/// What all sources share.
+/// The resources that all sources share.
 @EventLoop
 public final class SourceEnvironment {
     /// Where statuses are posted.
@@ -24,7 +24,7 @@ public final class SourceEnvironment {
     let run: @EventLoop (CheckSource) -> Void
     private var shared: [ObjectIdentifier: any SharedResource] = [:]
 
-    /// Creates an environment in which nothing is shared yet.
+    /// Creates an environment without shared resources.
     public init(
         monitor: StatusMonitor, budget: CheckBudget, notifyDirectory: String, executor: UnixAddress?,
         userAgent: String, logger: Logger, run: @escaping @EventLoop (CheckSource) -> Void
@@ -55,7 +55,7 @@ public final class SourceEnvironment {
     }
 }
 
-/// What sources share, such as the workers for one kind of call.
+/// A resource that sources share, such as the workers for one kind of call.
 @EventLoop
 public protocol SharedResource: AnyObject {
     /// Creates the resource, which does nothing before a source uses it.

@@ -37,7 +37,7 @@ extension CheckMaking {
     }
 }
 
-/// What a source is made for, and what it may use.
+/// The parameters of a new source.
 public struct SourceOrder {
     /// The server whose status the source posts.
     let server: ServerName
@@ -49,7 +49,7 @@ public struct SourceOrder {
     let predecessor: (any Source)?
     /// The level that is shown, if it came from the same subject.
     let shown: Level?
-    /// What all sources share.
+    /// The resources that all sources share.
     let environment: SourceEnvironment
 
     /// Creates an order.

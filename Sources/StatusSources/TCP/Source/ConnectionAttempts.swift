@@ -30,6 +30,6 @@ struct ConnectionAttempts {
     /// Notes that an attempt has failed.
     mutating func oneFailed() { underway -= 1 }
 
-    /// Notes that the timer has run out.
+    /// Notes that the timer has fired.
     mutating func timeIsUp() { isTimerRunning = false }
 }

@@ -25,7 +25,7 @@ struct TCPCheck: Check {
         } catch let error as FailedLookUp {
             return CheckResult(.critical, "\(error)")
         } catch let error as IOError {
-            // If this host has no descriptor or port left, nothing is known of the server.
+            // If this host has no descriptor or port left, the state of the server is unknown.
             if error.code == .exhausted { throw CheckFailure(error.message) }
             return CheckResult(.critical, String(cString: strerror(error.errno)).asPhrase)
         }

@@ -4,7 +4,7 @@ import SourceKinds
 import StatusModel
 import SystemdClient
 
-/// Decides which states of a unit are shown, and when.
+/// Decides when to show which state of a unit.
 ///
 /// When systemd restarts a unit, it passes through five states (failed, auto-restart, inactive, activating, active), which are one event. The restart
 /// is shown at once, and its result when that has held for a while.
@@ -21,30 +21,30 @@ struct UnitJudge {
 
     /// How long a unit must run after a restart.
     private static let settlingTime = Duration.seconds(5)
-    /// How long a unit must be down; before and during a restart it is for some milliseconds.
+    /// How long a unit must be down to count as down; a restart takes it down for some milliseconds.
     static let passingTime = Duration.milliseconds(200)
 
     private let name: String
     private var runtime: Duration?
     private var interval: Duration
     private var hysteresis: Hysteresis
-    /// The unit's state, and since when it has been in it.
+    /// The unit's state, and the time since which it has been in that state.
     private var state: [String] = []
     private var since = Duration.zero
     /// The unit's last properties, while the service manager knew of a run of it.
     private var lastKnown: UnitProperties?
-    /// The highest number of restarts of which all have been seen.
+    /// The highest number of restarts up to which every restart has been seen.
     private var expectedRestarts = 0
     /// The number of restarts before the current or last one.
     private var restartsBefore: Int?
     private var counted: Counted?
     /// Whether a level was being counted when the settings changed.
     private var wasCounting = false
-    /// A failure that has not been shown yet, since it may be passing.
+    /// A failure that has not been shown yet, because it may be brief.
     private var unsaid: UnitStatus?
     /// How the last run failed; nil if it did not.
     private var lastFailure: UnitStatus?
-    /// Whether it is down after a failure, and no later run could have succeeded: that was skipped, or its restart was called off.
+    /// Whether the unit is down after a failure, and its next run was skipped or its restart was cancelled.
     private var keepsFailure = false
     /// When the last known run began.
     private var startedAt: Duration?
@@ -54,7 +54,7 @@ struct UnitJudge {
     /// Whether its file could not be used at the last judgement.
     private var wasUnusable = false
 
-    /// What was counted last, and when it counts again if it stays the same.
+    /// The status counted last, and the time at which it counts again if unchanged.
     private struct Counted {
         let direction: Hysteresis.Direction
         let times: Int
@@ -151,7 +151,7 @@ struct UnitJudge {
 
     /// The unit's properties, or those from before the service manager forgot it; nil if it is unknown how it ended.
     private mutating func recall(_ unit: UnitProperties) -> UnitProperties? {
-        // If its file cannot be used, nothing is known of the last run.
+        // If its file cannot be used, the result of the last run is unknown.
         if unit.isUnusable { return unit }
         guard unit.isForgotten else {
             // A unit that cannot be started fails without a start time.
@@ -167,8 +167,9 @@ struct UnitJudge {
         return recalled
     }
 
-    /// Notes the state; returns what came before it, if that was not shown: a restart that was not reported, or a failure after which something other
-    /// than systemd's `Restart=` started the unit at once.
+    /// Notes the state; returns the previous one if that was not shown.
+    ///
+    /// That is an unreported restart, or a failure after which something other than systemd's `Restart=` started the unit at once.
     private mutating func enter(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let failure = enterState(unit, at: now)
         defer {
@@ -212,12 +213,12 @@ struct UnitJudge {
         let isRestarted = unit.subState.hasPrefix("auto-restart")
         if wasRestarted, !isRestarted { runningSince = unit.isDown ? nil : now }
         if unit.isDown || isRestarted { runningSince = nil }
-        // A restart that was called off does not count.
+        // A cancelled restart does not count.
         let isCalledOff = wasRestarted && !isOfOtherRun && unit.restarts <= restartsBefore ?? unit.restarts
         keepsFailure =
             unit.activeState == "inactive" && unit.runsToItsEnd
             && (isCalledOff || unit.result ?? "success" != "success")
-        // Its restart was called off unseen.
+        // Its restart was cancelled unseen.
         if keepsFailure, unit.result != "exec-condition", lastFailure == nil {
             lastFailure = UnitStatus(.warning, "failed")
         }
@@ -235,7 +236,7 @@ struct UnitJudge {
         guard now < since + Self.settlingTime || unit.isRunningToItsEnd else { return nil }
         restartsBefore = before
         var missed = unit
-        // The reason for the restart is not known any more.
+        // The reason for the restart is no longer known.
         (missed.activeState, missed.subState, missed.result) = ("activating", "auto-restart", nil)
         missed.restarts = before
         return UnitStatus(missed, of: name)

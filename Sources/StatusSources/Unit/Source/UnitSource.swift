@@ -28,7 +28,7 @@ final class UnitSource {
     private lazy var timer = try? TimerSource { [weak self] in self?.judgeProperties() }
     private lazy var loader = StatusLoader(of: server, monitor: monitor) { [weak self] in try await self?.read() }
 
-    /// Follows a unit from now on; what a predecessor knew of the same unit still holds.
+    /// Follows a unit from now on; keeps a predecessor's knowledge of the same unit.
     init(_ unit: String, _ order: SourceOrder) {
         self.unit = unit
         (server, schedule, runtime, monitor) = (
@@ -66,7 +66,7 @@ final class UnitSource {
         case .unreachable(let reason): fail(VisibleText.escape(reason))
         case .unanswered: fail("the service manager did not answer within \(TimeSpan.text(schedule.timeout))")
         case .properties(var properties):
-            // The status text of this process is what it shows of the selected server; to show that again would make it longer each time.
+            // The status text of this process contains the selected server's text; showing it again would make it longer each time.
             if properties.mainProcess == getpid() { properties.statusText = nil }
             self.properties = properties
             judgeProperties()
@@ -84,7 +84,7 @@ final class UnitSource {
             let remark = Hysteresis.remark(status.visibleText, status.level, count, of: needed)
             try? monitor.remark(remark, about: server)
         case .wait where settlesAt != nil:
-            // Until its state is known, in a moment, the reason why it was not known stays.
+            // The state will be known in a moment; until then, the reason stays.
             break
         case .wait:
             // The status that was shown before still holds.

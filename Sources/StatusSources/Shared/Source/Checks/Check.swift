@@ -16,7 +16,7 @@ public protocol Check: Sendable {
     ///
     /// A server in a bad state is a result, too.
     ///
-    /// - Throws: ``CheckFailure`` if nothing can be said about the server; `CancellationError`.
+    /// - Throws: ``CheckFailure`` if the status cannot be determined; `CancellationError`.
     func run() async throws -> CheckResult
 }
 

@@ -70,7 +70,7 @@ public final class CheckBudget {
     private var places: [Resource?: Places] = [:]
     private var queue = CheckQueue<Waiter>()
 
-    /// Creates a budget of which nothing is used.
+    /// Creates a budget with all slots free.
     ///
     /// - Parameters:
     ///   - limits: the numbers of slots.
@@ -80,7 +80,7 @@ public final class CheckBudget {
         self.onDelay = onDelay
     }
 
-    /// Runs `body` in a slot, when there is one.
+    /// Waits for a slot and runs `body` in it.
     ///
     /// A claim is for one run at a time.
     ///
@@ -130,7 +130,7 @@ public final class CheckBudget {
         admit()
     }
 
-    /// Hands free slots over to waiting checks; nothing can come in between.
+    /// Gives free slots to waiting checks, without an interruption.
     private func admit() {
         while let (waiter, resource, place) = nextWaiter() {
             places[nil, default: Places()].enter(isUrgent: place.isUrgentOfAll)
@@ -155,7 +155,7 @@ public final class CheckBudget {
         return queue.popOrdinary { lent.contains($0) }.map { ($0.waiter, $0.resource, .lent) }
     }
 
-    /// Whether an urgent check waits for its turn after an ordinary check of its kind, which in turn waits for checks of other kinds.
+    /// Whether an urgent check waits for an ordinary one of its kind, which waits for checks of other kinds.
     ///
     /// Those may hang, so the ordinary check is admitted.
     private func mustLend(_ resource: Resource) -> Bool {
@@ -197,7 +197,7 @@ extension CheckLimits {
     }
 }
 
-/// Slots of which some are used.
+/// The used slots of one resource, or of all.
 private struct Places {
     private(set) var taken = 0
     private var urgent = 0

@@ -91,14 +91,14 @@ public final class CheckSource {
         await loader.ended()
     }
 
-    /// Keeps loads of one server from overlapping, however fast one source replaces another.
+    /// Prevents overlapping loads of one server, even if sources are replaced quickly.
     private func predecessorEnded() async {
         await predecessor?.ended()
         predecessor = nil
     }
 
     private func runCheck() async throws {
-        // A request that was cancelled does not let the next load count, unless another caller waits for that.
+        // A cancelled request does not make the next load count, unless another caller waits for it.
         defer { if !loader.hasCallers { isCounted = false } }
         await predecessorEnded()
         let outcome: Result<CheckResult, CheckFailure>
@@ -119,7 +119,7 @@ public final class CheckSource {
         if !isClosed { post(outcome) }
     }
 
-    /// Reports that the status that is shown is older than it should be.
+    /// Reports that the shown status is older than it should be.
     private func noteDelay(_ delay: Duration) {
         if delay > schedule.interval { environment.budget.onDelay(server, delay) }
     }

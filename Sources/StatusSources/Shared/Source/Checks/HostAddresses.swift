@@ -23,7 +23,7 @@ struct HostAddresses: Sendable {
         do {
             return try await withTimeLimit(timeout) { try await addresses.load() }
         } catch is TimeLimitExceeded {
-            // The lookup may not have begun, so nothing is known of the host.
+            // The lookup may not have begun, so the state of the host is unknown.
             if await Resolver.isFull {
                 throw CheckFailure(
                     "cannot look up \(host): too many lookups are unanswered; see “resolvectl status”")

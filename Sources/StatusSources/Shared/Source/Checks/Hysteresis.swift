@@ -2,7 +2,7 @@
 
 import StatusModel
 
-/// Decides when a level is shown: after several results in a row that are worse, or better, than what is shown.
+/// Shows a level after several results in a row that are worse, or better, than the shown one.
 struct Hysteresis {
     /// What to do with a result.
     enum Verdict: Equatable {

@@ -5,7 +5,7 @@ import NotificationStreams
 import StatusModel
 import StatusMonitor
 
-/// Loads one server's status, one load at a time, which all concurrent callers share.
+/// Loads one server's status; concurrent callers share one load (single-flight).
 ///
 /// A load runs for the source's schedule, for a change that the source noticed, for refreshes that clients request, or for several of these. It is
 /// cancelled when the last of these callers has left. The server is shown as refreshing while a requested load runs: until it ends, or until the

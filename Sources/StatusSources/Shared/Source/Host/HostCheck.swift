@@ -23,7 +23,7 @@ struct HostCheck: Check {
 
     func run() async throws -> CheckResult { try await look().result }
 
-    /// Returns the result, and whether the disk, or whatever was asked, has answered.
+    /// Returns the result, and whether the disk or other resource has answered.
     func look() async throws -> (result: CheckResult, hasAnswered: Bool) {
         do {
             guard let answer = try await pool.run(HostCall(settings), of: server, within: timeout) else {

@@ -5,9 +5,9 @@ public import Varlink
 
 /// Settings of a source that looks at something on this host, such as a file.
 ///
-/// A disk that does not answer blocks a process that nothing can end. So a worker looks, which the daemon can leave behind (``HostCheck``).
+/// A process that waits for a dead disk cannot be killed. So a worker looks, and the daemon can abandon it (``HostCheck``).
 public protocol HostLooking: SourceSettings, JSONReadable, JSONWritable {
-    /// Looks at it; may block for as long as this host makes it wait.
+    /// Looks at the subject; may block without a limit.
     ///
     /// - Throws: ``CheckFailure`` if there is no result.
     func look() throws(CheckFailure) -> CheckResult

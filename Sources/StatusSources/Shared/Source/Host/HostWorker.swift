@@ -4,9 +4,9 @@ import Glibc
 import StatusWorkers
 import Varlink
 
-/// A process that looks at this host, one look after another, for the daemon at the other end of its standard input.
+/// A process that looks at this host for the daemon, which is connected to its standard input.
 ///
-/// It may block: the daemon notices that it does not answer, and leaves it behind.
+/// It looks once for each call. It may block; the daemon then times out and abandons it.
 public enum HostWorker {
     /// The bytes of address space that it may use in addition: a directory may have any number of files.
     private static let memoryLimit = 64 << 20

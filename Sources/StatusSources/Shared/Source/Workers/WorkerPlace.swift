@@ -10,13 +10,13 @@ import Varlink
 ///
 /// All source kinds that make such a call share one pool of workers: `environment.shared(WorkerPool<Call>.self)`.
 protocol WorkerCall: JSONWritable, Sendable {
-    /// What a worker answers.
+    /// The answer of a worker.
     associatedtype Answer: WorkerAnswer
     /// The workers for such calls.
     @EventLoop static func workers(in environment: SourceEnvironment) -> WorkerStarter
 }
 
-/// Where workers come from.
+/// The origin of workers.
 enum WorkerPlace {
     /// From the executor that listens at this address.
     case executor(UnixAddress)
@@ -30,14 +30,14 @@ enum WorkerPlace {
 /// Starts workers of one kind.
 @EventLoop
 struct WorkerStarter {
-    /// How many workers are started in a row if each ends before it is ready.
+    /// The maximum number of starts in a row if each worker ends before it is ready.
     private static let maximumStarts = 3
 
-    /// Where they come from.
+    /// The origin of the workers.
     let place: WorkerPlace
-    /// What they are.
+    /// The role of the workers.
     let role: WorkerRole
-    /// What they are for, as a verb: `run plugins`.
+    /// Their purpose, as a verb: `run plugins`.
     let purpose: String
     /// Whether a worker ends each call within its time.
     var keepsTime = false
@@ -48,7 +48,7 @@ struct WorkerStarter {
 
     /// Starts a worker, and waits until it is ready.
     ///
-    /// - Throws: ``CheckFailure`` if there can be none, `CancellationError`.
+    /// - Throws: ``CheckFailure`` if no worker can be started; `CancellationError`.
     func start(within limit: Duration) async throws -> WorkerConnection {
         let deadline = ContinuousClock.now + limit
         for _ in 0..<Self.maximumStarts {
