@@ -3,7 +3,7 @@
 import CCurl
 import Glibc
 
-/// What is wrong with a server's certificate.
+/// A problem with a server's certificate.
 enum CertificateProblem: Equatable {
     case expired, notYetValid, selfSigned, wrongName
     /// Anything else, in the TLS library's words.

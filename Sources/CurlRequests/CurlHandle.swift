@@ -75,7 +75,7 @@ final class CurlHandle {
 
     private func check(_ code: CURLcode) { if code != CURLE_OK { isComplete = false } }
 
-    // MARK: What is known
+    // MARK: Results
 
     /// libcurl's text about a failure.
     func text(of code: CURLcode) -> String {

@@ -2,11 +2,11 @@
 
 import StatusWorkers
 
-/// Why there was no response.
+/// The reason for a missing response.
 struct HTTPFailure: Error, Equatable {
     /// One short phrase in lower case without a full stop.
     let reason: String
-    /// Whether this host lacks something, so that nothing is known of the server.
+    /// Whether this host lacks a resource, so that the state of the server is unknown.
     var isLocal = false
 
     var outcome: HTTPOutcome { isLocal ? .notMade(reason: reason) : .unexpected(reason: reason) }

@@ -17,7 +17,7 @@ extension HTTPTransfer {
             openSSL: result, text: handle.text(of: code).droppingPrefix("SSL certificate problem: "))
     }
 
-    /// The reason why there is no response, as a phrase.
+    /// The reason for a missing response, as a phrase.
     func reason(_ code: CURLcode) -> String {
         switch code {
         case CURLE_WRITE_ERROR where isHeaderTooLarge: Self.largeHeader

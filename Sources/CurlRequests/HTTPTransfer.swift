@@ -45,7 +45,7 @@ final class HTTPTransfer {
 
     /// Creates a transfer that only reads the certificates of the host that a failed one had reached.
     ///
-    /// Nothing is verified, and nothing is sent, not even the request line.
+    /// It verifies nothing and sends no request.
     init(inspecting failed: HTTPTransfer, timeout: Duration) throws(HTTPFailure) {
         request = HTTPRequest(HTTPSettings(url: failed.lastURL), timeout: timeout)
         handle = try CurlHandle(failed.handle.curl)

@@ -22,7 +22,7 @@ final class ServerRegistry {
     /// Clients can make it open notify sockets as often as they like.
     let socketFailures: LogLimiter
     private(set) var configuration = Configuration()
-    /// Those who may change things.
+    /// The processes that may change things.
     private(set) var access = AccessPolicy()
     var sources: [ServerName: any Source] = [:]
     /// The closed sources of servers that cannot be followed now; their knowledge counts when that is corrected.
@@ -117,7 +117,9 @@ final class ServerRegistry {
         return false
     }
 
-    /// Why the configured server is not selected, if it is not; where nobody can post to it, the configuration's reader has warned already.
+    /// The warning that the configured server is not selected yet; nil if it needs none.
+    ///
+    /// If clients cannot add servers, the configuration's reader has warned already.
     private var selectionWarning: Failure? {
         guard !hasSelected, configuration.acceptsAny, let name = configuration.select,
             let origin = configuration.selectOrigin

@@ -2,7 +2,9 @@
 
 import Glibc
 
-/// Checks directories in which root is to work: users who can replace a directory at the right moment could make root change files elsewhere.
+/// Checks directories in which root works.
+///
+/// Users who can replace a directory at the right moment could make root change files elsewhere.
 ///
 /// Other users can lose only their own files, so every directory is accepted for them.
 enum TrustedDirectory {

@@ -44,7 +44,7 @@ extension Ledger {
         return append(isChange ? .changed : .updated, at: place)
     }
 
-    /// Notes a result that does not count yet, as a message beside the status; returns nil if there is no status.
+    /// Notes a result that does not count yet, as a message of the status; returns nil without a status.
     ///
     /// The old status remains in force, so it counts as fresh. It is a change if the load before it failed, or the status was stale.
     mutating func remark(

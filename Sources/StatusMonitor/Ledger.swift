@@ -21,7 +21,7 @@ struct Consequences {
     }
 }
 
-/// The servers, the selection, the log and its readers: one state, in which every change gets the next revision.
+/// The servers, the selection, the log and its readers; each change gets the next revision.
 ///
 /// A state machine: it returns effects, and does no I/O, reads no clock and takes no lock.
 struct Ledger {

@@ -4,7 +4,7 @@ public import StatusModel
 
 /// Why the monitor refused a call.
 public enum LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// There is no server of this name.
+    /// The server does not exist.
     case noSuchServer(ServerName)
     /// The status of this server does not come from clients.
     case takesNoPosts(ServerName)

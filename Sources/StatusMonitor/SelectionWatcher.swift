@@ -4,7 +4,7 @@ import NotificationStreams
 import StatusModel
 import Synchronization
 
-/// The daemon's own watcher, which follows the selected server and tells the reporters.
+/// Follows the selected server and calls the reporters.
 ///
 /// A `task(id:)` over the selection: the watcher of one server is cancelled, and ends, before that of the next begins. Cancellation takes effect
 /// late, so each state is compared with the selection when it is reported.
@@ -54,7 +54,7 @@ public final class SelectionWatcher: Sendable {
         guard let server = selection.server else {
             return report(Report(server: nil, isSwitch: true), of: selection)
         }
-        // Register before looking: nothing is missed in between.
+        // Register before looking, so that no update is missed.
         var updates = monitor.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
         ).makeAsyncIterator()

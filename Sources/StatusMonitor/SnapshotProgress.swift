@@ -19,13 +19,13 @@ struct SnapshotProgress {
     /// The newest entries of the servers that were selected while the snapshot was written; computed when first needed.
     private var newest: [ServerName: Int]?
 
-    /// Creates the progress of a snapshot of which nothing was read.
+    /// Creates the progress of an unread snapshot.
     init(from beginning: Int) { self.beginning = beginning }
 
     /// The maximum number of these servers, each of which costs memory for each reader.
     private static let maximumSelected = 64
 
-    /// What a snapshot contains of a server, compared with an entry.
+    /// The newest entry of a server in a snapshot, compared with another entry.
     enum Newest {
         /// Nothing newer.
         case none

@@ -2,14 +2,14 @@
 
 public import StatusModel
 
-/// What sources report about loads, besides statuses.
+/// Reports of sources about loads.
 extension StatusMonitor {
     /// Notes that a load failed, and why; the last status stays.
     public func fail(_ name: ServerName, _ reason: String) throws(LedgerError) {
         try change { ledger, _ throws(LedgerError) in try ledger.fail(name, reason) }
     }
 
-    /// Notes a result that does not count yet, to be shown beside the status.
+    /// Notes a result that does not count yet, as a message that is shown with the status.
     public func remark(_ remark: String, about name: ServerName) throws(LedgerError) {
         try change { ledger, now throws(LedgerError) in try ledger.remark(remark, about: name, at: now) }
     }
@@ -21,7 +21,7 @@ extension StatusMonitor {
         return try event(.refreshing, about: name)
     }
 
-    /// Notes that the requested load has ended, or that nobody waits for it any more.
+    /// Notes that the requested load has ended, or that its last caller has left.
     public func endRefresh(of name: ServerName) throws(LedgerError) {
         try change { ledger, _ throws(LedgerError) in try ledger.setRefreshing(false, name) }
     }

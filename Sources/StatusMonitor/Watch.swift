@@ -5,8 +5,8 @@ import Synchronization
 
 /// A reader of the event log, which is only a cursor.
 ///
-/// Its owner asks for the next event when there is room to write it, and what to write is decided then. So no event is written of a server that is no
-/// longer selected, and a slow reader costs nobody anything. The reader is removed with its last reference.
+/// Its owner requests the next event when there is room to write it, and the event is chosen then. So no event is written of a server that is no
+/// longer selected, and a slow reader does not delay others. The reader is removed with its last reference.
 public final class Watch: Sendable {
     private let id: Int
     private let monitor: StatusMonitor

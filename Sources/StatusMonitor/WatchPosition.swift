@@ -22,7 +22,7 @@ public enum WatchUrgency: Sendable {
     case overdue
 }
 
-/// A reader's place in the log, and what it must still be told: all that a reader costs.
+/// A reader's place in the log, and its pending events.
 struct WatchPosition {
     /// Why a snapshot comes next.
     enum SnapshotReason: Equatable {

@@ -2,7 +2,7 @@
 
 import StatusModel
 
-/// The readers of the log, by what they want, so that an event costs other readers nothing.
+/// The readers of the log by target, so that an event costs other readers nothing.
 ///
 /// The ledger lists the readers of one server with that server.
 struct WatchTable {

@@ -11,7 +11,7 @@ extension NotificationBus {
     /// else at the next call. A cancelled task gets `nil` at once, even if notifications are buffered. (`AsyncStream` delivers its
     /// buffer first, so a consumer that was cancelled because another server was selected would still show the old one's status.)
     public struct Notifications<UserInfo: Sendable>: AsyncSequence, Sendable {
-        /// What the notifications carry.
+        /// The user info of the notifications.
         public typealias Element = UserInfo
         /// The sequence never fails.
         public typealias Failure = Never

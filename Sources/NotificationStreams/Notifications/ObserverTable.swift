@@ -2,7 +2,7 @@
 
 /// The observers of a bus by name and object.
 struct ObserverTable {
-    /// What an observer follows.
+    /// The name and object that an observer follows.
     struct Topic: Hashable {
         private let userInfo: ObjectIdentifier
         /// `nil` for any object.

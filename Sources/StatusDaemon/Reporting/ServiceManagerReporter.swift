@@ -65,7 +65,7 @@ final class ServiceManagerReporter {
         }
     }
 
-    /// Shows a last line, after which nothing is shown.
+    /// Shows a last line, and ignores all later ones.
     func mute(after line: String) {
         isMuted = true
         configuration = .taken(errors: 0)

@@ -22,7 +22,7 @@ final class SourceFactory {
     private let environment: SourceEnvironment
     /// The notify sockets of all servers.
     var sockets: NotifySockets { environment.shared(NotifySockets.self) }
-    /// Those who can reach the notify sockets; nil if that has not been set.
+    /// The processes that can reach the notify sockets; nil if not set yet.
     private var permitted: AccessPolicy?
 
     init(
