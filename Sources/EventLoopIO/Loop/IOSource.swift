@@ -51,18 +51,16 @@ public final class IOSource {
 
     /// The events to watch for.
     ///
-    /// If it is empty, nothing is reported, not even a hang-up. If the kernel cannot watch for them, which may be due to a lack of memory,
-    /// ``Events/error`` is reported at the end of the turn.
+    /// If it is empty, nothing is reported, not even a hang-up. If the kernel cannot watch for them, for example because it has no memory,
+    /// the source tries again every 100 ms.
     public var events: Events {
-        didSet {
-            guard let place, events != oldValue else { return }
-            if events.isEmpty {
-                _ = control(EPOLL_CTL_DEL, place)
-            } else if control(oldValue.isEmpty ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, place) != 0 {
-                EventLoop.atEndOfTurn { [weak self] in self?.fire(.error) }
-            }
-        }
+        didSet { if events != oldValue { watch() } }
     }
+    /// Whether the kernel watches the descriptor.
+    private var isWatched = false
+    private var retry: TimerSource?
+
+    private static let pause = Duration.milliseconds(100)
 
     /// Watches a descriptor, and keeps it open until ``cancel()``.
     ///
@@ -88,6 +86,7 @@ public final class IOSource {
             self.place = nil
             throw IOError(errno: failure, "cannot watch a descriptor")
         }
+        isWatched = !events.isEmpty
     }
 
     isolated deinit { cancel() }
@@ -95,11 +94,26 @@ public final class IOSource {
     /// Stops watching, and releases the handler and the descriptor.
     public func cancel() {
         guard let place else { return }
-        if !events.isEmpty { _ = control(EPOLL_CTL_DEL, place) }
+        if isWatched { _ = control(EPOLL_CTL_DEL, place) }
         EventLoop.executor.pollSet.remove(place)
         self.place = nil
+        retry = nil
         handler = nil
         descriptor = nil
+    }
+
+    private func watch() {
+        guard let place else { return }
+        retry = nil
+        if events.isEmpty {
+            if isWatched { _ = control(EPOLL_CTL_DEL, place) }
+            isWatched = false
+        } else if control(isWatched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, place) == 0 {
+            isWatched = true
+        } else {
+            retry = try? TimerSource { [weak self] in self?.watch() }
+            retry?.schedule(after: Self.pause)
+        }
     }
 
     private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
