@@ -9,11 +9,15 @@ public final class TimedWait<Result: Sendable> {
 
     /// Calls `begin` with a closure that ends the wait, and returns the result; nil on a timeout or if the task is cancelled.
     ///
-    /// A later result is dropped. If the system has no descriptor or memory for a timer, this returns nil without calling `begin`.
+    /// A later result is dropped. If the system has no descriptor or memory for a timer, this calls `begin` and returns nil at once.
     public static func run(
         within limit: Duration, _ begin: (_ end: @escaping @Sendable (Result) -> Void) -> Void
     ) async -> Result? {
-        try? await run(within: limit, by: .monotonic, begin)
+        let wait = TimedWait()
+        let timer = try? TimerSource { [weak wait] in wait?.end(with: nil) }
+        wait.timer = timer
+        begin { result in EventLoop.perform { wait.end(with: result) } }
+        return timer == nil ? nil : await wait.result(within: limit)
     }
 
     /// Does the same, but throws what `begin` throws, and if there is no timer.
