@@ -155,7 +155,8 @@ static inline ssize_t linux_receive_descriptors(
     struct cmsghdr *header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
     *count = 0;
     *are_lost = received >= 0 && message.msg_flags & MSG_CTRUNC;
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+    for (; header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
         *count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         memcpy(descriptors, CMSG_DATA(header), *count * sizeof(int));
     }

@@ -101,7 +101,8 @@ final class DescriptorPassing {
             into: UnsafeMutableRawBufferPointer(rebasing: bytes[..<1]), mayBring: true, from: socket)
         guard first == 1, count > 1, bytes[0] != 0 else { return first }
         let rest = receiveToEnd(into: UnsafeMutableRawBufferPointer(rebasing: bytes[1...]), from: socket)
-        return rest < 0 ? rest : first + rest
+        if rest < 0 { return errno == EPROTO ? rest : first }
+        return first + rest
     }
 
     /// Receives the rest of a message, as far as it has come.
@@ -113,14 +114,13 @@ final class DescriptorPassing {
     private func receive(
         into bytes: UnsafeMutableRawBufferPointer, mayBring: Bool, from socket: OwnedDescriptor
     ) -> Int {
-        withUnsafeTemporaryAllocation(of: Int32.self, capacity: Self.maximumOfMessage) { numbers in
+        let size: Int? = withUnsafeTemporaryAllocation(of: Int32.self, capacity: Self.maximumOfMessage) { numbers in
             var (count, areLost) = (0, false)
             let size = linux_receive_descriptors(
                 socket.rawValue, bytes.baseAddress, bytes.count, numbers.baseAddress, &count, &areLost)
             let descriptors = numbers[..<count].map { OwnedDescriptor(adoptingForeign: $0) }
             if areLost || count > 0 && !(mayBring && Self.waiting + count <= Self.maximumWaiting) {
-                errno = EPROTO
-                return -1
+                return nil
             }
             if count > 0 {
                 incoming.append(Incoming(start: received, descriptors: descriptors))
@@ -129,6 +129,10 @@ final class DescriptorPassing {
             received += max(size, 0)
             return size
         }
+        if let size { return size }
+        // Set last, because closing descriptors changes it.
+        errno = EPROTO
+        return -1
     }
 
     // MARK: Messages

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLinux
 package import EventLoopIO
 import Glibc
 
@@ -137,6 +138,7 @@ package final class Transport {
         guard let descriptor, getsockopt(descriptor.rawValue, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0,
             domain == AF_UNIX
         else { return false }
+        linux_refuse_additions(descriptor.rawValue)
         if passing == nil { passing = DescriptorPassing() }
         return true
     }
