@@ -50,11 +50,14 @@ enum ClientCommand {
             let limit = limit(arguments)
             let deadline = limit.map { ContinuousClock.now + $0 }
             func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
+                let context = Context(
+                    client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
+                    arguments: arguments)
                 do {
-                    return try await run(
-                        Context(
-                            client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
-                            arguments: arguments))
+                    return try await run(context)
+                } catch MonitorError.noSuchServer(let name, nil) {
+                    let suggestion = await ServerSuggestion.text(for: name, context)
+                    throw CommandFailure(.noSuchServer(server: name, reason: nil), suggestion: suggestion)
                 } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
                     throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
                 }
@@ -80,9 +83,6 @@ enum ClientCommand {
                         client = next
                     }
                 }
-            } catch MonitorError.noSuchServer(let name, nil) {
-                let suggestion = await ServerSuggestion.text(for: name, at: address)
-                throw CommandFailure(.noSuchServer(server: name, reason: nil), suggestion: suggestion)
             } catch {
                 throw CommandFailure(error, address: address)
             }

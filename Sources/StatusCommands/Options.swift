@@ -49,6 +49,6 @@ enum Options {
 extension Completion {
     /// The names of the daemon's servers; none if it does not answer.
     static let servers = Completion.dynamic {
-        await ServerSuggestion.names { try await ClientCommand.connect(address: nil) }
+        await ServerSuggestion.names(try? ClientCommand.connect(address: nil))
     }
 }

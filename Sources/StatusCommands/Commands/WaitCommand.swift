@@ -38,7 +38,7 @@ enum WaitCommand {
         do {
             state = try await wait(context, for: arguments[name], level: level, text: arguments[text])
         } catch MonitorError.waitTimedOut(nil) {
-            let suggestion = await ServerSuggestion.text(for: arguments[name].rawValue, at: context.address)
+            let suggestion = await ServerSuggestion.text(for: arguments[name].rawValue, context)
             throw CommandFailure(.waitTimedOut(server: nil), suggestion: suggestion)
         }
         if context.terminal.isJSON { context.terminal.json(state) }
