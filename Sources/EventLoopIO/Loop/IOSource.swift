@@ -111,6 +111,7 @@ public final class IOSource {
         } else if control(isWatched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, place) == 0 {
             isWatched = true
         } else {
+            // Without memory for the timer, the source stays silent until `events` is set again.
             retry = try? TimerSource { [weak self] in self?.watch() }
             retry?.schedule(after: Self.pause)
         }

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers to check, on loopback: Python's own HTTP server, with and without TLS, and some that misbehave. Each listens on a
-port of its own until the `with` block ends."""
+"""Servers to check, on loopback: Python's own HTTP server, with and without TLS, and some that misbehave; and Varlink services. Each
+listens on a port or socket of its own until the `with` block ends."""
 
 import contextlib
 import datetime
 import http.server
+import os
 import pathlib
 import socket
 import ssl
 import subprocess
 import tempfile
 import threading
+
+from .daemon import environment
+from .expect import eventually
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -191,3 +195,18 @@ commonName = supplied
 
     def __exit__(self, *_):
         self._folder.cleanup()
+
+
+@contextlib.contextmanager
+def serving(*command):
+    """Runs a Varlink service on a socket in a directory of its own, and stops it; {} in its command is the path."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "socket")
+        service = subprocess.Popen([*(str(part).format(path) for part in command)], env=environment(),
+                                   stdout=subprocess.DEVNULL)
+        try:
+            eventually(lambda: os.path.exists(path))
+            yield path
+        finally:
+            service.kill()
+            service.wait()

@@ -1,34 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Varlink's certification, `org.varlink.certification`: the code generated from its description, and Python's own implementation."""
 
-import contextlib
-import os
-import subprocess
-import tempfile
-
-from harness.daemon import BINARIES, environment, run
-from harness.expect import contains, equal, eventually
+from harness.daemon import BINARIES, run
+from harness.expect import contains, equal
 from harness.runner import test
+from harness.servers import serving
 
 from .test_foreign_clients import python
 
 OURS = str(BINARIES / "varlink-certification")
 PYTHONS = ("-m", "varlink.tests.test_certification")
-
-
-@contextlib.contextmanager
-def serving(*command):
-    """Runs a service on a socket in a directory of its own, and stops it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "socket")
-        service = subprocess.Popen([*(part.format(path) for part in command)], env=environment(),
-                                   stdout=subprocess.DEVNULL)
-        try:
-            eventually(lambda: os.path.exists(path))
-            yield path
-        finally:
-            service.kill()
-            service.wait()
 
 
 @test("certification: a generated client passes that of the Python package")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests/Examples: a package that uses the libraries like any other, without the daemon's own dependencies."""
 
-import contextlib
 import functools
 import os
 import pathlib
@@ -14,6 +13,7 @@ from harness.daemon import BINARIES, Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.manager import FakeServiceManager
 from harness.runner import test
+from harness.servers import serving
 from harness.varlink import Connection, VarlinkError
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -38,20 +38,6 @@ def example(name):
     return SCRATCH / "debug" / name
 
 
-@contextlib.contextmanager
-def ping_service():
-    """Runs Ping on a socket in a directory of its own, and stops it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "socket")
-        program = subprocess.Popen([example("Ping"), f"unix:{path}"], env=environment())
-        try:
-            eventually(lambda: os.path.exists(path))
-            yield path
-        finally:
-            program.kill()
-            program.wait()
-
-
 def refusal(client, parameters):
     """The error reply to a ping with these parameters."""
     try:
@@ -62,7 +48,7 @@ def refusal(client, parameters):
 
 @test("a service of 30 lines answers calls, with the errors of its description and of Varlink", limit=BUILD_LIMIT)
 def ping():
-    with ping_service() as path, Connection(path) as client:
+    with serving(example("Ping"), "unix:{}") as path, Connection(path) as client:
         equal(client.call("org.example.ping.Ping", {"ping": "hello"}), {"pong": "hello"})
         equal(refusal(client, {"ping": ""}), ("org.example.ping.NothingToAnswer", {}))
         equal(refusal(client, {"pin": ""}), ("org.varlink.service.InvalidParameter", {"parameter": "pin"}))
