@@ -37,7 +37,11 @@ import Testing
             texts.append(Self.text(state))
             switch texts.count {
             case 1: bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
-            case 2: bus.drop()
+            case 2:
+                // The loss is the newest state only as long as nobody can connect.
+                bus.isAccepting = false
+                bus.drop()
+            case 3: bus.isAccepting = true
             default: break
             }
             if texts.count == 4 { break }

@@ -93,8 +93,10 @@ def selected_server():
         equal(shown(2), ["db: busy", "db: done"])
         tell("select web")
         equal(shown(2), ["web loads", "web: idle"])
-        tell("post db hidden", "post web busy", "select db")
-        equal(shown(2), ["web: busy", "db: idle"])
+        tell("post db hidden", "post web busy")
+        equal(shown(1), ["web: busy"])
+        tell("select db")
+        equal(shown(1), ["db: idle"])
         program.stdin.close()
         equal((program.stdout.read(), program.wait(15)), ("", 0))
 

@@ -21,6 +21,10 @@ final class FakeBus {
     var units: [String: [String: String]] = [:]
     /// Whether the manager answers.
     var isAnswering = true
+    /// Whether the bus accepts a client; until then, the client waits.
+    var isAccepting = true {
+        didSet { acceptor?.events = isAccepting ? .readable : [] }
+    }
     /// How many more calls to the manager the bus refuses, as it does if too many are pending.
     var refusals = 0
     /// The manager's methods that the bus's policy forbids, and those that the bus has no room for.
