@@ -93,7 +93,7 @@ enum ClientCommand {
     @EventLoop
     private static func hint(on terminal: Terminal) -> TimerSource? {
         let timer = try? TimerSource {
-            terminal.remark("no answer for \(hintTime) s, still waiting; see “systemctl status statusd”")
+            terminal.note("no answer for \(hintTime) s, still waiting; see “systemctl status statusd”")
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer

@@ -22,26 +22,26 @@ extension Ledger {
     /// Sets the time to live that a server's program asked for; nil restores the configured one.
     mutating func setTimeToLive(
         _ timeToLive: Duration?, of name: ServerName, at now: Moment
-    ) throws(LedgerError) -> Consequences {
+    ) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         records[place].ownTimeToLive = timeToLive
-        var consequences = Consequences(revision: log.latest)
+        var effects = Effects(revision: log.latest)
         if records[place].state.isStale, !records[place].isStale(at: now) {
             records[place].state.isStale = false
-            consequences = append(.changed, at: place)
+            effects = append(.changed, at: place)
         }
-        consequences.expiry = noteExpiry(at: place)
-        return consequences
+        effects.expiry = noteExpiry(at: place)
+        return effects
     }
 
     /// Forgets the time to live that a server's program asked for; a stale status stays stale, because nothing newer is known.
-    mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Consequences {
+    mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        var consequences = expire(name, at: now) ?? Consequences(revision: log.latest)
+        var effects = expire(name, at: now) ?? Effects(revision: log.latest)
         records[place].ownTimeToLive = nil
         records[place].staysStale = records[place].state.isStale
-        consequences.expiry = noteExpiry(at: place)
-        return consequences
+        effects.expiry = noteExpiry(at: place)
+        return effects
     }
 
     /// The servers whose status has become stale, and when to look again.
@@ -62,7 +62,7 @@ extension Ledger {
     }
 
     /// Marks a server as stale; returns nil if it is not, or already is.
-    mutating func expire(_ name: ServerName, at now: Moment) -> Consequences? {
+    mutating func expire(_ name: ServerName, at now: Moment) -> Effects? {
         guard let place = records.place(of: name), !records[place].state.isStale, records[place].isStale(at: now)
         else { return nil }
         records[place].state.isStale = true

@@ -6,7 +6,7 @@ extension Ledger {
     /// Takes a status, as a change if text, level, phase or staleness changed, otherwise as an update.
     mutating func post(
         _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
-    ) throws(LedgerError) -> Consequences {
+    ) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         if poster == .client, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
         let isChange = records[place].state.take(text, level: level, at: now.wall)
@@ -14,7 +14,7 @@ extension Ledger {
     }
 
     /// Notes a sign of life; returns nil if that is not an event.
-    mutating func touch(_ name: ServerName, at now: Moment) throws(LedgerError) -> Consequences? {
+    mutating func touch(_ name: ServerName, at now: Moment) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let wasStale = records[place].state.isStale
         records[place].state.isStale = false
@@ -26,17 +26,17 @@ extension Ledger {
         return appendFresh(wasStale, at: place, now)
     }
 
-    private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Consequences {
+    private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Effects {
         records[place].refresh(at: now)
-        var consequences = append(isChange ? .changed : .updated, at: place)
-        consequences.expiry = noteExpiry(at: place)
-        return consequences
+        var effects = append(isChange ? .changed : .updated, at: place)
+        effects.expiry = noteExpiry(at: place)
+        return effects
     }
 
     // MARK: Loads
 
     /// Notes that a load failed; the last status stays.
-    mutating func fail(_ name: ServerName, _ reason: String) throws(LedgerError) -> Consequences {
+    mutating func fail(_ name: ServerName, _ reason: String) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let isChange = records[place].state.phase != .failed || records[place].state.message != reason
         records[place].state.phase = .failed
@@ -47,20 +47,20 @@ extension Ledger {
     /// Notes a result that does not count yet, as a message of the status; returns nil without a status.
     ///
     /// The old status remains in force, so it counts as fresh. It is a change if the load before it failed, or the status was stale.
-    mutating func remark(
-        _ remark: String, about name: ServerName, at now: Moment
-    ) throws(LedgerError) -> Consequences? {
+    mutating func setMessage(
+        _ message: String, of name: ServerName, at now: Moment
+    ) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let before = records[place].state
         guard before.status != nil else { return nil }
         records[place].state.phase = .loaded
-        records[place].state.message = remark
+        records[place].state.message = message
         records[place].state.isStale = false
         return appendFresh(before.phase != .loaded || before.isStale, at: place, now)
     }
 
     /// Notes that a requested load began or ended; returns nil if that is known already.
-    mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(LedgerError) -> Consequences? {
+    mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         guard records[place].state.isRefreshing != isRefreshing else { return nil }
         // Nothing would end it.

@@ -3,7 +3,7 @@
 import StatusModel
 
 /// The effects of a change to the ledger, which the monitor performs outside the lock.
-struct Consequences {
+struct Effects {
     /// The revision of the change, or the newest one if nothing changed.
     var revision: Int
     /// The notification to post.
@@ -14,8 +14,8 @@ struct Consequences {
     var expiry: Duration?
 
     /// These effects, followed by those of a later change.
-    func followed(by later: Consequences) -> Consequences {
-        Consequences(
+    func followed(by later: Effects) -> Effects {
+        Effects(
             revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes,
             expiry: later.expiry ?? expiry)
     }
@@ -93,7 +93,7 @@ struct Ledger {
     /// Adds a server; returns nil if the name is taken.
     ///
     /// Its time to live counts from now.
-    mutating func add(_ definition: ServerDefinition, at now: Moment) -> Consequences? {
+    mutating func add(_ definition: ServerDefinition, at now: Moment) -> Effects? {
         guard records[definition.name] == nil else { return nil }
         let state = ServerState(
             name: definition.name, description: definition.description, source: definition.source,
@@ -104,13 +104,13 @@ struct Ledger {
                 server: Server(name: definition.name),
                 readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
                 definition: definition))
-        var consequences = append(.added, at: place)
-        consequences.expiry = noteExpiry(at: place)
-        return consequences
+        var effects = append(.added, at: place)
+        effects.expiry = noteExpiry(at: place)
+        return effects
     }
 
     /// Removes a server; if it is selected, the selection is cleared first, so that its readers learn of it.
-    mutating func remove(_ name: ServerName) throws(LedgerError) -> Consequences {
+    mutating func remove(_ name: ServerName) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let deselection = selected == name ? try select(nil) : nil
         let removal = append(.removed, at: place)
@@ -125,22 +125,22 @@ struct Ledger {
     /// Its status stays, unless its source is a new one. A status that is being loaded again does not count as current until the load has ended.
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
-    ) throws(LedgerError) -> Consequences? {
+    ) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: definition.name) else { throw .noSuchServer(definition.name) }
         guard isOfNewSource || records[place].definition != definition else { return nil }
         let old = records[place].state
         records[place].redefine(definition, isOfNewSource: isOfNewSource, at: now)
         let expiry = noteExpiry(at: place)
-        if records[place].state == old { return expiry.map { Consequences(revision: log.latest, expiry: $0) } }
-        var consequences = append(records[place].state.isHow(old) ? .updated : .changed, at: place)
-        consequences.expiry = expiry
-        return consequences
+        if records[place].state == old { return expiry.map { Effects(revision: log.latest, expiry: $0) } }
+        var effects = append(records[place].state.isHow(old) ? .updated : .changed, at: place)
+        effects.expiry = expiry
+        return effects
     }
 
     // MARK: Selecting
 
     /// Moves the selection; returns nil if the server is selected already.
-    mutating func select(_ name: ServerName?) throws(LedgerError) -> Consequences? {
+    mutating func select(_ name: ServerName?) throws(LedgerError) -> Effects? {
         if let name, records.place(of: name) == nil { throw .noSuchServer(name) }
         guard name != selected else { return nil }
         watches.supersedeSelected()
@@ -161,13 +161,13 @@ struct Ledger {
     // MARK: Probing
 
     /// Appends an entry that only the daemon's own probe reads.
-    mutating func appendProbe() -> Consequences {
+    mutating func appendProbe() -> Effects {
         append(LogEntry(revision: log.latest + 1, kind: .probe))
     }
 
     // MARK: The log
 
-    mutating func append(_ kind: EventKind, at place: Int) -> Consequences {
+    mutating func append(_ kind: EventKind, at place: Int) -> Effects {
         let revision = log.latest + 1
         records[place].state.revision = revision
         // An earlier server of this name may have had the event before.
@@ -175,32 +175,32 @@ struct Ledger {
             kind == .added ? Revisions(updates: revision - 1, changes: revision - 1) : records[place].followed
         if kind != .selected { records[place].followed.note(revision, kind) }
         let snapshot = ServerSnapshot(records[place].state)
-        var consequences = append(
+        var effects = append(
             LogEntry(
                 revision: revision, kind: .event(kind), snapshot: snapshot,
                 isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, previous: previous),
             ofServerAt: place)
-        if kind == .changed { consequences.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
-        return consequences
+        if kind == .changed { effects.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
+        return effects
     }
 
-    private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Consequences {
+    private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
         log.append(entry)
         if case .event(let kind) = entry.kind {
             followedOfAll.note(entry.revision, kind)
             if entry.isForSelected { followed.note(entry.revision, kind) }
         }
-        var consequences = Consequences(revision: entry.revision)
-        watches.note(entry, into: &consequences.wakes)
+        var effects = Effects(revision: entry.revision)
+        watches.note(entry, into: &effects.wakes)
         if let place, !records[place].readers.isEmpty {
-            watches.note(entry, for: records[place].readers, into: &consequences.wakes)
+            watches.note(entry, for: records[place].readers, into: &effects.wakes)
         }
         // Eight times in each round, so that a reader with room misses nothing, even if much is posted in one turn.
         if log.endsEighth {
             log.keep(from: watches.oldestUnread(from: log.oldest))
-            consequences.wakes += watches.overdue()
+            effects.wakes += watches.overdue()
         }
-        return consequences
+        return effects
     }
 }
 

@@ -10,8 +10,8 @@ extension StatusMonitor {
     }
 
     /// Notes a result that does not count yet, as a message that is shown with the status.
-    public func remark(_ remark: String, about name: ServerName) throws(LedgerError) {
-        try change { ledger, now throws(LedgerError) in try ledger.remark(remark, about: name, at: now) }
+    public func setMessage(_ message: String, of name: ServerName) throws(LedgerError) {
+        try change { ledger, now throws(LedgerError) in try ledger.setMessage(message, of: name, at: now) }
     }
 
     /// Notes that a requested load begins; returns a `refreshing` event with the server's current state, also if the load was known already.

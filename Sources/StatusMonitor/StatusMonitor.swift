@@ -72,16 +72,16 @@ public final class StatusMonitor: Sendable {
     @discardableResult
     public func add(_ definition: ServerDefinition) -> Bool {
         let now = clock()
-        return follow(ifAny: ledger.withLock { $0.add(definition, at: now) }) != nil
+        return perform(ifAny: ledger.withLock { $0.add(definition, at: now) }) != nil
     }
 
     /// Removes a server, and clears the selection if it was selected.
     public func remove(_ name: ServerName) throws(LedgerError) {
-        let (consequences, wasSelected) = try withLedger { ledger throws(LedgerError) in
+        let (effects, wasSelected) = try withLedger { ledger throws(LedgerError) in
             let wasSelected = ledger.selected == name
             return (try ledger.remove(name), wasSelected)
         }
-        follow(consequences)
+        perform(effects)
         if wasSelected { postSelection() }
     }
 
@@ -106,7 +106,7 @@ public final class StatusMonitor: Sendable {
         _ text: StatusText, level: Level = .ok, to name: ServerName, by poster: Poster = .source
     ) throws(LedgerError) -> Int {
         let now = clock()
-        return follow(
+        return perform(
             try withLedger { ledger throws(LedgerError) in
                 try ledger.post(text, level: level, to: name, by: poster, at: now)
             })
@@ -125,15 +125,15 @@ public final class StatusMonitor: Sendable {
     /// on its way.
     @discardableResult
     public func select(_ name: ServerName?) throws(LedgerError) -> SelectionChange {
-        let (change, consequences) = try withLedger { ledger throws(LedgerError) in
+        let (change, effects) = try withLedger { ledger throws(LedgerError) in
             let previous = ledger.selected
-            let consequences = try ledger.select(name)
+            let effects = try ledger.select(name)
             let change = SelectionChange(
                 selection: ledger.selection, state: try? ledger.selectedState(), previous: previous,
-                isChange: consequences != nil, cursor: ledger.cursor)
-            return (change, consequences)
+                isChange: effects != nil, cursor: ledger.cursor)
+            return (change, effects)
         }
-        follow(ifAny: consequences)
+        perform(ifAny: effects)
         if change.isChange { postSelection() }
         return change
     }
@@ -163,11 +163,11 @@ public final class StatusMonitor: Sendable {
 
     /// Sends a probe into the log, and as a notification of `server`; returns its revision.
     func postProbe(as server: Server) -> Int {
-        var consequences = ledger.withLock { $0.appendProbe() }
+        var effects = ledger.withLock { $0.appendProbe() }
         var state = ServerState(name: server.name, source: "probe", phase: .loaded)
-        state.revision = consequences.revision
-        consequences.update = (server, StatusUpdate(snapshot: ServerSnapshot(state)))
-        return follow(consequences)
+        state.revision = effects.revision
+        effects.update = (server, StatusUpdate(snapshot: ServerSnapshot(state)))
+        return perform(effects)
     }
 
     // MARK: Staleness
@@ -186,16 +186,16 @@ public final class StatusMonitor: Sendable {
         let due = ledger.withLock { $0.due(at: now) }
         // This comes first, because the effects of the first one may ask for an earlier time.
         if let next = due.next { onExpiry.withLock { $0 }?(next) }
-        for name in due.names { follow(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
+        for name in due.names { perform(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
     }
 
     // MARK: -
 
     /// Changes the ledger and performs the effects; returns the revision of the change, or nil if nothing changed.
     @discardableResult
-    func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Consequences?) throws(LedgerError) -> Int? {
+    func change(_ body: (inout Ledger, Moment) throws(LedgerError) -> Effects?) throws(LedgerError) -> Int? {
         let now = clock()
-        return follow(ifAny: try withLedger { ledger throws(LedgerError) in try body(&ledger, now) })
+        return perform(ifAny: try withLedger { ledger throws(LedgerError) in try body(&ledger, now) })
     }
 
     /// `Mutex.withLock` for bodies that throw a ``LedgerError``.
@@ -209,15 +209,15 @@ public final class StatusMonitor: Sendable {
     }
 
     @discardableResult
-    private func follow(_ consequences: consuming Consequences) -> Int {
-        if let (server, update) = consequences.update.take() { server.post(update, to: bus) }
-        for wake in consequences.wakes { wake() }
-        if let expiry = consequences.expiry { onExpiry.withLock { $0 }?(expiry) }
-        return consequences.revision
+    private func perform(_ effects: consuming Effects) -> Int {
+        if let (server, update) = effects.update.take() { server.post(update, to: bus) }
+        for wake in effects.wakes { wake() }
+        if let expiry = effects.expiry { onExpiry.withLock { $0 }?(expiry) }
+        return effects.revision
     }
 
     @discardableResult
-    private func follow(ifAny consequences: Consequences?) -> Int? { consequences.map { follow($0) } }
+    private func perform(ifAny effects: Effects?) -> Int? { effects.map { perform($0) } }
 
     private func postSelection() { bus.post(name: .didSelectServer, object: self, userInfo: selection) }
 }

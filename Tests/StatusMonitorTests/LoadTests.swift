@@ -60,13 +60,13 @@ import Testing
     }
 
     @Test("a result that does not count yet is shown with the status until the next one, and is not a change")
-    func remark() throws {
-        try monitor.remark("connection refused", about: disk)
+    func uncounted() throws {
+        try monitor.setMessage("connection refused", of: disk)
         #expect(try state().message == "no status yet")
         try fixture.post("connected", to: "disk")
         let changes = try fixture.watch(.all)
         _ = changes.next()
-        try monitor.remark("connection refused", about: disk)
+        try monitor.setMessage("connection refused", of: disk)
         #expect(try state().message == "connection refused")
         #expect(try state().markedHeadline == "connected")
         try fixture.post("connected", to: "disk")
@@ -75,12 +75,12 @@ import Testing
     }
 
     @Test("a result that does not count yet ends an earlier failure, which is a change")
-    func remarkAfterFailure() throws {
+    func uncountedAfterFailure() throws {
         try fixture.post("connected", to: "disk")
         try monitor.fail(disk, "timed out after 10 s")
         let watch = try fixture.watch(.all)
         _ = watch.next()
-        try monitor.remark("connection refused", about: disk)
+        try monitor.setMessage("connection refused", of: disk)
         #expect(try state().phase == .loaded)
         #expect(try state().message == "connection refused")
         #expect(watch.lines() == ["changed disk connected"])

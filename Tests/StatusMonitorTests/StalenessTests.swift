@@ -75,13 +75,13 @@ import Testing
         /// A sign of life.
         case touch
         /// A load whose result does not count yet.
-        case remark
+        case uncounted
     }
 
     private func confirm(_ server: String, by confirmation: Confirmation) throws {
         switch confirmation {
         case .touch: try monitor.touch(name(server))
-        case .remark: try monitor.remark("connection refused", about: name(server))
+        case .uncounted: try monitor.setMessage("connection refused", of: name(server))
         }
     }
 

@@ -18,7 +18,7 @@ enum ListCommand {
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if servers.isEmpty {
-            terminal.remark("no servers yet")
+            terminal.note("no servers yet")
         }
         if terminal.isJSON || servers.isEmpty { return .done }
         let legend = !context.arguments[noLegend]

@@ -59,7 +59,7 @@ enum RefreshCommand {
     ) async throws -> ExitStatus {
         let servers = try await context.client.list().servers.filter(\.isRefreshable)
         if servers.isEmpty {
-            context.terminal.remark("no server can be refreshed")
+            context.terminal.note("no server can be refreshed")
             return .done
         }
         let count = servers.count

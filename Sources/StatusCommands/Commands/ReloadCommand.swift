@@ -41,10 +41,10 @@ enum ReloadCommand {
                 terminal.line("no server would be added, changed or removed")
             }
         }
-        for warning in reply.warnings ?? [] { terminal.remark("warning: \(warning)") }
-        for failure in reply.failed { terminal.remark("\(failure)") }
+        for warning in reply.warnings ?? [] { terminal.note("warning: \(warning)") }
+        for failure in reply.failed { terminal.note("\(failure)") }
         guard !reply.failed.isEmpty else { return .done }
-        if !isDryRun { terminal.remark("the rest of the configuration took effect") }
+        if !isDryRun { terminal.note("the rest of the configuration took effect") }
         return .configurationWrong
     }
 }

@@ -27,7 +27,7 @@ enum VerifyCommand {
         for location in locations {
             let verification = Verification(of: location)
             if verification.isEmpty {
-                terminal.remark("nothing to check: no configuration in \(location)")
+                terminal.note("nothing to check: no configuration in \(location)")
             }
             problems += verification.problems
             read += verification.files
@@ -38,7 +38,7 @@ enum VerifyCommand {
                 $0.member("problems", problems)
             }
         }
-        for problem in problems { terminal.remark(VisibleText.escape("\(problem.severity.rawValue): \(problem)")) }
+        for problem in problems { terminal.note(VisibleText.escape("\(problem.severity.rawValue): \(problem)")) }
         let errors = problems.filter { $0.severity == .error }
         if errors.isEmpty { return .done }
         return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .notAllowed : .configurationWrong
@@ -51,7 +51,7 @@ enum VerifyCommand {
         let own = ConfigurationLocation.standard(environment: environment, isRoot: geteuid() == 0)
         if ConfigurationLoader(location: own).loadAll().isEmbedded { return system }
         if own != system {
-            terminal.remark("checking your own configuration, \(own), not the system's, \(system)")
+            terminal.note("checking your own configuration, \(own), not the system's, \(system)")
         }
         return own
     }

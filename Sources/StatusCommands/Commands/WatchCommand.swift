@@ -97,7 +97,7 @@ private struct Follower {
         isAway = true
         let what = error.code == .timedOut ? "does not answer" : hasBegun ? "disconnected" : "closed the connection"
         let advice = hasBegun ? "waiting for it to return" : "waiting for it; see “systemctl status statusd”"
-        terminal.remark("the daemon \(what); \(advice)")
+        terminal.note("the daemon \(what); \(advice)")
         if terminal.isJSON { terminal.json { $0.member("kind", "disconnected") } }
     }
 
@@ -105,7 +105,7 @@ private struct Follower {
         defer { hasBegun = true }
         guard isAway else { return }
         isAway = false
-        terminal.remark(hasBegun ? "the daemon is back" : "the daemon is running")
+        terminal.note(hasBegun ? "the daemon is back" : "the daemon is running")
         if terminal.isJSON { terminal.json { $0.member("kind", "reconnected") } }
     }
 

@@ -60,13 +60,13 @@ struct Terminal: Sendable {
     }
 
     /// Writes a message to standard error, unless the output is JSON.
-    func remark(_ text: String) {
+    func note(_ text: String) {
         if !isJSON { StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO) }
     }
 
     /// Writes a failure.
     func failure(_ failure: CommandFailure) {
-        guard isJSON else { return remark(failure.sentence) }
+        guard isJSON else { return note(failure.sentence) }
         write(Self.json(of: failure.error))
     }
 

@@ -34,7 +34,7 @@ struct FailedStart {
     private let sockets = InheritedSockets.take()
     private let message: [UInt8]
     /// Nil if that cannot be checked.
-    private let isMended: Check?
+    private let isCorrected: Check?
     /// The clients that were answered.
     ///
     /// They stay open until the end: a client whose connection is closed while it still writes its call may not read the answer.
@@ -46,48 +46,48 @@ struct FailedStart {
     ///
     /// - Parameters:
     ///   - reason: why the daemon does not start.
-    ///   - isMended: checks whether a start would succeed now; nil if that cannot be checked.
+    ///   - isCorrected: checks whether a start would succeed now; nil if that cannot be checked.
     /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined this one.
-    static func answerClients(_ reason: String, isMended: Check? = nil) async -> Bool {
+    static func answerClients(_ reason: String, isCorrected: Check? = nil) async -> Bool {
         var start = FailedStart(
-            message: MonitorError.startFailed(reason: reason).reply?.reply ?? [], isMended: isMended)
-        guard await start.answerUntilMended() else { return false }
+            message: MonitorError.startFailed(reason: reason).reply?.reply ?? [], isCorrected: isCorrected)
+        guard await start.answerUntilCorrected() else { return false }
         start.sockets.giveBack()
         _ = Closing(&start.clients)
         _ = Closing(&start.privileged)
         return true
     }
 
-    private init(message: [UInt8], isMended: Check?) {
+    private init(message: [UInt8], isCorrected: Check?) {
         self.message = message
-        self.isMended = isMended
+        self.isCorrected = isCorrected
     }
 
     /// Answers for a while, and until all connections of ordinary users are closed; returns whether a start would succeed now.
-    private mutating func answerUntilMended() async -> Bool {
+    private mutating func answerUntilCorrected() async -> Bool {
         answer()
         guard !clients.isEmpty || !privileged.isEmpty else { return false }
-        let end = ContinuousClock.now + (isMended == nil ? Self.shortStay : Self.stay)
+        let end = ContinuousClock.now + (isCorrected == nil ? Self.shortStay : Self.stay)
         while ContinuousClock.now < end {
             // The check comes first: the reason may no longer be true.
-            if await becomesMended() { return true }
+            if await becomesCorrected() { return true }
             answer()
         }
         await Self.pause(Self.grace)
         let closing = Closing(&clients)
         await Self.pause(Self.grace)
         while !closing.hasEnded {
-            if await becomesMended() { return true }
+            if await becomesCorrected() { return true }
             answerPrivileged()
         }
         // The check is as late as possible: until this process has ended, a requested start joins this one.
-        return await isMended?() ?? false
+        return await isCorrected?() ?? false
     }
 
     /// Checks after a pause whether a start would succeed.
-    private func becomesMended() async -> Bool {
+    private func becomesCorrected() async -> Bool {
         await Self.pause(Self.interval)
-        return await isMended?() ?? false
+        return await isCorrected?() ?? false
     }
 
     private static func pause(_ time: Duration) async {

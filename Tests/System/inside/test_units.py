@@ -416,7 +416,7 @@ def manager_answers_at_once():
     return time.monotonic() - begin < 0.5
 
 
-def dies_beside(load, others=(), seconds=40):
+def is_noticed_despite(load, others=(), seconds=40):
     """Kills a unit during this load. The server soon stops being ok, however many others are followed, and is failed once the load has ended."""
     with units(sleeper=SLEEPER), service(configuration=following("sleeper", *others)):
         systemctl("start", "sleeper")
@@ -471,13 +471,13 @@ def quiet_bus():
 
 @test("a unit that fails while users keep the service manager busy is not ok for longer than it takes to notice that", limit=300)
 def death_beside_load():
-    dies_beside(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
+    is_noticed_despite(load_on_bus("load_units([f'busy-{number}.service' for number in range(1000)], 60)", processes=3))
 
 
 @test("a failed unit is not ok for longer either while users' calls make the service manager hold back its signals", limit=300)
 def death_beside_calls():
     # The daemon reads the others again meanwhile, a few at a time, and each answer is late.
-    dies_beside(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)])
+    is_noticed_despite(load_on_bus("keep_asking(60, 100, 60)"), others=[f"nosuch-{number}" for number in range(200)])
 
 
 @test("a failed oneshot is not ok for long while users make the manager load and unload thousands of followed units", limit=300)
@@ -511,7 +511,7 @@ def starved_manager():
 
 @test("a failed unit is not ok for longer either while the bus refuses calls to the service manager", limit=300)
 def death_beside_refusals():
-    dies_beside(starved_manager())
+    is_noticed_despite(starved_manager())
 
 
 @test("a service manager or bus that hangs without disconnecting is noticed, and its units are failed", limit=120)

@@ -140,8 +140,8 @@ import Testing
                 await caller.value
                 let state = try monitor.state(of: disk)
                 #expect(state.status?.level == (run < 4 ? .ok : .critical))
-                let remark = "connection refused [critical]; \(run - 1) of 3 before it counts"
-                #expect(state.message == (run < 4 ? remark : nil))
+                let message = "connection refused [critical]; \(run - 1) of 3 before it counts"
+                #expect(state.message == (run < 4 ? message : nil))
             }
         }
     }

@@ -41,7 +41,7 @@ struct UnitJudge {
     /// Whether a level was being counted when the settings changed.
     private var wasCounting = false
     /// A failure that has not been shown yet, because it may be brief.
-    private var unsaid: UnitStatus?
+    private var heldFailure: UnitStatus?
     /// How the last run failed; nil if it did not.
     private var lastFailure: UnitStatus?
     /// Whether the unit is down after a failure, and its next run was skipped or its restart was cancelled.
@@ -105,12 +105,12 @@ struct UnitJudge {
         } else {
             let settled = since + timeToSettle(unit)
             if now < settled {
-                if unit.activeState == "failed", unit.result != "success" { unsaid = UnitStatus(unit, of: name) }
+                if unit.activeState == "failed", unit.result != "success" { heldFailure = UnitStatus(unit, of: name) }
                 return (.wait, settled)
             }
             // A unit that is starting or stopping has no result yet.
             if unit.isActive || unit.isDown { restartsBefore = nil }
-            unsaid = nil
+            heldFailure = nil
         }
         let limit = runtime.flatMap { unit.runsToItsEnd(within: $0, since: runningSince) }
         let next = limit.flatMap { $0 > now ? $0 : nil }
@@ -136,8 +136,8 @@ struct UnitJudge {
         return (verdict, [next, counts].compactMap { $0 }.min())
     }
 
-    /// The unit's status, as a message while another one is shown.
-    mutating func remark(on unit: UnitProperties) -> UnitStatus {
+    /// The status to show as a message while another one is still in force.
+    mutating func pendingStatus(of unit: UnitProperties) -> UnitStatus {
         recall(unit).map(status) ?? Self.unknownEnd
     }
 
@@ -194,15 +194,15 @@ struct UnitJudge {
         guard state != self.state || unit.activeState == "inactive" && isOtherRun else { return nil }
         noteEnd(unit, isOfOtherRun: isOtherRun, at: now)
         // A failed unit that is started is, in passing, failed with a good result.
-        defer { if unit.activeState != "failed" { unsaid = nil } }
+        defer { if unit.activeState != "failed" { heldFailure = nil } }
         // It may have been in its first state for long.
         since = self.state.isEmpty ? now - Self.settlingTime : now
         self.state = state
         if unit.isRestarted {
             restartsBefore = unit.restarts
-        } else if unsaid != nil, unit.activeState != "failed" {
+        } else if heldFailure != nil, unit.activeState != "failed" {
             restartsBefore = unit.restarts
-            return unsaid
+            return heldFailure
         }
         return nil
     }

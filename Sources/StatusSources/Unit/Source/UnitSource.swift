@@ -81,15 +81,15 @@ final class UnitSource {
         switch verdict {
         case .show(let status): _ = try? monitor.post(status.visibleText, level: status.level, to: server)
         case .hold(let status, let count, let needed):
-            let remark = Hysteresis.remark(status.visibleText, status.level, count, of: needed)
-            try? monitor.remark(remark, about: server)
+            let message = Hysteresis.message(status.visibleText, status.level, count, of: needed)
+            try? monitor.setMessage(message, of: server)
         case .wait where settlesAt != nil:
             // The state will be known in a moment; until then, the reason stays.
             break
         case .wait:
             // The status that was shown before still holds.
             guard hasReason else { break }
-            try? monitor.remark(judge.remark(on: properties).visibleText.rawValue, about: server)
+            try? monitor.setMessage(judge.pendingStatus(of: properties).visibleText.rawValue, of: server)
         }
         if settlesAt == nil { hasReason = false }
         if let again { timer?.schedule(after: again - now) } else { timer?.stop() }

@@ -131,10 +131,10 @@ import Testing
         _ = judge.judge(job("failed", "failed", result: "exit-code", startedAt: 1000), at: .milliseconds(1500))
         let running = job("activating", "start", startedAt: 2000)
         _ = judge.judge(running, at: .milliseconds(2000))
-        #expect(judge.remark(on: running).text == "activating (start)")
+        #expect(judge.pendingStatus(of: running).text == "activating (start)")
         let forgotten = job("inactive", "dead", startedAt: nil)
         #expect(judge.judge(forgotten, at: .milliseconds(3000)).verdict == .wait)
-        #expect(judge.remark(on: forgotten).text == "ended with an unknown result")
+        #expect(judge.pendingStatus(of: forgotten).text == "ended with an unknown result")
     }
 
     @Test("a failure that must be found twice is, even if the unit is forgotten")

@@ -155,7 +155,7 @@ import Testing
         _ = judge.judge(oneshot, at: .seconds(1))
         let failure = UnitStatus(.critical, "inactive (dead), not started: a dependency failed")
         #expect(judge.judge(oneshot, at: .seconds(40)).verdict == .show(failure))
-        #expect(judge.remark(on: oneshot) == failure)
+        #expect(judge.pendingStatus(of: oneshot) == failure)
     }
 
     @Test("a oneshot that could not be started is not ok until a run succeeds")

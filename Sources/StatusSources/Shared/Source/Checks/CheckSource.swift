@@ -134,7 +134,7 @@ public final class CheckSource {
             switch hysteresis.take(result.level, isExtra: !isCounted) {
             case .show: _ = try? monitor.post(text, level: result.level, to: server)
             case .hold(let count, let needed):
-                try? monitor.remark(Hysteresis.remark(text, result.level, count, of: needed), about: server)
+                try? monitor.setMessage(Hysteresis.message(text, result.level, count, of: needed), of: server)
             }
         case .failure(let failure): try? monitor.fail(server, VisibleText.escape(failure.description))
         }

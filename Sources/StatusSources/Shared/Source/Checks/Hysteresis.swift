@@ -17,7 +17,7 @@ struct Hysteresis {
     }
 
     /// The message for a result that does not count yet.
-    static func remark(_ text: StatusText, _ level: Level, _ count: Int, of needed: Int) -> String {
+    static func message(_ text: StatusText, _ level: Level, _ count: Int, of needed: Int) -> String {
         "\(text) [\(level.rawValue)]; \(count) of \(needed) before it counts"
     }
 

@@ -6,20 +6,20 @@ import Logging
 import StatusModel
 import StatusWorkers
 
-/// Workers that carry out calls, each worker one at a time; it keeps as many as were needed lately.
+/// A pool of workers, each of which carries out one call at a time.
 ///
-/// No caller waits longer than its timeout: a call that does not end is left to its worker. Until that worker has ended, no other call is made
-/// for the same server.
+/// It keeps as many idle workers as were needed in the last seconds. A caller does not wait for a call that exceeds its timeout. The pool
+/// ends the worker of that call, and makes no other call for the same server until the worker has ended.
 @EventLoop
 final class WorkerPool<Call: WorkerCall>: SharedResource {
     typealias Answer = Call.Answer
 
     private let workers: WorkerStarter
-    /// The workers that wait; the last one is used first.
+    /// The idle workers; the last one is used first.
     private var idle: [WorkerRunner<Answer>] = []
-    /// The number of idle workers that were not needed since the timer started.
+    /// The minimum number of idle workers since the timer was scheduled.
     private var unneeded = 0
-    /// The workers that are about to end, and whose server waits for that.
+    /// The workers that were told to end during a call, by the server of that call.
     private var ending: [ServerName: WorkerRunner<Answer>] = [:]
     /// The servers whose worker did not end in time.
     private var stuck: Set<ServerName> = []
@@ -32,55 +32,69 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// A worker that should keep the time itself and does not may have been stopped. Then another worker gets the call, with the same timeout. The timeout includes
-    /// neither the start of a worker nor the end of the server's previous call.
+    /// If the first worker is lost or cannot carry out the call, a second one gets the rest of the time. If a worker that should end calls in
+    /// time does not, it may have been stopped (SIGSTOP), and a second one gets the whole time. The start of a worker and the end of the
+    /// server's previous call take no time of the call.
     ///
-    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers end, or one does and too little time is left for
-    ///   another; ``StuckCheck`` if the server's previous call does not end; `CancellationError`.
+    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is and too little time is left
+    ///   for another; ``StuckCheck`` if the server's previous call does not end; `CancellationError`.
     func run(_ call: Call, of server: ServerName, within timeout: Duration) async throws -> Answer? {
         try await waitForPredecessor(of: server)
-        var (idle, rest) = (takeIdleWorker(), timeout)
-        var notFinal: Answer?
-        var wasLost = false
-        for run in 1...PoolLimits.runs {
-            // The second run gets a new worker: the cause of the first failure may concern all idle ones.
-            let worker =
-                if let idle { idle } else {
-                    WorkerRunner<Answer>(try await workers.start(within: max(timeout, PoolLimits.startTime)))
-                }
-            idle = nil
-            let isShort = wasLost && rest < timeout / 2
-            let began = ContinuousClock.now
-            let answer: Answer?? = await TimedWait.run(within: rest) { worker.run(call, then: $0) }
-            rest -= began.duration(to: .now)
-            guard let answer else {
-                end(worker, of: server)
-                try Task.checkCancellation()
-                if isShort { throw WorkerLost() }
-                guard workers.keepsTime, run < PoolLimits.runs else { return nil }
-                try await waitForPredecessor(of: server)
-                rest = timeout
-                continue
-            }
-            notFinal = answer
-            guard let answer else {
-                workers.losses?.log(
-                    "\(server): the process of the request ended", about: server.rawValue,
-                    metadata: ["server": "\(server)"])
-                wasLost = true
-                continue
-            }
-            guard answer.isFinal else { continue }
-            if answer.leavesWorkerIdle { keep(worker) } else { end(worker, of: server) }
-            return answer
+        let worker = if let worker = takeIdleWorker() { worker } else { try await newWorker(timeout) }
+        let began = ContinuousClock.now
+        let first = try await attempt(call, of: server, with: worker, within: timeout)
+        var (rest, isShort) = (timeout - began.duration(to: .now), false)
+        switch first {
+        case .answered(let answer) where answer.isFinal: return answer
+        case .answered: break
+        case .lost: isShort = rest < timeout / 2
+        case .timedOut:
+            guard workers.keepsTime else { return nil }
+            try await waitForPredecessor(of: server)
+            rest = timeout
         }
-        if let notFinal { return notFinal }
-        throw WorkerLost()
+        // Not an idle worker: the cause may concern all of them.
+        switch try await attempt(call, of: server, with: newWorker(timeout), within: rest) {
+        case .answered(let answer): return answer
+        case .timedOut where !isShort: return nil
+        case .timedOut, .lost: throw WorkerLost()
+        }
     }
 
-    /// Ends all workers, and waits up to `limit` until they have ended.
+    private enum Attempt {
+        case answered(Answer)
+        case timedOut
+        case lost
+    }
+
+    private func attempt(
+        _ call: Call, of server: ServerName, with worker: WorkerRunner<Answer>, within limit: Duration
+    ) async throws -> Attempt {
+        switch await TimedWait.run(within: limit, { worker.run(call, then: $0) }) {
+        case nil:
+            end(worker, of: server)
+            try Task.checkCancellation()
+            return .timedOut
+        case .some(nil):
+            workers.losses?.log(
+                "\(server): the process of the request ended", about: server.rawValue,
+                metadata: ["server": "\(server)"])
+            return .lost
+        case .some(let answer?):
+            if answer.isFinal {
+                if answer.leavesWorkerIdle { keep(worker) } else { end(worker, of: server) }
+            }
+            return .answered(answer)
+        }
+    }
+
+    private func newWorker(_ timeout: Duration) async throws -> WorkerRunner<Answer> {
+        WorkerRunner(try await workers.start(within: max(timeout, PoolLimits.startTime)))
+    }
+
+    /// Ends all workers, and waits at most `limit` for their end.
     ///
-    /// Otherwise the service manager would have to kill them, and log that.
+    /// The service manager kills processes that are left, and logs that.
     func close(within limit: Duration) async {
         let (workers, endsAtOnce) = (idle + ending.values, workers.endsAtOnce)
         idle = []
@@ -159,22 +173,20 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 }
 
 private enum PoolLimits {
-    /// How often a call is made if its worker cannot carry it out, or ends: because of a restart of the executor, or of another call.
-    static let runs = 2
-    /// How long a worker may take to start, at least; a call with a longer timeout waits that long.
+    /// The minimum time that a worker gets to start; a call with a longer timeout waits as long as that.
     static let startTime = Duration.seconds(5)
-    /// How often workers that were not needed are ended.
+    /// The interval at which workers that were not needed are ended.
     static let idleTime = Duration.seconds(10)
-    /// How long a call that timed out may take to end before it is reported as stuck.
+    /// The time in which a call that timed out must end; after that it counts as stuck.
     static let patience = Duration.seconds(1)
-    /// The maximum number of workers that are about to end.
+    /// The maximum number of workers that were told to end and have not.
     static let ending = OwnedDescriptor.limit / 16
 }
 
-/// Two workers ended during a call, or one did and too little time was left for another.
+/// Two workers were lost during a call, or one was and too little time was left for another.
 struct WorkerLost: Error {}
 
-/// The server's previous call does not end, so no other is made.
+/// No call is made because the server's previous one does not end.
 struct StuckCheck: Error {
     /// The number of other servers in the same state.
     let others: Int

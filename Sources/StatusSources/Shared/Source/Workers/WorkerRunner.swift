@@ -8,7 +8,7 @@ import Varlink
 @EventLoop
 final class WorkerRunner<Answer: WorkerAnswer> {
     private let worker: WorkerConnection
-    /// The caller that waits for the answer.
+    /// Passes the answer to the caller; nil while no call runs.
     private var waiter: (@Sendable (Answer?) -> Void)?
 
     /// Takes over a ready worker.
@@ -21,16 +21,20 @@ final class WorkerRunner<Answer: WorkerAnswer> {
         worker.whenEnded { [weak self] in _ = self?.end(with: nil) }
     }
 
-    /// Whether it can take a call.
+    /// Whether the worker can take a call.
     var isIdle: Bool { worker.isReady && waiter == nil }
 
-    /// Carries out a call; `body` gets the answer, or nil if the worker does not give a valid one.
+    /// Carries out a call.
+    ///
+    /// - Parameter body: gets the answer; nil if the worker ends or answers something invalid.
     func run(_ call: some JSONWritable, then body: @escaping @Sendable (Answer?) -> Void) {
         waiter = body
         if worker.isReady { worker.send(call) } else { _ = end(with: nil) }
     }
 
-    /// Makes the worker end, and with it what it does: at once, or after it has cleaned up.
+    /// Ends the worker and its call.
+    ///
+    /// - Parameter atOnce: whether to kill the worker. Otherwise it first ends the processes that it started.
     func stop(atOnce: Bool) {
         waiter = nil
         if atOnce { worker.kill() } else { worker.stop() }

@@ -2,48 +2,34 @@
 
 import EventLoopIO
 import LogLimiting
-import StatusModel
 import StatusWorkers
-import Varlink
 
-/// A call that workers carry out, such as a run of a plugin.
-///
-/// All source kinds that make such a call share one pool of workers: `environment.shared(WorkerPool<Call>.self)`.
-protocol WorkerCall: JSONWritable, Sendable {
-    /// The answer of a worker.
-    associatedtype Answer: WorkerAnswer
-    /// The workers for such calls.
-    @EventLoop static func workers(in environment: SourceEnvironment) -> WorkerStarter
-}
-
-/// The origin of workers.
+/// What starts the workers.
 enum WorkerPlace {
-    /// From the executor that listens at this address.
+    /// The executor that listens at this address.
     case executor(UnixAddress)
-    /// From statusd at this path, as children of this process.
+    /// This process, as children that run the statusd at this path.
     case program(String)
 
-    /// From this program, as children of this process.
+    /// This process, as children that run its own program.
     static let ownProgram = WorkerPlace.program(WorkerStart.ownProgram)
 }
 
 /// Starts workers of one kind.
 @EventLoop
 struct WorkerStarter {
-    /// The maximum number of starts in a row if each worker ends before it is ready.
+    /// How many workers to start if each ends before it is ready.
     private static let maximumStarts = 3
 
-    /// The origin of the workers.
     let place: WorkerPlace
-    /// The role of the workers.
     let role: WorkerRole
-    /// Their purpose, as a verb: `run plugins`.
+    /// What the workers are for, such as `run plugins`; follows “cannot”.
     let purpose: String
-    /// Whether a worker ends each call within its time.
+    /// Whether a worker itself ends a call that exceeds its timeout.
     var keepsTime = false
-    /// Whether a worker may be killed at any time, because it starts no processes.
+    /// Whether a worker may be killed at any time because it starts no processes.
     var endsAtOnce = true
-    /// Logs that a worker ended by itself; nil if that needs no message.
+    /// Logs that a worker ended by itself; nil to log nothing.
     var losses: LogLimiter?
 
     /// Starts a worker, and waits until it is ready.
@@ -58,7 +44,7 @@ struct WorkerStarter {
             case .refused(let reason): throw failure(reason)
             case .ended: continue
             case nil:
-                // It has not been given a call yet.
+                // It has no call yet, which could need cleaning up.
                 worker.kill()
                 try Task.checkCancellation()
                 throw silence("does not answer")
