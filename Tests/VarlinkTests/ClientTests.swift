@@ -157,13 +157,13 @@ struct ClientTests {
     func cancelsWhatIsAnswered() async throws {
         let (connection, service) = try await scripted()
         let second = Mutex<Task<String?, any Error>?>(nil)
-        // On the loop, so that the second is resumed, but has not yet run, when it is cancelled.
+        // Both are on the loop, so that the second is resumed, but has not yet run, when the first cancels it.
         let first = Task { @EventLoop in
             defer { second.withLock { $0?.cancel() } }
             return try await echo(connection, "first")
         }
         _ = await service.receive()
-        second.withLock { $0 = Task { try await echo(connection, "second") } }
+        second.withLock { $0 = Task { @EventLoop in try await echo(connection, "second") } }
         _ = await service.receive()
         let third = Task { try await echo(connection, "third") }
         _ = await service.receive()
