@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import Foundation
 import Glibc
 import Testing
 
-@Suite("Signals", .timeLimit(.minutes(1)))
+@Suite("Signals", .serialized, .timeLimit(.minutes(1)))
 @EventLoop struct SignalSourceTests {
+    // A signal that is harmless if it is not handled. It is sent to the loop's own thread, where it is blocked.
+    private let signal = SIGWINCH
+
+    init() { SignalSource.block([signal]) }
+
     @Test("are handled on the loop, each time they arrive; a cancelled source gets no more")
     func handles() async throws {
-        // A signal that is harmless if it is not handled. It is sent to the loop's own thread, where it is blocked.
-        let signal = SIGWINCH
-        SignalSource.block([signal])
         let (signals, continuation) = AsyncStream.makeStream(of: Int32.self)
         let source = try SignalSource(signal) { continuation.yield($0) }
         var iterator = signals.makeAsyncIterator()
@@ -23,5 +26,29 @@ import Testing
         let other = try SignalSource(signal) { continuation.yield($0 + 1000) }
         #expect(await iterator.next() == signal + 1000)
         other.cancel()
+    }
+    @Test(
+        "that come after a source was cancelled do not concern the loop, even if a process that is being started has the descriptor"
+    )
+    func copies() async throws {
+        let source = try SignalSource(signal) { _ in }
+        // Between fork and exec, the child has them, too.
+        let copies = try Self.signalDescriptors().map { OwnedDescriptor(adopting: dup($0)) }
+        #expect(!copies.isEmpty)
+        source.cancel()
+        raise(signal)
+        let (signals, continuation) = AsyncStream.makeStream(of: Int32.self)
+        let other = try SignalSource(signal) { continuation.yield($0) }
+        var iterator = signals.makeAsyncIterator()
+        #expect(await iterator.next() == signal)
+        other.cancel()
+        withExtendedLifetime(copies) {}
+    }
+
+    private static func signalDescriptors() throws -> [Int32] {
+        let folder = "/proc/self/fd"
+        return try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == "anon_inode:[signalfd]"
+        }.compactMap(Int32.init)
     }
 }

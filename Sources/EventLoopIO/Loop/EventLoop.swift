@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// The event loop: a global actor whose executor is one thread that waits for descriptors and sd-event(3).
+/// The event loop: a global actor whose executor is one thread that waits for descriptors, and for timers with sd-event(3).
 ///
 /// Every object that owns a descriptor is isolated to it, so its thread handles input without a hop or a lock. Nothing on it may wait: a
 /// call that blocks holds up everything, and the watchdog notices.

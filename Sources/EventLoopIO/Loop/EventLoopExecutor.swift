@@ -5,7 +5,7 @@ import CSystemd
 import Glibc
 import Synchronization
 
-/// The thread that waits for descriptors and sd-event's sources, and runs the jobs of Swift's concurrency in between.
+/// The thread that waits for descriptors and sd-event's timers, and runs the jobs of Swift's concurrency in between.
 ///
 /// It is no `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would put its job back behind all
 /// others (<https://github.com/swiftlang/swift/issues/85668>).
@@ -61,7 +61,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     /// How long a turn should last if there is much to do; a client may have to wait for several turns.
     private static let turn = Duration.milliseconds(1)
 
-    /// Whether sd-event must look at its sources before the loop waits; used on the thread only.
+    /// Whether sd-event must look at its timers before the loop waits; used on the thread only.
     private var mustPrepare = true
 
     init() {
@@ -78,13 +78,13 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         precondition(failure == 0, "cannot start the event loop: out of memory")
     }
 
-    /// The sd-event loop, for adding a source; used on the thread only.
+    /// The sd-event loop, for adding a timer; used on the thread only.
     var event: OpaquePointer {
         sourceChanged()
         return sdEvent
     }
 
-    /// Makes sd-event look at its sources before the loop waits, because one changed; used on the thread only.
+    /// Makes sd-event look at its timers before the loop waits, because one changed; used on the thread only.
     func sourceChanged() { mustPrepare = true }
 
     /// Runs the loop on a thread of its own.
@@ -125,7 +125,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     func run() -> Never {
         var backlog = Backlog()
         while true {
-            // A source of sd-event may have created jobs, so the loop does not wait after dispatching one.
+            // A timer may have created jobs, so the loop does not wait after dispatching one.
             let hasDispatched = runWhatIsDue(&backlog)
             let mayWait = inbox.withLock { inbox in
                 inbox.isAsleep = inbox.jobs.isEmpty && backlog.isEmpty && !hasDispatched && nextTurn.isEmpty
@@ -140,9 +140,9 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs jobs and the due sources of sd-event, with the jobs they create, for up to the length of a turn.
+    /// Runs jobs and the due timers, with the jobs they create, for up to the length of a turn.
     ///
-    /// With one source per turn, a timer would be as many turns late as other timers are due.
+    /// With one per turn, a timer would be as many turns late as others are due.
     ///
     /// - Returns: whether there is more to do in this turn.
     private func runWhatIsDue(_ backlog: inout Backlog) -> Bool {
@@ -164,7 +164,7 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         for body in bodies { body() }
     }
 
-    /// Lets sd-event look at its sources and dispatch one that is due; returns whether there was one.
+    /// Lets sd-event look at its timers and dispatch one that is due; returns whether there was one.
     private func dispatchSDEvent() -> Bool {
         mustPrepare = false
         let result = sd_event_run(sdEvent, 0)

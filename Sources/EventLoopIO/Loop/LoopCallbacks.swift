@@ -38,12 +38,3 @@ func handleInterruptions() {
     action.__sigaction_handler.sa_handler = { _ in }
     sigaction(interruption, &action, nil)
 }
-
-func signalCallback(
-    _ source: OpaquePointer?, _ information: UnsafePointer<signalfd_siginfo>?, _ context: UnsafeMutableRawPointer?
-) -> Int32 {
-    guard let context, let signal = information?.pointee.ssi_signo else { return 0 }
-    let source = Unmanaged<SignalSource>.fromOpaque(context).takeUnretainedValue()
-    EventLoop.assumeIsolated { source.fire(Int32(signal)) }
-    return 0
-}
