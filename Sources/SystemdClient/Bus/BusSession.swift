@@ -59,16 +59,22 @@ final class BusSession {
         }
         var cookie: UInt64 = 0
         if result >= 0 { result = sd_bus_message_get_cookie(message, &cookie) }
-        guard result >= 0 else { throw IOError(errno: -result, "cannot send to the system bus") }
+        guard result >= 0 else {
+            throw isOpen ? IOError(errno: -result, "cannot send to the system bus") : Self.closed
+        }
         calls[cookie] = (call.number, trust.ownerCount)
     }
 
     /// Handles one message or timeout; returns whether there was one.
     func process() throws(IOError) -> Bool {
         let result = sd_bus_process(bus, nil)
-        if result >= 0, sd_bus_is_open(bus) > 0 { return result > 0 }
-        throw IOError(.systemCall, "the system bus closed the connection")
+        guard result >= 0, isOpen else { throw Self.closed }
+        return result > 0
     }
+
+    private static let closed = IOError(.systemCall, "the system bus closed the connection")
+
+    private var isOpen: Bool { sd_bus_is_open(bus) > 0 }
 
     /// Waits until sd-bus has something to do, or `other` is readable, which is then reset.
     func wait(or other: OwnedDescriptor) {
