@@ -43,6 +43,12 @@ import Testing
         #expect(try state().phase == .loaded)
     }
 
+    @Test("a failed load without a status is marked, so that its reason does not look like a good status")
+    func failedWithoutStatus() throws {
+        try monitor.fail(disk, "no such file")
+        #expect(try state().markedHeadline == "no such file [failed]")
+    }
+
     @Test("a failed load keeps the status and gives its reason, as does the headline")
     func failed() throws {
         try fixture.post("DISK OK", to: "disk")
