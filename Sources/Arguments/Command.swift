@@ -54,13 +54,11 @@ public struct Command<Status: Sendable>: Sendable {
 
 /// The values that a user wrote, by parameter, each of them checked.
 public struct ParsedArguments: Sendable {
-    var flags: [String: Bool] = [:]
+    var flags: Set<String> = []
     var values: [String: [String]] = [:]
 
     /// Whether a flag is on.
-    public subscript(flag: Flag) -> Bool {
-        flags[flag.specification.name] ?? (flag.specification.form == .flag(isOnByDefault: true))
-    }
+    public subscript(flag: Flag) -> Bool { flags.contains(flag.specification.name) }
 
     /// An option's value.
     public subscript<Value>(option: Option<Value>) -> Value {

@@ -13,7 +13,7 @@ struct CommandLineReader<Status: Sendable> {
     private let program: Command<Status>
     private(set) var command: Command<Status>?
     private(set) var request: Request?
-    private var options: [(specification: ParameterSpecification, value: String?, isOn: Bool)] = []
+    private var options: [(specification: ParameterSpecification, value: String?)] = []
     private var words: [String] = []
 
     init(program: Command<Status>) { self.program = program }
@@ -69,12 +69,12 @@ struct CommandLineReader<Status: Sendable> {
             request = .version
         } else if name == "generate-completion-script" {
             try readShell(attached ?? rest.popFirst())
-        } else if let flag = flag(name) {
+        } else if let flag = parameters.first(where: { $0.name == name && $0.form == .flag }) {
             if attached != nil { throw error("--\(name) takes no value") }
-            options.append((flag.specification, nil, flag.isOn))
+            options.append((flag, nil))
         } else if let option = parameters.first(where: { $0.name == name && $0.isOption }) {
             guard let value = attached ?? rest.popFirst() else { throw error("--\(name) requires a value") }
-            options.append((option, value, true))
+            options.append((option, value))
         } else {
             throw error("unknown option “--\(name)”\(Nearest.suggestion(for: "--\(name)", among: longOptions))")
         }
@@ -100,15 +100,6 @@ struct CommandLineReader<Status: Sendable> {
         request = .completionScript(shell)
     }
 
-    private func flag(_ name: String) -> (specification: ParameterSpecification, isOn: Bool)? {
-        for parameter in parameters {
-            guard case .flag(let isOnByDefault) = parameter.form else { continue }
-            if parameter.name == name { return (parameter, true) }
-            if isOnByDefault, name == "no-\(parameter.name)" { return (parameter, false) }
-        }
-        return nil
-    }
-
     /// Checks the values and returns them.
     func finish(_ command: Command<Status>) throws(UsageError) -> ParsedArguments {
         var arguments = ParsedArguments()
@@ -120,7 +111,7 @@ struct CommandLineReader<Status: Sendable> {
             if let value = option.value {
                 arguments.values[option.specification.name] = [value]
             } else {
-                arguments.flags[option.specification.name] = option.isOn
+                arguments.flags.insert(option.specification.name)
             }
         }
         try assignWords(to: known, &arguments)

@@ -30,7 +30,7 @@ extension CommandParser {
     private func options(of command: Command<Status>?) -> [(String, String)] {
         var seen: Set<String> = []
         let options = specifications(of: command).filter { !$0.isArgument && seen.insert($0.name).inserted }.map {
-            ($0.form == .flag(isOnByDefault: true) ? "--no-\($0.name)" : "--\($0.name)", $0.help)
+            ("--\($0.name)", $0.help)
         }
         return options + [("--help", "Show help.")]
     }

@@ -54,7 +54,6 @@ struct HelpText<Status: Sendable> {
 
     private static func option(_ parameter: ParameterSpecification) -> (String, String) {
         switch parameter.form {
-        case .flag(isOnByDefault: true): ("      --[no-]\(parameter.name)", parameter.help)
         case .option(let value): ("      --\(parameter.name) \(value)", parameter.help)
         default: ("      --\(parameter.name)", parameter.help)
         }

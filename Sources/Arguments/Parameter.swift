@@ -16,8 +16,8 @@ public protocol Parameter: Sendable {
 public struct ParameterSpecification: Sendable {
     /// How users write a parameter.
     public enum Form: Sendable, Equatable {
-        /// `--name`, and `--no-name` if it is on by default.
-        case flag(isOnByDefault: Bool)
+        /// `--name`.
+        case flag
         /// `--name VALUE`, with the value's name in help.
         case option(value: String)
         /// A word without a name.
@@ -69,14 +69,14 @@ public struct InvalidValue: Error, Sendable, Hashable {
     public init(_ reason: String) { self.reason = reason }
 }
 
-/// A parameter that is on or off.
+/// A parameter that is off unless it is given.
 public struct Flag: Parameter {
     public let specification: ParameterSpecification
 
-    /// A flag; one that is on by default is turned off with `--no-NAME`.
-    public init(_ name: String, isOnByDefault: Bool = false, help: String) {
+    /// A flag.
+    public init(_ name: String, help: String) {
         specification = ParameterSpecification(
-            name: name, form: .flag(isOnByDefault: isOnByDefault), help: help, completion: .nothing, check: { _ in })
+            name: name, form: .flag, help: help, completion: .nothing, check: { _ in })
     }
 }
 

@@ -6,7 +6,6 @@ import Testing
 
 @Suite("Parsing a command line") struct CommandParserTests {
     private static let json = Flag("json", help: "Write JSON.")
-    private static let wait = Flag("wait", isOnByDefault: true, help: "Wait.")
     private static let level = Option(
         "level", value: "LEVEL", help: "How serious.", default: 0, completion: .words(["1", "2"])
     ) {
@@ -27,7 +26,7 @@ import Testing
     private static let program = Command<Int>(
         "tool", abstract: "A tool.",
         subcommands: [
-            Command("post", abstract: "Post.", parameters: [name, other, level, json, wait]),
+            Command("post", abstract: "Post.", parameters: [name, other, level, json]),
             Command(
                 "check", abstract: "Check.", discussion: "Exit status: 0 or 1.", parameters: [files, json],
                 validate: { arguments throws(InvalidUsage) in
@@ -63,19 +62,16 @@ import Testing
         let arguments = try #require(try arguments(line))
         #expect(arguments[Self.level] == 2)
         #expect(arguments[Self.json])
-        #expect(arguments[Self.wait])
         #expect(arguments[Self.name] == "db")
         #expect(arguments[Self.other] == nil)
     }
 
-    @Test("an omitted option has its default; no- turns off a flag that is on")
+    @Test("an omitted option has its default, and a flag is off")
     func defaults() throws {
-        let arguments = try #require(try arguments("post --no-wait db x"))
+        let arguments = try #require(try arguments("post db x"))
         #expect(arguments[Self.level] == 0)
         #expect(!arguments[Self.json])
-        #expect(!arguments[Self.wait])
         #expect(arguments[Self.other] == "x")
-        #expect(try self.arguments("post --no-wait --wait db")?[Self.wait] == true)
     }
 
     @Test("after two hyphens every word is an argument; a single hyphen is one anywhere")
@@ -129,7 +125,7 @@ import Testing
             return
         }
         #expect(text.hasPrefix("Post.\n\nUsage: tool post [OPTION…] NAME [OTHER]\n"))
-        for part in ["NAME", "The name.", "--level LEVEL", "--[no-]wait", "-h, --help"] { #expect(text.contains(part)) }
+        for part in ["NAME", "The name.", "--level LEVEL", "--json", "-h, --help"] { #expect(text.contains(part)) }
         #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
@@ -160,7 +156,7 @@ import Testing
             (["post", "--json", "w"], ["web"]),
             (["post", "db", "--level", ""], ["1", "2"]),
             (["post", "db", "--l"], ["--level"]),
-            (["post", "db", "--no"], ["--no-wait"]),
+            (["post", "db", "--j"], ["--json"]),
             (["check", "x"], []),
         ])
     func completion(words: [String], candidates: [String]) async {

@@ -10,15 +10,14 @@ import Varlink
 /// The command `statusctl watch`.
 enum WatchCommand {
     private static let updates = Flag("updates", help: "Also show posts that change nothing.")
-    private static let reconnect = Flag(
-        "reconnect", isOnByDefault: true, help: "Reconnect if the connection to the daemon is lost (default: on).")
+    private static let noReconnect = Flag("no-reconnect", help: "End if the connection to the daemon is lost.")
 
     static let command = ClientCommand.make(
         "watch",
         abstract:
             "Follow the selected server, from selection to selection; with a name, that server; with --all, every server.",
         discussion: "The current state comes first. An interrupt ends it with exit status 0.",
-        parameters: [Options.anyServer, Options.all, updates, reconnect], takesItsTime: true,
+        parameters: [Options.anyServer, Options.all, updates, noReconnect], takesItsTime: true,
         validate: { arguments throws(InvalidUsage) in
             if arguments[Options.all], arguments[Options.anyServer] != nil {
                 throw InvalidUsage("give a server name or --all, not both")
@@ -32,7 +31,7 @@ enum WatchCommand {
         var terminal = context.terminal
         terminal.endsWithReader = true
         let arguments = context.arguments
-        let reconnects = arguments[reconnect]
+        let reconnects = !arguments[noReconnect]
         var follower = Follower(
             parameters: WatchParameters(
                 server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
