@@ -5,12 +5,13 @@ import Testing
 
 @testable import EventLoopIO
 
-@Suite("File locks", .timeLimit(.minutes(1))) struct FileLockTests {
+@Suite("File locks", .timeLimit(.minutes(1))) final class FileLockTests {
     private let path = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
+
+    deinit { for suffix in ["", ".next", ".precious"] { unlink(path + suffix) } }
 
     @Test("a lock that another process holds is refused at once, and is free again once that one has ended")
     func exclusive() throws {
-        defer { unlink(path) }
         var first: FileLock? = try FileLock(at: path)
         let refusal = #expect(throws: IOError.self) { try FileLock(at: path) }
         #expect(refusal?.code == .addressInUse)
@@ -21,7 +22,6 @@ import Testing
 
     @Test("a lock is free if its holder has ended, except for a thread that cannot be killed")
     func holderThatHasEnded() throws {
-        defer { unlink(path) }
         let lock = try FileLock(at: path)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "\(getpid())\n")
         // A process that has ended and is not yet reaped.
@@ -39,7 +39,6 @@ import Testing
 
     @Test("a file that others may open, and have locked, is replaced", arguments: [0o644, 0o666])
     func lockedByOthers(mode: UInt32) throws {
-        defer { unlink(path) }
         let foreign = open(path, O_RDWR | O_CREAT, 0o600)
         defer { close(foreign) }
         fchmod(foreign, mode)
@@ -53,7 +52,6 @@ import Testing
 
     @Test("a file with other contents is refused and left unchanged", arguments: ["precious\n", "1", "1\n2\n"])
     func otherContent(text: String) throws {
-        defer { for path in [path, path + ".next"] { unlink(path) } }
         try text.write(toFile: path, atomically: true, encoding: .utf8)
         #expect(throws: IOError.self) { try FileLock(at: path) }
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
@@ -61,17 +59,14 @@ import Testing
 
     @Test("a lock file that a disk has filled with zeros, after a power failure, is free")
     func lostContent() throws {
-        defer { for path in [path, path + ".next"] { unlink(path) } }
         try "\0\0\0\0".write(toFile: path, atomically: true, encoding: .utf8)
         _ = try FileLock(at: path)
     }
 
     @Test("a link or a pipe in its place is replaced, and the link's target is left unchanged")
     func otherFiles() throws {
-        defer { unlink(path) }
         let precious = path + ".precious"
         try "precious".write(toFile: precious, atomically: true, encoding: .utf8)
-        defer { unlink(precious) }
         symlink(precious, path)
         _ = try FileLock(at: path)
         #expect(try String(contentsOfFile: precious, encoding: .utf8) == "precious")
