@@ -55,9 +55,9 @@ enum ClientCommand {
                     arguments: arguments)
                 do {
                     return try await run(context)
-                } catch MonitorError.noSuchServer(let name, nil) {
+                } catch MonitorError.noSuchServer(let name, let reason) {
                     let suggestion = await ServerSuggestion.text(for: name, context)
-                    throw CommandFailure(.noSuchServer(server: name, reason: nil), suggestion: suggestion)
+                    throw CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
                 } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
                     throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
                 }

@@ -51,7 +51,7 @@ struct CommandFailure: Error {
         case .noService:
             // The service manager starts only the system's daemon.
             let advice =
-                place.hasSuffix(MonitorAddress.system)
+                address == .path(MonitorAddress.system)
                 ? "run “systemctl enable --now statusd.socket statusd” or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or give its address with --address"
                 : "start one there, for example with “statusd”, or use the system's with --address unix:\(MonitorAddress.system)"
             self.init(.noDaemon, "Unavailable", "cannot reach the daemon: nothing listens at \(place); \(advice)")
@@ -88,7 +88,7 @@ struct CommandFailure: Error {
         func visible(_ text: String) -> String { VisibleText.escape(text) }
         switch error {
         case .noSuchServer(let server, let reason?):
-            return "cannot post to \(visible(server)): \(visible(reason))"
+            return "cannot post to \(visible(server)): \(visible(reason))\(suggestion)"
         case .noSuchServer(let server, nil):
             let advice = suggestion.isEmpty ? "; run “statusctl list” to see all servers" : suggestion
             return "no server named “\(visible(server))”\(advice)"

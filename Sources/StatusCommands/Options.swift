@@ -15,7 +15,13 @@ enum Options {
         help: "Use the daemon at this address (default: $STATUSD_ADDRESS, else the user's own daemon or the system's).",
         default: nil
     ) { text throws(InvalidValue) in
-        do throws(IOError) { return try UnixAddress(parsing: text) } catch { throw InvalidValue(error.message) }
+        do throws(IOError) {
+            return try UnixAddress(parsing: text)
+        } catch {
+            // Otherwise the message would name the text twice.
+            throw InvalidValue(
+                error.code == .invalidAddress ? "must be unix:/path or unix:@name" : error.message)
+        }
     }
 
     static let all = Flag("all", help: "Follow every server.")

@@ -38,13 +38,15 @@ enum Main {
             "Exit status: 0 stopped by a signal, 1 failed, 64 invalid command line, 78 invalid configuration.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
         parameters: [config, logLevel])
 
+    private static let charset = Charset(environment: ProcessEnvironment.current)
+
     static func main() {
         WorkerRole(commandLine: CommandLine.arguments)?.run()
         Daemon.prepare()
         let parser = CommandParser(program, version: MonitorVersion.current)
         do throws(UsageError) {
             switch try parser.parse(Array(CommandLine.arguments.dropFirst())) {
-            case .show(let text): print(text)
+            case .show(let text): print(charset.text(text))
             case .complete(let words):
                 EventLoop.runProcess {
                     for line in await parser.candidates(for: words) { print(line) }
@@ -57,8 +59,8 @@ enum Main {
                 ).runAndExit()
             }
         } catch {
-            let message = Array("statusd: \(VisibleText.escape(error.reason))\n\(error.usage)\n".utf8)
-            _ = write(STDERR_FILENO, message, message.count)
+            let message = charset.text("statusd: \(VisibleText.escape(error.reason))\n\(error.usage)\n")
+            _ = write(STDERR_FILENO, message, message.utf8.count)
             let reason = "invalid command line: \(error.reason); see “systemctl cat statusd”"
             EventLoop.runProcess {
                 await Daemon.tellClients(ofFailedStart: reason)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import EventLoopIO
 import StatusInterface
 import StatusModel
 import Testing
@@ -138,16 +139,13 @@ import Varlink
     }
 
     @Test(
-        "a locale that is not UTF-8 gets ASCII quotes and dots, and other characters unchanged",
+        "without a daemon, only that of the system is started with systemctl",
         arguments: [
-            ([:], false), (["LANG": "C"], false), (["LANG": "de_DE"], false), (["LANG": "de_DE.ISO-8859-1"], false),
-            (["LC_ALL": "POSIX", "LANG": "C.UTF-8"], false), (["LC_CTYPE": "C", "LANG": "C.UTF-8"], false),
-            (["LANG": "utf8"], false), (["LANG": "en_US.UTF-8"], true), (["LC_CTYPE": "de_DE.utf8@euro"], true),
-            (["LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"], true),
-        ] as [([String: String], Bool)])
-    func charset(_ environment: [String: String], _ isUTF8: Bool) {
-        let text = Charset(environment: environment).text("“db”: it’s ‘über’ 5 °…")
-        #expect(text == (isUTF8 ? "“db”: it’s ‘über’ 5 °…" : "\"db\": it's 'über' 5 °..."))
+            (MonitorAddress.system, "systemctl enable --now"), ("/home/run\(MonitorAddress.system)", "with “statusd”"),
+        ])
+    func noDaemon(path: String, advice: String) {
+        let failure = CommandFailure(of: VarlinkClientError(.noService, "refused"), address: .path(path))
+        #expect(failure.sentence.contains(advice))
     }
 
     @Test(

@@ -9,7 +9,7 @@ enum ReloadCommand {
     private static let quiet = Flag(
         "quiet",
         help:
-            "Do not show errors in the configuration; the journal has them, unless there were ten reloads in the last 30 s."
+            "Show nothing. The journal has the errors in the configuration, unless there were ten reloads in the last 30 s."
     )
 
     private static let dryRun = Flag(

@@ -52,6 +52,7 @@ def ascii_quotes():
             contains(daemon.ctl("status", "db", env=plain).out, 'db: "größer" als 5 °C...\n')
             equal(json.loads(daemon.ctl("status", "db", "--json", env=plain).out)["status"]["text"], "“größer” als 5 °C…")
             contains(daemon.ctl("post", "db", "--json", env=plain).out, "missing TEXT")
+            equal(run(STATUSD, "start", env=plain).err, 'statusd: unexpected argument "start"\nusage: statusd [OPTION...]\n')
 
 
 @test("a daemon that does not list its servers only takes away the suggestion")
@@ -73,6 +74,7 @@ def not_accepted():
     with Daemon("accept: configured\nservers: { db: { push: true } }\n") as daemon:
         daemon.done("post", "db", "Signed In")
         contains(one_sentence(daemon.ctl("post", "web", "Hello"), 4), "web")
+        contains(one_sentence(daemon.ctl("post", "dbb", "Hello"), 4), "did you mean “db”?")
         equal(daemon.describe("db")["status"]["text"], "Signed In")
 
 
@@ -137,6 +139,7 @@ def wrong_address():
         result = run(STATUSCTL, "list", "--address", address)
         assert result.status in (64, 69) and result.err.strip(), (address, result)
     equal(run(STATUSCTL, "list", "--address", "tcp:127.0.0.1:5").status, 64)
+    contains(run(STATUSCTL, "list", "--address", "nonsense").err, "statusctl: invalid --address “nonsense”: must be unix:/path")
     contains(one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="nonsense")), 64), "$STATUSD_ADDRESS: invalid address “nonsense”")
     one_sentence(run(STATUSCTL, "list", "--address", "unix:/nonexistent/socket"), 69)
     one_sentence(run(STATUSCTL, "list", "--address", f"unix:{__file__}"), 69)

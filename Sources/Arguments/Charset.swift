@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The character set of the user's locale for punctuation: Unicode or ASCII.
-struct Charset: Sendable {
-    let isUTF8: Bool
+public struct Charset: Sendable {
+    /// Whether the locale's character set is UTF-8.
+    public let isUTF8: Bool
 
     /// The charset of the locale that `LC_ALL`, `LC_CTYPE` or `LANG` names; the first that is set counts (locale(7)).
-    init(environment: [String: String]) {
+    public init(environment: [String: String]) {
         let values = ["LC_ALL", "LC_CTYPE", "LANG"].map { environment[$0] ?? "" }
         let locale = values.first { !$0.isEmpty } ?? ""
         // LANGUAGE_TERRITORY.CODESET@MODIFIER
@@ -14,7 +15,7 @@ struct Charset: Sendable {
     }
 
     /// The text, with ASCII quotes and dots if the locale is not UTF-8; all other characters stay.
-    func text(_ text: String) -> String {
+    public func text(_ text: String) -> String {
         if isUTF8 || text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
         return text.reduce(into: "") { plain, character in
             switch character {
