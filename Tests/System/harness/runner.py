@@ -32,6 +32,7 @@ def _on_alarm(*_):
 
 def _run_one(function, limit):
     """Returns the outcome and its details."""
+    began = time.monotonic()
     signal.alarm(limit)
     try:
         function()
@@ -39,7 +40,7 @@ def _run_one(function, limit):
     except Skip as skip:
         return "skipped", str(skip)
     except _Hang:
-        return "failed", f"still running after {limit} s\n{traceback.format_exc()}"
+        return "failed", f"still running after {time.monotonic() - began:.0f} s\n{traceback.format_exc()}"
     except Exception:  # pylint: disable=broad-except
         return "failed", traceback.format_exc()
     finally:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests/Examples: a package that uses the libraries like any other, without the daemon's own dependencies."""
+"""Tests/Examples: a package that uses the libraries like any other, without the daemon's own dependencies.
 
-import functools
+`packaging/test release` builds it."""
+
 import os
 import pathlib
 import re
@@ -9,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 
-from harness.daemon import BINARIES, Follower, environment, run
+from harness.daemon import BINARIES, Follower, environment
 from harness.expect import contains, equal, eventually
 from harness.manager import FakeServiceManager
 from harness.runner import test
@@ -18,24 +19,7 @@ from harness.varlink import Connection, VarlinkError
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "Tests" / "Examples"
-SCRATCH = ROOT / ".build" / "examples"
-BUILD_LIMIT = 600
-"""Seconds for a test that may be the first one, which builds the package."""
-
-
-@functools.cache
-def build():
-    """Builds the package; its programs also run on systems without Swift (Tests/System/inside)."""
-    done = run("swift", "build", "--package-path", PACKAGE, "--scratch-path", SCRATCH, "--static-swift-stdlib",
-               timeout=BUILD_LIMIT, env=os.environ)
-    equal(done.status, 0, done.out + done.err)
-
-
-def example(name):
-    """The path of an example, for a test with the usual time limit."""
-    build()
-    signal.alarm(60)
-    return SCRATCH / "debug" / name
+EXAMPLES = ROOT / ".build" / "examples" / "debug"
 
 
 def refusal(client, parameters):
@@ -46,9 +30,9 @@ def refusal(client, parameters):
         return error.name, error.parameters
 
 
-@test("a service of 30 lines answers calls, with the errors of its description and of Varlink", limit=BUILD_LIMIT)
+@test("a service of 30 lines answers calls, with the errors of its description and of Varlink")
 def ping():
-    with serving(example("Ping"), "unix:{}") as path, Connection(path) as client:
+    with serving(EXAMPLES / "Ping", "unix:{}") as path, Connection(path) as client:
         equal(client.call("org.example.ping.Ping", {"ping": "hello"}), {"pong": "hello"})
         equal(refusal(client, {"ping": ""}), ("org.example.ping.NothingToAnswer", {}))
         equal(refusal(client, {"pin": ""}), ("org.varlink.service.InvalidParameter", {"parameter": "pin"}))
@@ -69,16 +53,15 @@ def documentation():
     equal(lines(manifest) - lines((PACKAGE / "Package.swift").read_text()), set())
 
 
-@test("a package that uses the libraries resolves no dependency that only the daemon needs", limit=BUILD_LIMIT)
+@test("a package that uses the libraries resolves no dependency that only the daemon needs")
 def dependencies():
-    build()
     resolved = (PACKAGE / "Package.resolved").read_text()
     equal("swift-service-lifecycle" in resolved, False, resolved)
 
 
-@test("a program shows the selected server only, and loads each server's first status once", limit=BUILD_LIMIT)
+@test("a program shows the selected server only, and loads each server's first status once")
 def selected_server():
-    with subprocess.Popen([example("SelectedServer")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    with subprocess.Popen([EXAMPLES / "SelectedServer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                           env=environment()) as program:
         def tell(*commands):
             program.stdin.write("".join(f"{command}\n" for command in commands))
@@ -101,9 +84,9 @@ def selected_server():
         equal((program.stdout.read(), program.wait(15)), ("", 0))
 
 
-@test("a program that follows a unit says why it cannot, continues, and ends when it is interrupted", limit=BUILD_LIMIT)
+@test("a program that follows a unit says why it cannot, continues, and ends when it is interrupted")
 def unit_state():
-    with Follower(example("UnitState"), "db.service",
+    with Follower(EXAMPLES / "UnitState", "db.service",
                   env=environment(DBUS_SYSTEM_BUS_ADDRESS="unix:path=/nonexistent")) as program:
         equal(program.next(), "unknown: cannot reach the system bus: No such file or directory")
         equal((program.end(), program.next(), program.errors), (0, None, []))
