@@ -7,7 +7,7 @@ import Glibc
 struct FileEvents {
     /// If more files of a directory changed, all of its files are checked.
     private static let maximumNames = 64
-    private static let bufferSize = 64 * 1024
+    private static let bufferSize = 256 * 1024
 
     /// Whether events were dropped, so anything may have changed.
     private(set) var isOverflown = false
@@ -18,6 +18,9 @@ struct FileEvents {
 
     /// The watches that have events.
     var watches: Set<Int32> { Set(names.keys) }
+
+    /// Whether there were no events.
+    var isEmpty: Bool { !isOverflown && names.isEmpty }
 
     /// Whether an event in its directory concerns a watch.
     func concern(_ watch: FileWatch, of number: Int32) -> Bool {
@@ -48,8 +51,9 @@ struct FileEvents {
         if event.mask & UInt32(IN_IGNORED) != 0 { ended.insert(event.wd) }
         guard event.wd >= 0 else { return }
         guard !name.isEmpty else { return names[event.wd] = .some(nil) }
-        guard var known = names[event.wd] ?? Set() else { return }
-        known.insert(String(decoding: name, as: UTF8.self))
-        names[event.wd] = known.count > Self.maximumNames ? .some(nil) : known
+        guard let count = names[event.wd, default: []]?.count, count < Self.maximumNames else {
+            return names[event.wd] = .some(nil)
+        }
+        names[event.wd, default: []]?.insert(String(decoding: name, as: UTF8.self))
     }
 }

@@ -132,6 +132,21 @@ import Testing
         #expect(watcher.watchCount == 1)
     }
 
+    @Test("a full queue of events is read within half a second")
+    func flood() throws {
+        let queue = OwnedDescriptor(adopting: inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC)))
+        try #require(inotify_add_watch(queue.rawValue, folder, UInt32(IN_CREATE) | UInt32(IN_DELETE)) >= 0)
+        let path = "\(folder)/\(String(repeating: "x", count: 250))"
+        for _ in 0..<8192 {
+            close(creat(path, 0o600))
+            unlink(path)
+        }
+        var reads = 0
+        while !FileEvents.read(from: queue).isEmpty { reads += 1 }
+        #expect(reads > 1)
+        #expect(FileWatcher.pause * reads < .milliseconds(500))
+    }
+
     @Test("the kernel watches nothing unnecessary, whenever a check leaves")
     func end() async throws {
         for _ in 0..<20 {
