@@ -9,7 +9,7 @@ public struct FileSettings: SourceSettings {
 
     private static let longestAge = Duration.seconds(100 * 366 * 86_400)
 
-    /// The absolute path, or a glob(7) pattern whose newest matching file counts.
+    /// The absolute path, or a glob(7) pattern whose newest matching regular file counts.
     public var path: String
     /// The maximum age; nil for no limit.
     public var age: Duration?

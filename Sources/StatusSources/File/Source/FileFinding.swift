@@ -26,7 +26,7 @@ enum FileFinding: Sendable, Equatable {
         number == ENOENT || number == ENOTDIR ? .missing : .unknown(String(cString: strerror(number)))
     }
 
-    /// The newest matching file; if there is none, the reason why one of them cannot be accessed.
+    /// The newest matching regular file; if there is none, the reason why one of them cannot be accessed.
     private static func newest(of settings: FileSettings) -> FileFinding {
         var matches = glob_t()
         defer { globfree(&matches) }
@@ -39,6 +39,7 @@ enum FileFinding: Sendable, Equatable {
         for index in 0..<Int(matches.gl_pathc) {
             guard let path = matches.gl_pathv[index] else { continue }
             switch (look(at: path), newest) {
+            case (.found(let file), _) where !file.isRegular: break
             case (.found(let file), .found(let other)) where file.changedAt <= other.changedAt: break
             // A file that was removed meanwhile does not count.
             case (.missing, _), (.unknown, .found), (.unknown, .unknown): break
@@ -63,15 +64,20 @@ struct FoundFile: Sendable, Equatable {
     var changedAt: Timestamp
     /// The size in bytes.
     var size: Int
+    /// Whether it is a regular file or a link to one, and not, for example, a directory.
+    var isRegular: Bool
 
-    init(path: String, changedAt: Timestamp, size: Int) {
+    init(path: String, changedAt: Timestamp, size: Int, isRegular: Bool = true) {
         self.path = path
         self.changedAt = changedAt
         self.size = size
+        self.isRegular = isRegular
     }
 
     init(_ path: String, _ status: stat) {
-        self.init(path: path, changedAt: Timestamp(status.st_mtim), size: Int(status.st_size))
+        self.init(
+            path: path, changedAt: Timestamp(status.st_mtim), size: Int(status.st_size),
+            isRegular: status.st_mode & S_IFMT == S_IFREG)
     }
 
     /// The last part of its path.

@@ -54,6 +54,10 @@ extension FileSettings {
     }
 
     private func judge(_ file: FoundFile, at now: Timestamp) -> CheckResult {
+        // The time and size of anything else, such as a directory, say nothing about its content.
+        if age != nil || size != nil, !file.isRegular {
+            return CheckResult(.critical, "\(file.name) is not a regular file")
+        }
         var flaws: [String] = []
         if let age, let flaw = flaw(of: .milliseconds(now.milliseconds - file.changedAt.milliseconds), limit: age) {
             let minute = file.changedAt.description.prefix(16).split(separator: "T").joined(separator: " ")

@@ -48,6 +48,16 @@ import Testing
             try judge(.found(file), size: 1 << 20) == CheckResult(.critical, "db.dump is 1.5 KiB, less than 1 MiB"))
     }
 
+    @Test("what is not a regular file may exist, but has no age and no size")
+    func irregular() throws {
+        var directory = file
+        directory.isRegular = false
+        #expect(try judge(.found(directory)) == CheckResult(.ok, "db.dump: exists"))
+        let flaw = CheckResult(.critical, "db.dump is not a regular file")
+        #expect(try judge(.found(directory), age: .seconds(3600)) == flaw)
+        #expect(try judge(.found(directory), size: 1) == flaw)
+    }
+
     @Test("all errors are reported")
     func both() throws {
         #expect(

@@ -48,6 +48,18 @@ import Testing
         #expect(try look(at: "*/*").text == "no file matches \(folder)/*/*")
     }
 
+    @Test("only regular files match a pattern, and links to them")
+    func regular() throws {
+        #expect(mkdir("\(folder)/db-1", 0o700) == 0)
+        #expect(mkfifo("\(folder)/db-2", 0o600) == 0)
+        #expect(symlink("/dev/null", "\(folder)/db-3") == 0)
+        #expect(try look(at: "db-*").text == "no file matches \(folder)/db-*")
+        #expect(try look(at: "db-1") == CheckResult(.ok, "db-1: exists"))
+        try write(to: "other")
+        #expect(symlink("other", "\(folder)/db-4") == 0)
+        #expect(try look(at: "db-*") == CheckResult(.ok, "db-4: exists"))
+    }
+
     @Test("a file's name may be invalid UTF-8, and its time may be impossible")
     func strange() throws {
         let path = folder + "/db-x"
