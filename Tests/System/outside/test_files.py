@@ -3,6 +3,7 @@
 
 import os
 import signal
+import subprocess
 
 from harness.daemon import Daemon
 from harness.expect import contains, equal, eventually
@@ -14,9 +15,9 @@ def following(path, options=""):
     return lambda folder: f"defaults: {{ interval: 1h }}\nservers: {{ backup: {{ file: {{ path: '{folder}/{path}'{options} }} }} }}\n"
 
 
-def becomes(daemon, level, text):
-    daemon.done("wait", "backup", "--text", text.format(daemon.folder), "--timeout", "10s")
-    equal(daemon.describe("backup")["status"]["level"], level)
+def becomes(daemon, level, text, server="backup"):
+    daemon.done("wait", server, "--text", text.format(daemon.folder), "--timeout", "10s")
+    equal(daemon.describe(server)["status"]["level"], level)
 
 
 @test("a file that is created, replaced or deleted is noticed at once, long before the next check")
@@ -80,6 +81,33 @@ def replaced():
         becomes(daemon, "ok", "a: exists")
         (daemon.folder / "two").rename(daemon.folder / "three")
         becomes(daemon, "critical", "no such file: {}/link/a")
+
+
+@test("directories of the path that are moved, removed, created or linked anew are noticed at once")
+def directories():
+    paths = {"moved": "moved/c/x", "removed": "removed/x", "linked": "latest/x", "new": "new/sub/x"}
+
+    def servers(folder):
+        return "defaults: { interval: 1h }\nservers:\n" + "".join(f"  {name}: {{ file: {folder}/{path} }}\n" for name, path in paths.items())
+
+    def change(command):
+        subprocess.run(["sh", "-ec", command], cwd=daemon.folder, check=True)
+
+    def exist(*names):
+        for name in paths:
+            if name in names:
+                becomes(daemon, "ok", "x: exists", name)
+            else:
+                becomes(daemon, "critical", f"no such file: {{}}/{paths[name]}", name)
+
+    with Daemon(servers, start=False) as daemon:
+        change("mkdir -p moved/c removed d1 d2; touch moved/c/x removed/x d1/x; ln -s d1 latest")
+        daemon.start()
+        exist("moved", "removed", "linked")
+        change("mv moved away; rm -r removed; ln -sfn d2 latest; mkdir -p new/sub; touch new/sub/x")
+        exist("new")
+        change("mkdir removed; touch removed/x d2/x; mv away moved; mv new old")
+        exist("moved", "removed", "linked")
 
 
 @test("a file in a directory that cannot be entered is a failed load")

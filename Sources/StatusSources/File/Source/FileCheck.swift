@@ -3,7 +3,7 @@
 import EventLoopIO
 public import SourceKinds
 
-/// Looks at a file in each interval, and when its directory changes.
+/// Looks at a file in each interval, and when it or its path changes.
 struct FileCheck: Check {
     private let look: HostCheck
     /// Nil if a directory of the path is a pattern.

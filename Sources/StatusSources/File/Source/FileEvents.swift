@@ -3,30 +3,21 @@
 import EventLoopIO
 import Glibc
 
-/// Events of directories (inotify(7)), with the names of the changed files unless there are many.
+/// Events of directories (inotify(7)), with the names of the changed entries.
 struct FileEvents {
-    /// If more files of a directory changed, all of its files are checked.
-    private static let maximumNames = 64
     private static let bufferSize = 256 * 1024
 
     /// Whether events were dropped, so anything may have changed.
     private(set) var isOverflown = false
     /// The watches whose directories were removed.
     private(set) var ended: Set<Int32> = []
-    /// The names of the files that changed, by watch; nil for all.
-    private var names: [Int32: Set<String>?] = [:]
-
-    /// The watches that have events.
-    var watches: Set<Int32> { Set(names.keys) }
+    /// The watches whose directories themselves have changed.
+    private(set) var directories: Set<Int32> = []
+    /// The names of the changed entries, by watch.
+    private(set) var names: [Int32: Set<String>] = [:]
 
     /// Whether there were no events.
-    var isEmpty: Bool { !isOverflown && names.isEmpty }
-
-    /// Whether an event in its directory concerns a watch.
-    func concern(_ watch: FileWatch, of number: Int32) -> Bool {
-        guard !isOverflown, let names = names[number] ?? nil else { return true }
-        return names.contains(where: watch.concerns)
-    }
+    var isEmpty: Bool { !isOverflown && directories.isEmpty && names.isEmpty }
 
     /// Reads at most one buffer of events.
     static func read(from queue: OwnedDescriptor) -> FileEvents {
@@ -50,10 +41,10 @@ struct FileEvents {
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { isOverflown = true }
         if event.mask & UInt32(IN_IGNORED) != 0 { ended.insert(event.wd) }
         guard event.wd >= 0 else { return }
-        guard !name.isEmpty else { return names[event.wd] = .some(nil) }
-        guard let count = names[event.wd, default: []]?.count, count < Self.maximumNames else {
-            return names[event.wd] = .some(nil)
+        if name.isEmpty {
+            directories.insert(event.wd)
+        } else {
+            names[event.wd, default: []].insert(String(decoding: name, as: UTF8.self))
         }
-        names[event.wd, default: []]?.insert(String(decoding: name, as: UTF8.self))
     }
 }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import Glibc
 
-/// The changes of a directory for which one check waits.
+/// The changes of a file, or of the files that match a pattern, for which one check waits.
 @EventLoop
 final class FileWatch {
-    nonisolated let directory: String
+    /// The maximum number of directories that are watched for one check: the lowest ones of its path.
+    private nonisolated static let maximumDepth = 64
+
+    /// The entries of the path, from the root to the file.
+    nonisolated let entries: [FileEntry]
     /// An element for each change of the file; several changes may be one element.
     nonisolated let changes: AsyncStream<Void>
-    private nonisolated let name: String
-    private nonisolated let isPattern: Bool
     private let change: AsyncStream<Void>.Continuation
-    /// The number of the kernel's watch of the directory, if any.
-    var number: Int32?
-    /// Whether a thread is about to add the kernel's watch.
+    /// The numbers of the kernel's watches of the directories of ``entries``; nil for one that is not watched.
+    ///
+    /// It is empty before the first watches are added.
+    var numbers: [Int32?] = []
+    /// Whether a thread is about to add the kernel's watches.
     var isBeginning = false
     /// Whether the reader of ``changes`` has left.
     private(set) var hasEnded = false
@@ -25,10 +28,7 @@ final class FileWatch {
     ///   - path: the file's path.
     ///   - isPattern: whether its last component is a glob(7) pattern.
     init(path: String, isPattern: Bool) {
-        let slash = path.lastIndex(of: "/") ?? path.startIndex
-        directory = slash == path.startIndex ? "/" : String(path[..<slash])
-        name = String(path[path.index(after: slash)...])
-        self.isPattern = isPattern
+        entries = FileEntry.entries(of: path, isPattern: isPattern).suffix(Self.maximumDepth)
         (changes, change) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         change.onTermination = { [weak self] _ in EventLoop.perform { self?.end() } }
     }
@@ -36,11 +36,6 @@ final class FileWatch {
     private func end() {
         hasEnded = true
         onEnd()
-    }
-
-    /// Whether it waits for changes of a file of this name.
-    nonisolated func concerns(_ name: String) -> Bool {
-        isPattern ? fnmatch(self.name, name, FNM_PERIOD) == 0 : self.name == name
     }
 
     /// Reports that the file may have changed.

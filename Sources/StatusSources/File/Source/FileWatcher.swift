@@ -3,34 +3,36 @@
 import EventLoopIO
 import Glibc
 
-/// Watches the directories of files through one inotify(7) instance.
+/// Watches the directories of files, and the directories above them, through one inotify(7) instance.
 ///
-/// If a directory cannot be watched, its files are checked only once in each interval. It may be unreadable, or there are too many watches.
+/// If a directory cannot be watched, its changes are noticed only at the next check. It may be unreadable, or there are too many watches.
 @EventLoop
 final class FileWatcher: SharedResource {
-    /// The events that may change the result of a check.
+    /// The events that may lead to another file: an entry of a directory is created, renamed, removed or gets other attributes.
+    ///
+    /// With IN_MASK_ADD, because a directory has one watch for all checks, which may need other events.
     private nonisolated static let events: UInt32 = [
-        IN_CREATE, IN_CLOSE_WRITE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF,
+        IN_CREATE, IN_DELETE, IN_MOVED_FROM, IN_MOVED_TO, IN_ATTRIB, IN_DELETE_SELF, IN_MOVE_SELF, IN_MASK_ADD,
     ].reduce(UInt32(IN_ONLYDIR)) { $0 | UInt32($1) }
     /// The pause after each read: users who may write to a directory can cause any number of events.
     ///
     /// The events of other directories wait behind theirs. The kernel queues 16,384, of up to 272 bytes, which takes 18 reads.
     static let pause = Duration.milliseconds(25)
-    /// The maximum number of watches that are being added at the same time.
+    /// The maximum number of checks whose watches are being added at the same time.
     ///
-    /// Each is added on its own thread, because a disk may stop answering.
+    /// Those of each check are added on a thread, because a disk may stop answering.
     private static let limit = 8
 
     private let queue: OwnedDescriptor?
     private var source: IOSource?
     private var timer: TimerSource?
-    /// The checks that wait for changes, by the kernel's watch; none if that is about to be removed.
-    private var watches: [Int32: [FileWatch]] = [:]
-    /// The number of watches that are being added.
+    /// The directories by the number of the kernel's watch; empty if that is about to be removed.
+    private var directories: [Int32: WatchedDirectory] = [:]
+    /// The number of checks whose watches are being added.
     private var beginning = 0
 
     /// The number of the kernel's watches.
-    var watchCount: Int { watches.count }
+    var watchCount: Int { directories.count }
 
     /// Whether no watch is being added.
     var isSettled: Bool { beginning == 0 }
@@ -52,33 +54,45 @@ final class FileWatcher: SharedResource {
 
     /// Reports changes to `watch` from now on.
     ///
-    /// It reports one at once if it was not watching, because the file may have changed since the last look.
+    /// It reports one at once if it begins to watch other directories, because the file may have changed since the last look.
     ///
-    /// Call it after each look, because another directory may have replaced the watched one. The same directory stays watched.
+    /// Call it after each look, because other directories may have replaced the watched ones. The same directories stay watched.
     func begin(_ watch: FileWatch) {
         guard !watch.isBeginning, beginning < Self.limit, let queue else { return }
         watch.isBeginning = true
         beginning += 1
-        BlockingThread.start { [directory = watch.directory] in
-            let number = inotify_add_watch(queue.rawValue, directory, Self.events)
-            EventLoop.perform { self.began(watch, number) }
+        BlockingThread.start { [entries = watch.entries] in
+            // From the root to the file: a directory that is created meanwhile is found, or the one above it reports it.
+            let numbers = entries.map { Self.addWatch(for: $0, to: queue) }
+            EventLoop.perform { self.began(watch, numbers) }
         }
     }
 
-    private func began(_ watch: FileWatch, _ number: Int32) {
+    /// Adds the kernel's watch of an entry's directory, and returns its number; nil if that fails.
+    ///
+    /// Of the file itself, the end of writing is an event, too, but not each write (IN_MODIFY): a log file would be looked at all the time.
+    private nonisolated static func addWatch(for entry: FileEntry, to queue: OwnedDescriptor) -> Int32? {
+        let number = inotify_add_watch(
+            queue.rawValue, entry.directory, entry.isFile ? events | UInt32(IN_CLOSE_WRITE) : events)
+        return number < 0 ? nil : number
+    }
+
+    private func began(_ watch: FileWatch, _ numbers: [Int32?]) {
         watch.isBeginning = false
         beginning -= 1
-        if watch.number != number {
+        for case let number? in numbers where directories[number] == nil { directories[number] = WatchedDirectory() }
+        if !watch.hasEnded, watch.numbers != numbers {
             leave(watch)
-            if number >= 0 { enter(watch, number) }
+            enter(watch, numbers)
         }
         removeUnneeded()
     }
 
-    private func enter(_ watch: FileWatch, _ number: Int32) {
-        watches[number, default: []] += watch.hasEnded ? [] : [watch]
-        guard !watch.hasEnded else { return }
-        watch.number = number
+    private func enter(_ watch: FileWatch, _ numbers: [Int32?]) {
+        watch.numbers = numbers
+        for case (let entry, let number?) in zip(watch.entries, numbers) {
+            directories[number]?.insert(watch, for: entry)
+        }
         watch.onEnd = { [weak self, weak watch] in
             if let watch { self?.leave(watch) }
             self?.removeUnneeded()
@@ -87,9 +101,10 @@ final class FileWatcher: SharedResource {
     }
 
     private func leave(_ watch: FileWatch) {
-        guard let number = watch.number else { return }
-        watch.number = nil
-        watches[number]?.removeAll { $0 === watch }
+        for case (let entry, let number?) in zip(watch.entries, watch.numbers) {
+            directories[number]?.remove(watch, for: entry)
+        }
+        watch.numbers = []
     }
 
     /// Removes unneeded watches of the kernel, unless one is being added.
@@ -97,8 +112,8 @@ final class FileWatcher: SharedResource {
     /// The new watch may get the number of an unneeded one.
     private func removeUnneeded() {
         guard beginning == 0, let queue else { return }
-        for number in watches.filter({ $0.value.isEmpty }).keys {
-            watches[number] = nil
+        for number in directories.filter({ $0.value.isEmpty }).keys {
+            directories[number] = nil
             inotify_rm_watch(queue.rawValue, number)
         }
     }
@@ -110,16 +125,18 @@ final class FileWatcher: SharedResource {
         source?.events = []
         timer.schedule(after: Self.pause)
         let events = FileEvents.read(from: queue)
-        for number in events.isOverflown ? Set(watches.keys) : events.watches { take(events, of: number) }
+        // A new watch may have events before its check is known; the file is looked at then anyway.
+        for number in events.isOverflown ? Set(directories.keys) : events.directories {
+            directories[number]?.watches.forEach { $0.notify() }
+        }
+        for (number, names) in events.names { directories[number]?.watches(of: names).forEach { $0.notify() } }
+        events.ended.forEach(forget)
     }
 
-    private func take(_ events: FileEvents, of number: Int32) {
-        // A new watch may have events before its check is known; the file is looked at then anyway.
-        guard let watches = watches[number] else { return }
-        for watch in watches where events.concern(watch, of: number) { watch.notify() }
-        guard events.ended.contains(number) else { return }
-        // The directory was removed; the next look finds out whether there is another one.
-        self.watches[number] = nil
-        for watch in watches { watch.number = nil }
+    /// Forgets a directory that was removed; the next look finds out whether there is another one.
+    private func forget(_ number: Int32) {
+        for watch in directories.removeValue(forKey: number)?.watches ?? [] {
+            watch.numbers = watch.numbers.map { $0 == number ? nil : $0 }
+        }
     }
 }
