@@ -49,7 +49,7 @@ extension FileSettings {
         case .missing:
             CheckResult(exists ? .critical : .ok, hasPattern ? "no file matches \(path)" : "no such file: \(path)")
         case .found(let file):
-            exists ? judge(file, at: now) : CheckResult(.critical, "\(file.path) exists")
+            exists ? judge(file, at: now) : CheckResult(.critical, "\(file.name) exists")
         }
     }
 
@@ -60,8 +60,7 @@ extension FileSettings {
         }
         var flaws: [String] = []
         if let age, let flaw = flaw(of: .milliseconds(now.milliseconds - file.changedAt.milliseconds), limit: age) {
-            let minute = file.changedAt.description.prefix(16).split(separator: "T").joined(separator: " ")
-            flaws.append("\(flaw): changed \(minute) UTC")
+            flaws.append("\(flaw): changed \(file.changedAt.text(isPrecise: age < .seconds(300)))")
         }
         if let size, file.size < size {
             flaws.append("\(ByteCount.text(file.size)), less than \(ByteCount.text(size))")
@@ -71,6 +70,13 @@ extension FileSettings {
             age.map { "changed in the last \(TimeSpan.text($0))" }, size.map { _ in ByteCount.text(file.size) },
         ].compactMap(\.self)
         return CheckResult(.ok, "\(file.name): \(merits.isEmpty ? "exists" : merits.joined(separator: ", "))")
+    }
+}
+
+extension Timestamp {
+    /// The minute, such as `2026-11-22 03:12 UTC`, or the second if it must be precise.
+    fileprivate func text(isPrecise: Bool) -> String {
+        "\(description.prefix(isPrecise ? 19 : 16).split(separator: "T").joined(separator: " ")) UTC"
     }
 }
 
