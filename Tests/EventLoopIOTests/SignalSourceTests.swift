@@ -27,6 +27,7 @@ import Testing
         #expect(await iterator.next() == signal + 1000)
         other.cancel()
     }
+
     @Test(
         "that come after a source was cancelled do not concern the loop, even if a process that is being started has the descriptor"
     )

@@ -16,9 +16,6 @@ struct FileEvents {
     /// The names of the changed entries, by watch.
     private(set) var names: [Int32: Set<String>] = [:]
 
-    /// Whether there were no events.
-    var isEmpty: Bool { !isOverflown && directories.isEmpty && names.isEmpty }
-
     /// Reads at most one buffer of events.
     static func read(from queue: OwnedDescriptor) -> FileEvents {
         var events = FileEvents()
