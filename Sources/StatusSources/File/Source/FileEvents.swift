@@ -9,8 +9,6 @@ struct FileEvents {
 
     /// Whether events were dropped, so anything may have changed.
     private(set) var isOverflown = false
-    /// The watches whose directories were removed.
-    private(set) var ended: Set<Int32> = []
     /// The watches whose directories themselves have changed.
     private(set) var directories: Set<Int32> = []
     /// The names of the changed entries, by watch.
@@ -36,7 +34,6 @@ struct FileEvents {
 
     private mutating func take(_ event: inotify_event, name: some Collection<UInt8>) {
         if event.mask & UInt32(IN_Q_OVERFLOW) != 0 { isOverflown = true }
-        if event.mask & UInt32(IN_IGNORED) != 0 { ended.insert(event.wd) }
         guard event.wd >= 0 else { return }
         if name.isEmpty {
             directories.insert(event.wd)

@@ -130,13 +130,5 @@ final class FileWatcher: SharedResource {
             directories[number]?.watches.forEach { $0.notify() }
         }
         for (number, names) in events.names { directories[number]?.watches(of: names).forEach { $0.notify() } }
-        events.ended.forEach(forget)
-    }
-
-    /// Forgets a directory that was removed; the next look finds out whether there is another one.
-    private func forget(_ number: Int32) {
-        for watch in directories.removeValue(forKey: number)?.watches ?? [] {
-            watch.numbers = watch.numbers.map { $0 == number ? nil : $0 }
-        }
     }
 }
