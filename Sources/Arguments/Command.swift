@@ -57,6 +57,11 @@ public struct ParsedArguments: Sendable {
     var flags: Set<String> = []
     var values: [String: [String]] = [:]
 
+    /// Notes an option; a flag has no value.
+    mutating func note(_ option: ParameterSpecification, _ value: String?) {
+        if let value { values[option.name] = [value] } else { flags.insert(option.name) }
+    }
+
     /// Whether a flag is on.
     public subscript(flag: Flag) -> Bool { flags.contains(flag.specification.name) }
 

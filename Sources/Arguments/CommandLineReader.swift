@@ -4,29 +4,31 @@ import Suggestions
 
 /// Sorts the words of a command line into the command, its options and its arguments.
 struct CommandLineReader<Status: Sendable> {
-    /// What every program offers.
-    enum Request {
-        case help, version
-        case completionScript(CompletionShell)
-    }
-
     private let program: Command<Status>
     private(set) var command: Command<Status>?
-    private(set) var request: Request?
     private var options: [(specification: ParameterSpecification, value: String?)] = []
     private var words: [String] = []
 
     init(program: Command<Status>) { self.program = program }
 
-    /// The parameters of the command, or those of all commands before one is named.
-    var parameters: [ParameterSpecification] {
+    /// The parameters of the command, or those of all commands before one is named; and the standard options.
+    private var parameters: [ParameterSpecification] {
         let current = command ?? program
         let all = current.subcommands.isEmpty ? current.parameters : current.subcommands.flatMap(\.parameters)
-        return all.map(\.specification)
+        return all.map(\.specification) + StandardOptions.all(ofCommand: false)
+    }
+
+    /// The options whose values are valid.
+    var validOptions: ParsedArguments {
+        var arguments = ParsedArguments()
+        for (specification, value) in options where (try? specification.check(value.map { [$0] } ?? [])) != nil {
+            arguments.note(specification, value)
+        }
+        return arguments
     }
 
     func error(_ reason: String) -> UsageError {
-        UsageError(reason: reason, usage: HelpText(program, command, version: "").usage)
+        UsageError(reason: reason, usage: HelpText(program, command).usage)
     }
 
     mutating func read(_ all: [String]) throws(UsageError) {
@@ -36,7 +38,7 @@ struct CommandLineReader<Status: Sendable> {
                 for word in rest { try take(word) }
                 return
             } else if word == "-h" || word == "--help" {
-                request = .help
+                options.append((StandardOptions.help.specification, nil))
             } else if word.hasPrefix("--") {
                 try readOption(word.dropFirst(2), &rest)
             } else if word.hasPrefix("-"), word != "-" {
@@ -49,10 +51,7 @@ struct CommandLineReader<Status: Sendable> {
 
     private mutating func take(_ word: String) throws(UsageError) {
         guard command == nil, !program.subcommands.isEmpty else { return words.append(word) }
-        if word == "help" {
-            request = .help
-            return
-        }
+        if word == "help" { return options.append((StandardOptions.help.specification, nil)) }
         guard let found = program.subcommands.first(where: { $0.name == word }) else {
             let known = program.subcommands.map(\.name)
             throw error("unknown command “\(word)”\(Nearest.suggestion(for: word, among: known))")
@@ -63,13 +62,7 @@ struct CommandLineReader<Status: Sendable> {
     private mutating func readOption(_ text: Substring, _ rest: inout ArraySlice<String>) throws(UsageError) {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (name, attached) = (parts[0], parts.count > 1 ? parts[1] : nil)
-        if name == "help" || name == "version", attached != nil {
-            throw error("--\(name) takes no value")
-        } else if name == "version" {
-            request = .version
-        } else if name == "generate-completion-script" {
-            try readShell(attached ?? rest.popFirst())
-        } else if let flag = parameters.first(where: { $0.name == name && $0.form == .flag }) {
+        if let flag = parameters.first(where: { $0.name == name && $0.form == .flag }) {
             if attached != nil { throw error("--\(name) takes no value") }
             options.append((flag, nil))
         } else if let option = parameters.first(where: { $0.name == name && $0.isOption }) {
@@ -80,9 +73,7 @@ struct CommandLineReader<Status: Sendable> {
         }
     }
 
-    private var longOptions: [String] {
-        parameters.filter { !$0.isArgument }.map { "--\($0.name)" } + ["--help", "--version"]
-    }
+    private var longOptions: [String] { parameters.filter { !$0.isArgument }.map { "--\($0.name)" } }
 
     /// Suggests what a word with a single hyphen may mean: a long option, by its name or its first letter, or an argument.
     private func advice(for word: String) -> String {
@@ -92,12 +83,14 @@ struct CommandLineReader<Status: Sendable> {
         return suggestion.isEmpty ? "; write “--” before an argument that starts with a hyphen" : suggestion
     }
 
-    private mutating func readShell(_ name: String?) throws(UsageError) {
-        guard let shell = name.flatMap(CompletionShell.init) else {
-            let shells = CompletionShell.allCases.map(\.rawValue).joined(separator: ", ")
-            throw error("--generate-completion-script requires a shell: \(shells)")
+    /// Checks the values of the standard options and returns them.
+    func standardOptions() throws(UsageError) -> ParsedArguments {
+        var arguments = ParsedArguments()
+        for (specification, value) in options where specification.isStandard {
+            arguments.note(specification, value)
+            try check(specification, arguments)
         }
-        request = .completionScript(shell)
+        return arguments
     }
 
     /// Checks the values and returns them.
@@ -108,11 +101,7 @@ struct CommandLineReader<Status: Sendable> {
             guard known.contains(where: { $0.name == option.specification.name }) else {
                 throw error("\(command.name) has no option \(option.specification.title)")
             }
-            if let value = option.value {
-                arguments.values[option.specification.name] = [value]
-            } else {
-                arguments.flags.insert(option.specification.name)
-            }
+            arguments.note(option.specification, option.value)
         }
         try assignWords(to: known, &arguments)
         for parameter in known { try check(parameter, arguments) }
@@ -157,4 +146,6 @@ extension ParameterSpecification {
     var isOption: Bool {
         if case .option = form { true } else { false }
     }
+
+    fileprivate var isStandard: Bool { StandardOptions.all(ofCommand: false).contains { $0.name == name } }
 }

@@ -10,7 +10,7 @@ extension CommandParser {
         if current.hasPrefix("-"), !before.contains("--") {
             candidates = options(of: command)
         } else if let option = optionBefore(before, of: command) {
-            candidates = await values(of: option)
+            candidates = await values(of: option, after: before)
         } else if let command {
             candidates = await argument(before, of: command)
         } else {
@@ -25,14 +25,14 @@ extension CommandParser {
 
     private func specifications(of command: Command<Status>?) -> [ParameterSpecification] {
         (command?.parameters ?? program.subcommands.flatMap(\.parameters)).map(\.specification)
+            + StandardOptions.all(ofCommand: command != nil && !program.subcommands.isEmpty)
     }
 
     private func options(of command: Command<Status>?) -> [(String, String)] {
         var seen: Set<String> = []
-        let options = specifications(of: command).filter { !$0.isArgument && seen.insert($0.name).inserted }.map {
+        return specifications(of: command).filter { !$0.isArgument && seen.insert($0.name).inserted }.map {
             ("--\($0.name)", $0.help)
         }
-        return options + [("--help", "Show help.")]
     }
 
     /// The option whose value comes next.
@@ -55,15 +55,23 @@ extension CommandParser {
         let place = program.subcommands.isEmpty ? count : count - 1
         let arguments = specifications(of: command).filter(\.isArgument)
         guard let last = arguments.last else { return [] }
-        if place < arguments.count { return await values(of: arguments[place]) }
-        return last.form == .argument(.any) ? await values(of: last) : []
+        if place < arguments.count { return await values(of: arguments[place], after: before) }
+        return last.form == .argument(.any) ? await values(of: last, after: before) : []
     }
 
-    private func values(of parameter: ParameterSpecification) async -> [(String, String)] {
+    private func values(of parameter: ParameterSpecification, after words: [String]) async -> [(String, String)] {
         switch parameter.completion {
         case .nothing, .files: []
         case .words(let words): words.map { ($0, parameter.help) }
-        case .dynamic(let words): await words().map { ($0, parameter.help) }
+        case .dynamic(let find): await find(options(in: words)).map { ($0, parameter.help) }
         }
+    }
+
+    /// The valid options among these words.
+    private func options(in words: [String]) -> ParsedArguments {
+        var line = CommandLineReader(program: program)
+        // What precedes an invalid word counts.
+        try? line.read(words)
+        return line.validOptions
     }
 }

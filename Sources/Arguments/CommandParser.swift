@@ -36,15 +36,13 @@ public struct CommandParser<Status: Sendable>: Sendable {
         if words.first == "--complete", words.dropFirst().first == "--" { return .complete(Array(words.dropFirst(2))) }
         var line = CommandLineReader(program: program)
         try line.read(words)
-        switch line.request {
-        case .help: return .show(HelpText(program, line.command, version: version).text)
-        case .version: return .show(version)
-        case .completionScript(let shell): return .show(shell.script(for: program.name))
-        case nil: break
-        }
+        let standard = try line.standardOptions()
+        if standard[StandardOptions.help] { return .show(HelpText(program, line.command).text) }
+        if standard[StandardOptions.version] { return .show(version) }
+        if let shell = standard[StandardOptions.completionScript] { return .show(shell.script(for: program.name)) }
         guard let command = line.command ?? (program.subcommands.isEmpty ? program : nil) else {
             // Without any words, the program shows its help.
-            if words.isEmpty { return .show(HelpText(program, nil, version: version).text) }
+            if words.isEmpty { return .show(HelpText(program, nil).text) }
             throw line.error("missing command; run “\(program.name) --help”")
         }
         return .run(command, try line.finish(command))

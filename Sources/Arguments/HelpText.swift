@@ -7,12 +7,10 @@ struct HelpText<Status: Sendable> {
 
     private let program: Command<Status>
     private let command: Command<Status>?
-    private let version: String
 
-    init(_ program: Command<Status>, _ command: Command<Status>?, version: String) {
+    init(_ program: Command<Status>, _ command: Command<Status>?) {
         self.program = program
         self.command = command
-        self.version = version
     }
 
     private var shown: Command<Status> { command ?? program }
@@ -38,7 +36,7 @@ struct HelpText<Status: Sendable> {
         sections += section("Commands", shown.subcommands.map { ("  \($0.name)", $0.abstract) })
         let specifications = shown.parameters.map(\.specification)
         sections += section("Arguments", specifications.filter(\.isArgument).map { ("  \($0.title)", $0.help) })
-        sections += section("Options", specifications.filter { !$0.isArgument }.map(Self.option) + standardOptions)
+        sections += section("Options", (specifications.filter { !$0.isArgument } + standardOptions).map(Self.option))
         if !shown.discussion.isEmpty { sections.append(Self.wrapParagraphs(shown.discussion)) }
         if command == nil, !program.subcommands.isEmpty {
             sections.append("“\(program.name) COMMAND --help” describes a command.")
@@ -46,17 +44,12 @@ struct HelpText<Status: Sendable> {
         return sections.joined(separator: "\n\n")
     }
 
-    private var standardOptions: [(String, String)] {
-        let scripts = ("      --generate-completion-script SHELL", "Write completions for bash, zsh or fish.")
-        return [("  -h, --help", "Show this help."), ("      --version", "Show the version.")]
-            + (command == nil ? [scripts] : [])
-    }
+    private var standardOptions: [ParameterSpecification] { StandardOptions.all(ofCommand: command != nil) }
 
     private static func option(_ parameter: ParameterSpecification) -> (String, String) {
-        switch parameter.form {
-        case .option(let value): ("      --\(parameter.name) \(value)", parameter.help)
-        default: ("      --\(parameter.name)", parameter.help)
-        }
+        let short = parameter.name == StandardOptions.help.specification.name ? "  -h, " : "      "
+        let value = if case .option(let value) = parameter.form { " \(value)" } else { "" }
+        return ("\(short)--\(parameter.name)\(value)", parameter.help)
     }
 
     private func section(_ title: String, _ entries: [(String, String)]) -> [String] {

@@ -56,8 +56,8 @@ public enum Completion: Sendable {
     case files
     /// These words.
     case words([String])
-    /// Words that are found out when completion runs.
-    case dynamic(@Sendable () async -> [String])
+    /// Words that are found out when completion runs, with the options of the command line.
+    case dynamic(@Sendable (ParsedArguments) async -> [String])
 }
 
 /// Why a word is not a valid value, as a phrase such as “must be a number”.

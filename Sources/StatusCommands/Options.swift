@@ -54,7 +54,7 @@ enum Options {
 
 extension Completion {
     /// The names of the daemon's servers; none if it does not answer.
-    static let servers = Completion.dynamic {
-        await ServerSuggestion.names(try? ClientCommand.connect(address: nil))
+    static let servers = Completion.dynamic { arguments in
+        await ServerSuggestion.names(try? ClientCommand.connect(address: arguments[Options.address]))
     }
 }

@@ -14,7 +14,7 @@ import Testing
         return level
     }
     private static let name = Argument<String>.required(
-        "name", help: "The name.", completion: .dynamic { ["db", "web"] }
+        "name", help: "The name.", completion: .dynamic { $0[level] == 2 ? ["far"] : ["db", "web"] }
     ) {
         text throws(InvalidValue) in
         if text.contains("/") { throw InvalidValue("must not contain a slash") }
@@ -104,7 +104,7 @@ import Testing
             ("check never", "never is no file"),
             (
                 "--generate-completion-script tcsh",
-                "--generate-completion-script requires a shell: bash, zsh, fish"
+                "invalid --generate-completion-script “tcsh”: must be bash, zsh or fish"
             ),
         ])
     func errors(line: String, reason: String) { #expect(error(line) == reason) }
@@ -158,6 +158,12 @@ import Testing
             (["post", "db", "--l"], ["--level"]),
             (["post", "db", "--j"], ["--json"]),
             (["check", "x"], []),
+            (["post", "--level", "2", ""], ["far"]),
+            (["post", "--level", "x", "--json", ""], ["db", "web"]),
+            (["post", "--v"], ["--version"]),
+            (["--g"], ["--generate-completion-script"]),
+            (["post", "--g"], []),
+            (["--generate-completion-script", ""], ["bash", "zsh", "fish"]),
         ])
     func completion(words: [String], candidates: [String]) async {
         let lines = await parser.candidates(for: words)
