@@ -33,21 +33,52 @@ import Varlink
         #expect(names("EventKind") == EventKind.allCases.map(\.rawValue))
     }
 
-    @Test("an event reads back as it was written")
-    func roundTrip() throws {
+    @Test("its structures are written with the members that it describes, and read back as they were written")
+    func structures() throws {
+        let server = try Self.server()
+        let event = Event(
+            kind: .snapshot, cursor: Cursor(epoch: .random(), revision: 9), server: server, servers: [server],
+            missed: 3)
+        try expectDescribed("Event", event)
+        try expectDescribed("Cursor", event.cursor)
+        try expectDescribed("Server", server)
+        try expectDescribed("Status", try #require(server.status))
+        try expectDescribed("Failure", Failure(file: "/etc/f", line: 1, server: "db", reason: "r"))
+    }
+
+    /// A server without a default value.
+    private static func server() throws -> ServerState {
         let name = try #require(ServerName("db"))
         var state = ServerState(name: name, description: "Primary", source: "push", phase: .loaded, message: "m")
         state.status = Status(
             text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
             levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))
-        state.isSelected = true
+        (state.isStale, state.isRefreshable, state.isRefreshing, state.isSelected) = (true, true, true, true)
         state.revision = 7
-        let event = Event(
-            kind: .snapshot, cursor: Cursor(epoch: .random(), revision: 9), server: state, servers: [state], missed: 3)
+        return state
+    }
+
+    private func expectDescribed<Value: JSONReadable & JSONWritable & Equatable>(
+        _ type: String, _ value: Value
+    ) throws {
         var writer = JSONWriter()
-        writer.value(event)
-        let read = try JSONReader.read(writer.bytes) { reader throws(JSONError) in try Event(from: &reader) }
-        #expect(read == event)
+        writer.value(value)
+        let bytes = writer.bytes
+        let read = try JSONReader.read(bytes) { reader throws(JSONError) in try Value(from: &reader) }
+        #expect(read == value)
+        var names: [String] = []
+        try JSONReader.read(bytes) { reader throws(JSONError) in
+            try reader.object { name, reader throws(JSONError) in
+                names.append("\(name)")
+                try reader.skip()
+            }
+        }
+        let description = try InterfaceDescription(parsing: MonitorInterface.text)
+        guard case .type(.structure(let fields)) = description.members.first(where: { $0.name == type })?.kind else {
+            Issue.record("\(type) is not described")
+            return
+        }
+        #expect(names == fields.map(\.name))
     }
 
     @Test(
