@@ -92,14 +92,13 @@ final class SourceFactory {
 }
 
 extension CheckLimits {
-    /// Lowers the limits if checks would leave too few descriptors for anything else.
+    /// Lowers the limit of all checks together if they would leave too few descriptors for anything else.
     ///
-    /// An eighth of the descriptors is for checks, each of which takes up to eight. Half is for clients, a quarter for notify sockets, and an eighth
-    /// for the daemon itself and plugins that do not end.
+    /// An eighth of the descriptors is for checks, each of which takes up to eight. Three eighths are for clients, a quarter for notify sockets, and
+    /// a quarter for the daemon itself and plugins that do not end.
     fileprivate func fitting(descriptors: Int) -> CheckLimits {
-        let most = descriptors / 64
-        return CheckLimits(
-            checks: min(checks, most), processes: min(processes, most), requests: min(requests, most),
-            looks: min(looks, most))
+        var limits = self
+        limits.checks = min(checks, max(1, descriptors / 64))
+        return limits
     }
 }

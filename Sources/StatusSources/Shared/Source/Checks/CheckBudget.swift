@@ -20,7 +20,7 @@ public final class CheckBudget {
         case request
         /// A process that looks at this host.
         case look
-        /// A connection of the daemon itself; only the total is limited.
+        /// A socket of the daemon itself; only the total is limited.
         case connection
     }
 
