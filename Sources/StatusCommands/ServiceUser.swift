@@ -31,17 +31,37 @@ enum ServiceUser: String {
     ///
     /// - Parameter path: the file's path, with all links resolved.
     func obstacle(to path: String) -> String? {
-        let obstacle = obstacles.first { (path + "/").hasPrefix($0.folder + "/") }
+        func isWithin(_ folder: String) -> Bool { (path + "/").hasPrefix(folder + "/") }
+        let obstacle = obstacles.first { isWithin($0.folder) && !$0.visible.contains(where: isWithin) }
         return obstacle.map { "\($0.setting) of \(rawValue).service hides \($0.folder)" }
     }
 
-    private var obstacles: [(folder: String, setting: String)] {
-        let temporary = ["/tmp", "/var/tmp"].map { (folder: $0, setting: "PrivateTmp=") }
+    private var obstacles: [Obstacle] {
+        let temporary = Obstacle.list("PrivateTmp=", ["/tmp", "/var/tmp"])
         return switch self {
-        case .daemon: temporary + ["/home", "/root", "/run/user"].map { (folder: $0, setting: "ProtectHome=") }
+        case .daemon:
+            temporary + Obstacle.list("ProtectHome=", ["/home", "/root", "/run/user"])
+                + [
+                    Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="),
+                    Obstacle(
+                        folder: "/dev", setting: "PrivateDevices=",
+                        visible: ["/dev/shm", "/dev/mqueue", "/dev/hugepages", "/dev/pts"]),
+                ]
         case .executor:
-            temporary + ["/run", "/dev/shm"].map { (folder: $0, setting: "TemporaryFileSystem=") }
-                + [(folder: "/var/lib/statusd", setting: "InaccessiblePaths=")]
+            temporary + Obstacle.list("TemporaryFileSystem=", ["/run", "/dev/shm"])
+                + Obstacle.list("InaccessiblePaths=", ["/var/lib/statusd"])
+        }
+    }
+
+    /// A setting that hides a folder from a service.
+    private struct Obstacle {
+        var folder: String
+        var setting: String
+        /// The folders in it that are visible.
+        var visible: [String] = []
+
+        static func list(_ setting: String, _ folders: [String]) -> [Obstacle] {
+            folders.map { Obstacle(folder: $0, setting: setting) }
         }
     }
 

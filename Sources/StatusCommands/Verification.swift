@@ -120,7 +120,8 @@ struct Verification {
             return hidden(path, from: user).map { "cannot \(verb) \(VisibleText.escape(path)): \($0)" }
         }
         if view == .stranger, failure == EACCES { return nil }
-        let who = view == .services ? " as the user \(user.rawValue)" : ""
+        // A path that does not exist does not depend on the user.
+        let who = view == .services && failure != ENOENT ? " as the user \(user.rawValue)" : ""
         return "cannot \(verb) \(VisibleText.escape(path))\(who): \(String(cString: strerror(failure)))"
     }
 

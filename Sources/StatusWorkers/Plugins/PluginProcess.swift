@@ -40,19 +40,11 @@ struct PluginProcess {
 
     private static func reason(_ failure: ProcessStart.Failure, for path: String) -> String {
         var status = stat()
-        if stat(path, &status) != 0 { return text(of: errno) }
+        if stat(path, &status) != 0 { return SystemErrorText.text(of: errno) }
         if status.st_mode & S_IFMT != S_IFREG { return "not a regular file" }
         if failure.number == ENOENT { return "interpreter not found, or the first line ends in a carriage return" }
         if failure.number == ENOEXEC { return "neither a program for this machine nor a script with #!" }
-        return text(of: failure.number)
-    }
-
-    /// The text of an error, with the user if it concerns permissions: the user who tries the command by hand is another one.
-    private static func text(of number: Int32) -> String {
-        let text = String(cString: strerror(number))
-        guard number == EACCES else { return text }
-        let name = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) }
-        return "\(text) for the user \(name ?? String(geteuid()))"
+        return SystemErrorText.text(of: failure.number)
     }
 
     /// Whether it has ended; it stays a zombie, so its number still means its group.

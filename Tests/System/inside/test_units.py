@@ -602,7 +602,8 @@ def stop():
 def files():
     folder = pathlib.Path("/var/statusd-test")
     configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"
-                     "  home: { file: /home/a }\n  tmp: { file: /tmp/a/b }\n  secret: { file: /root/a }\n")
+                     "  home: { file: /home/a }\n  tmp: { file: /tmp/a/b }\n  secret: { file: /root/a }\n"
+                     "  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n")
     folder.mkdir()
     try:
         with service(configuration=configuration):
@@ -614,8 +615,12 @@ def files():
             becomes("backup", "critical", f"no such file: {folder}/db.dump")
             warnings = run("/usr/bin/statusctl", "verify").err
             for path, setting in (("/home/a", "ProtectHome= of statusd.service hides /home"), ("/root/a", "ProtectHome= of statusd.service hides /root"),
-                                  ("/tmp/a/b", "PrivateTmp= of statusd.service hides /tmp")):
+                                  ("/tmp/a/b", "PrivateTmp= of statusd.service hides /tmp"),
+                                  ("/proc/1/status", "ProtectProc= or ProcSubset= of statusd.service hides /proc"),
+                                  ("/dev/statusd-test", "PrivateDevices= of statusd.service hides /dev")):
                 contains(warnings, setting)
                 contains(warnings, path)
+            if "/dev/shm/a" in warnings:
+                raise AssertionError(warnings)
     finally:
         shutil.rmtree(folder)

@@ -54,7 +54,8 @@ public struct FileSettings: SourceSettings {
     }
 
     private static func path(_ node: YAMLNode, of key: String, _ nodes: NodeReader) throws(Problem) -> String {
-        let what = "the absolute path of a file, such as /var/backups/db.dump or /var/backups/db-*.dump"
+        let what =
+            "the absolute path of a file, without “/” at the end, such as /var/backups/db.dump or /var/backups/db-*.dump"
         let path = try nodes.string(node, of: key, what)
         // PATH_MAX includes the terminating zero.
         guard path.hasPrefix("/"), !path.hasSuffix("/"), path.utf8.count < 4096 else {

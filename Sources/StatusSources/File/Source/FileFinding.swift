@@ -3,6 +3,7 @@
 import Glibc
 import SourceKinds
 import StatusModel
+import StatusWorkers
 
 /// The result of a look at a path.
 enum FileFinding: Sendable, Equatable {
@@ -23,7 +24,7 @@ enum FileFinding: Sendable, Equatable {
     }
 
     private static func failure(_ number: Int32) -> FileFinding {
-        number == ENOENT || number == ENOTDIR ? .missing : .unknown(String(cString: strerror(number)))
+        number == ENOENT || number == ENOTDIR ? .missing : .unknown(SystemErrorText.text(of: number))
     }
 
     /// The newest matching regular file; if there is none, the reason why one of them cannot be accessed.
