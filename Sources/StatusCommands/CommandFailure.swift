@@ -53,7 +53,7 @@ struct CommandFailure: Error {
             let advice =
                 address == .path(MonitorAddress.system)
                 ? "run “systemctl enable --now statusd.socket statusd” or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or give its address with --address"
-                : "start one there, for example with “statusd”, or use the system's with --address unix:\(MonitorAddress.system)"
+                : "check the address, or start a daemon there; the system's listens at unix:\(MonitorAddress.system)"
             self.init(.noDaemon, "Unavailable", "cannot reach the daemon: nothing listens at \(place); \(advice)")
         case .closed:
             self.init(
@@ -103,7 +103,7 @@ struct CommandFailure: Error {
             let advice = limit == "connections" ? "close some connections, or " : ""
             return "limit reached: \(limit); \(advice)raise “limits: { \(limit): … }” in the configuration"
         case .reloadFailed(let failed):
-            return (["cannot reload the configuration; nothing was changed"] + failed.map(\.description))
+            return (["cannot reload the configuration; nothing was changed"] + failed.map { "error: \($0)" })
                 .joined(separator: "\n")
         case .startFailed(let reason): return "cannot start the daemon: \(visible(reason))"
         case .notRefreshable(let server):
@@ -112,7 +112,6 @@ struct CommandFailure: Error {
                 "cannot refresh \(server): nothing loads its status; run “statusctl status \(server)” to see the last one"
         case .refreshFailed(let server, let reason):
             return "cannot refresh \(visible(server)): \(visible(reason))"
-        case .waitTimedOut(nil): return "timed out: there is no such server yet\(suggestion)"
         case .waitTimedOut(let server?):
             guard server.status != nil else {
                 return "timed out: \(server.name): \(server.headline)"
@@ -125,7 +124,7 @@ struct CommandFailure: Error {
         case .service(.methodNotFound(let method)), .service(.methodNotImplemented(let method)):
             return
                 "the daemon has no method “\(visible(method))”; if it is older than statusctl, run “systemctl restart statusd”"
-        case .service, .other, .connection, .cancelled: return nil
+        case .waitTimedOut(nil), .service, .other, .connection, .cancelled: return nil
         }
     }
 

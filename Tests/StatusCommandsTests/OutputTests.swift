@@ -128,10 +128,11 @@ import Varlink
     }
 
     @Test(
-        "colour is only for terminals whose users want it",
+        "colour is only for terminals whose users want it, or where SYSTEMD_COLORS says so",
         arguments: [
             ([:], true, true), ([:], false, false), (["NO_COLOR": "1"], true, false), (["NO_COLOR": ""], true, true),
             (["SYSTEMD_COLORS": "0"], true, false), (["SYSTEMD_COLORS": "1", "NO_COLOR": "1"], true, true),
+            (["SYSTEMD_COLORS": "256"], false, true), (["SYSTEMD_COLORS": "auto-256"], false, false),
             (["TERM": "dumb"], true, false),
         ] as [([String: String], Bool, Bool)])
     func colour(_ environment: [String: String], _ isTerminal: Bool, _ isColoured: Bool) {
@@ -141,7 +142,8 @@ import Varlink
     @Test(
         "without a daemon, only that of the system is started with systemctl",
         arguments: [
-            (MonitorAddress.system, "systemctl enable --now"), ("/home/run\(MonitorAddress.system)", "with “statusd”"),
+            (MonitorAddress.system, "systemctl enable --now"),
+            ("/home/run\(MonitorAddress.system)", "start a daemon there"),
         ])
     func noDaemon(path: String, advice: String) {
         let failure = CommandFailure(of: VarlinkClientError(.noService, "refused"), address: .path(path))

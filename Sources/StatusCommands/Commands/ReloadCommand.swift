@@ -41,8 +41,8 @@ enum ReloadCommand {
                 terminal.line("no server would be added, changed or removed")
             }
         }
+        for failure in reply.failed { terminal.note("error: \(failure)") }
         for warning in reply.warnings ?? [] { terminal.note("warning: \(warning)") }
-        for failure in reply.failed { terminal.note("\(failure)") }
         guard !reply.failed.isEmpty else { return .done }
         if !isDryRun { terminal.note("the rest of the configuration took effect") }
         return .configurationWrong

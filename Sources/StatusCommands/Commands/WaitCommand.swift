@@ -38,8 +38,11 @@ enum WaitCommand {
         do {
             state = try await wait(context, for: arguments[name], level: level, text: arguments[text])
         } catch MonitorError.waitTimedOut(nil) {
-            let suggestion = await ServerSuggestion.text(for: arguments[name].rawValue, context)
-            throw CommandFailure(.waitTimedOut(server: nil), suggestion: suggestion)
+            let name = arguments[name].rawValue
+            var failure = CommandFailure(MonitorError.waitTimedOut(server: nil))
+            failure.sentence =
+                "timed out: no server named “\(name)” yet" + (await ServerSuggestion.text(for: name, context))
+            throw failure
         }
         if context.terminal.isJSON { context.terminal.json(state) }
         return .done

@@ -9,11 +9,12 @@ struct Style: Sendable {
     /// The end of a text that was cut.
     let ellipsis: String
 
-    /// `SYSTEMD_COLORS` decides, then `NO_COLOR` (no-color.org), then `TERM`.
+    /// `SYSTEMD_COLORS` decides, as for systemd's tools, even if there is no terminal; then `NO_COLOR` (no-color.org), then `TERM`.
     init(isTerminal: Bool, environment: [String: String]) {
         ellipsis = Charset(environment: environment).text("…")
         switch environment["SYSTEMD_COLORS"] {
         case "0", "no", "false", "off": isColoured = false
+        case "1", "yes", "true", "on", "16", "256", "24bit": isColoured = true
         case .some: isColoured = isTerminal
         case nil:
             isColoured = isTerminal && environment["NO_COLOR"]?.isEmpty ?? true && environment["TERM"] != "dumb"

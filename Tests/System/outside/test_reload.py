@@ -35,7 +35,8 @@ def wrong():
         daemon.file.write_text("servers: { db: { psh: true }, web: { push: true, colour: red }, old: { push: true } }\n")
         result = daemon.ctl("reload", "--dry-run")
         equal((result.status, result.out), (78, "changed: db\n"))
-        contains(result.err, "server db: has no source", "warning: ", "unknown key “colour” is ignored")
+        contains(result.err, "server db: has no source", "unknown key “colour” is ignored")
+        assert result.err.index("statusctl: error: ") < result.err.index("statusctl: warning: "), result.err
         assert "took effect" not in result.err, result.err
         equal(daemon.ctl("reload", "--dry-run", "--quiet").status, 78)
         daemon.file.write_text("servers: [\n")
