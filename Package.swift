@@ -20,7 +20,7 @@ let deque = Target.Dependency.product(name: "DequeModule", package: "swift-colle
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
 /// The kinds of sources, each a folder in Sources/StatusSources; what they share is a folder like theirs.
-let kinds = ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "HTTP", "File"]
+let kinds = ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "File", "HTTP"]
 /// A part of each of these folders: Settings is what a configuration says of a source (target SourceKinds), Source what runs for it
 /// (StatusSources), and Tests are the tests of both (StatusSourcesTests).
 func folders(_ parts: String...) -> [String] { parts.flatMap { part in kinds.map { "\($0)/\(part)" } } }
