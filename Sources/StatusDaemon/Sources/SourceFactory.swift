@@ -31,10 +31,10 @@ final class SourceFactory {
         self.directories = directories
         permitFailures = LogLimiter(logger, .warning)
         let delays = LogLimiter(logger, .warning)
-        let budget = CheckBudget(CheckLimits()) { server, delay in
+        let budget = CheckBudget(CheckLimits()) { server, delay, key in
             delays.log(
                 """
-                the check of \(server) waited \(TimeSpan.text(delay)) for a check slot, longer than its interval; raise “limits: { checks: … }” or \
+                the check of \(server) waited \(TimeSpan.text(delay)) for a check slot, longer than its interval; raise “limits: { \(key): … }” or \
                 lower “timeout”
                 """, about: "delays", metadata: ["server": "\(server)"])
         }

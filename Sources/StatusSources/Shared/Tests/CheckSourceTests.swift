@@ -216,10 +216,13 @@ import Testing
         }
     }
 
-    @Test("a check that waits for a slot longer than its interval is reported, and no other", arguments: [0, 3600])
-    func delay(interval: Int) async throws {
-        var delayed: [ServerName] = []
-        let budget = CheckBudget(CheckLimits(checks: 1, processes: 1)) { server, _ in delayed.append(server) }
+    @Test(
+        "a check that waits for a slot longer than its interval is reported with the limit to raise, and no other",
+        arguments: [(0, 1, 16, ["checks"]), (0, 4, 1, ["processes"]), (3600, 4, 1, [])])
+    func delay(interval: Int, checks: Int, processes: Int, keys: [String]) async throws {
+        var delayed: [String] = []
+        let limits = CheckLimits(checks: checks, processes: processes)
+        let budget = CheckBudget(limits) { [disk] server, _, key in delayed.append(server == disk ? key : "\(server)") }
         let source = makeSource(check, interval: .seconds(interval), budget: budget)
         let other = GateCheck()
         // Unstructured: the test continues meanwhile, and awaits or cancels it.
@@ -233,7 +236,7 @@ import Testing
             check.end(.ok, "")
         }
         _ = try await first.value
-        #expect(delayed == (interval == 0 ? [disk] : []))
+        #expect(delayed == keys)
     }
 
     @Test("a result that does not count yet is shown as such, and ends an earlier failure")

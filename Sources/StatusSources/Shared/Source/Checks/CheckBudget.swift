@@ -64,8 +64,7 @@ public final class CheckBudget {
     var running: Int { places(of: nil).taken }
     /// The number of checks that wait for a slot.
     var waiting: Int { queue.count }
-    /// Called for a server whose check has waited for a slot longer than its interval, with that time.
-    let onDelay: @EventLoop (ServerName, Duration) -> Void
+    private let onDelay: @EventLoop (ServerName, Duration, String) -> Void
     /// The used slots, of all resources together (nil) and of each.
     private var places: [Resource?: Places] = [:]
     private var queue = CheckQueue<Waiter>()
@@ -74,8 +73,11 @@ public final class CheckBudget {
     ///
     /// - Parameters:
     ///   - limits: the numbers of slots.
-    ///   - onDelay: called for a server whose check has waited for a slot longer than its interval, with that time.
-    public init(_ limits: CheckLimits, onDelay: @escaping @EventLoop (ServerName, Duration) -> Void = { _, _ in }) {
+    ///   - onDelay: called for a server whose check has waited for a slot longer than its interval, with that time, and the key of the limit that
+    ///     made it wait.
+    public init(
+        _ limits: CheckLimits, onDelay: @escaping @EventLoop (ServerName, Duration, String) -> Void = { _, _, _ in }
+    ) {
         self.limits = limits
         self.onDelay = onDelay
     }
@@ -98,6 +100,13 @@ public final class CheckBudget {
         guard let number = claim.number else { return }
         queue.expedite(number)
         admit()
+    }
+
+    /// Reports that a check waited for its slot longer than its interval; it must have the slot.
+    func reportDelay(_ delay: Duration, of server: ServerName, _ claim: Claim) {
+        let kind = limits.limit(of: claim.resource)
+        let isScarce = kind.map { !places(of: claim.resource).haveRoomForOrdinary(in: $0.value) } ?? false
+        onDelay(server, delay, isScarce ? kind?.key ?? "checks" : "checks")
     }
 
     /// Waits for a slot and takes it; returns nil if the task is cancelled first.
@@ -163,7 +172,8 @@ public final class CheckBudget {
             return false
         }
         let kind = places(of: resource)
-        return kind.haveRoomForOrdinary(in: limit) && !kind.haveRoomForUrgent(in: limit, besideOthers: true)
+        return kind.haveRoomForOrdinary(in: limit.value)
+            && !kind.haveRoomForUrgent(in: limit.value, besideOthers: true)
             && places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: false)
     }
 
@@ -172,26 +182,27 @@ public final class CheckBudget {
         return places(of: nil).haveRoomForUrgent(in: limits.checks, besideOthers: others)
             && (limits.limit(of: resource).map { limit in
                 places(of: resource).haveRoomForUrgent(
-                    in: limit,
-                    besideOthers: queue.hasOrdinary(resource) && places(of: resource).haveRoomForOrdinary(in: limit))
+                    in: limit.value,
+                    besideOthers: queue.hasOrdinary(resource)
+                        && places(of: resource).haveRoomForOrdinary(in: limit.value))
             } ?? true)
     }
 
     private func hasRoomForOrdinary(_ resource: Resource) -> Bool {
         places(of: nil).haveRoomForOrdinary(in: limits.checks)
-            && (limits.limit(of: resource).map { places(of: resource).haveRoomForOrdinary(in: $0) } ?? true)
+            && (limits.limit(of: resource).map { places(of: resource).haveRoomForOrdinary(in: $0.value) } ?? true)
     }
 
     private func places(of resource: Resource?) -> Places { places[resource] ?? Places() }
 }
 
 extension CheckLimits {
-    /// The number of slots of a resource; nil if only the total is limited.
-    fileprivate func limit(of resource: CheckBudget.Resource) -> Int? {
+    /// The number of slots of a resource, with its key in `limits:`; nil if only the total is limited.
+    fileprivate func limit(of resource: CheckBudget.Resource) -> (key: String, value: Int)? {
         switch resource {
-        case .process: processes
-        case .request: requests
-        case .look: looks
+        case .process: ("processes", processes)
+        case .request: ("requests", requests)
+        case .look: ("looks", looks)
         case .connection: nil
         }
     }

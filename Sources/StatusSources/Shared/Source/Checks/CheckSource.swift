@@ -121,7 +121,7 @@ public final class CheckSource {
 
     /// Reports that the shown status is older than it should be.
     private func noteDelay(_ delay: Duration) {
-        if delay > schedule.interval { environment.budget.onDelay(server, delay) }
+        if delay > schedule.interval { environment.budget.reportDelay(delay, of: server, claim) }
     }
 
     private func post(_ outcome: Result<CheckResult, CheckFailure>) {
