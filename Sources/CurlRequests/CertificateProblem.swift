@@ -37,7 +37,7 @@ enum CertificateProblem: Equatable {
         } else if result & 1 << 9 != 0 {
             self = .notYetValid
         } else {
-            self = .untrusted(result & 1 << 6 != 0 ? "unknown issuer" : "not valid")
+            self = .untrusted(result & 1 << 6 != 0 ? "unknown issuer" : "verification failed")
         }
     }
 

@@ -41,8 +41,8 @@ extension HTTPTransfer {
         }
     }
 
-    /// A phrase for a response that did not come in time.
-    static func noAnswer(within timeout: Duration) -> String { "no response within \(TimeSpan.text(timeout))" }
+    /// A phrase for an answer that did not come in time.
+    static func noAnswer(within timeout: Duration) -> String { "no answer within \(TimeSpan.text(timeout))" }
 
     /// The reason of a timeout: the lookup of the first host's name, or the host itself.
     private var timeoutReason: String {

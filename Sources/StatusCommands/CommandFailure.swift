@@ -105,7 +105,7 @@ struct CommandFailure: Error {
         case .reloadFailed(let failed):
             return (["cannot reload the configuration; nothing was changed"] + failed.map { "error: \($0)" })
                 .joined(separator: "\n")
-        case .startFailed(let reason): return "cannot start the daemon: \(visible(reason))"
+        case .startFailed(let reason): return "the daemon cannot start: \(visible(reason))"
         case .notRefreshable(let server):
             let server = visible(server)
             return

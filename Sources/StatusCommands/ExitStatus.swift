@@ -23,7 +23,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         case .failed: "failed"
         case .notOK: "the server is not ok (status)"
         case .noSuchServer: "no such server, or no server is selected"
-        case .nothingToRefresh: "the server has nothing to refresh"
+        case .nothingToRefresh: "nothing loads the server's status (refresh)"
         case .usage: "invalid command line"
         case .noDaemon: "cannot reach the daemon"
         case .timeIsOver: "timed out"

@@ -18,9 +18,9 @@ enum Options {
         do throws(IOError) {
             return try UnixAddress(parsing: text)
         } catch {
-            // Otherwise the message would name the text twice.
+            // The error's own message would name the text a second time.
             throw InvalidValue(
-                error.code == .invalidAddress ? "must be unix:/path or unix:@name" : error.message)
+                error.code == .pathTooLong ? "must have at most 107 bytes" : "must be unix:/path or unix:@name")
         }
     }
 

@@ -77,7 +77,7 @@ public struct ConfigurationLoader: Sendable {
     /// Throws the first error, with the number of the others.
     private func throwFirst(of errors: [Problem]) throws(Problem) {
         guard var first = errors.first else { return }
-        if errors.count > 1 { first.reason += "; \(errors.count - 1) more, run “statusctl verify” to see all" }
+        if errors.count > 1 { first.reason += "; run “statusctl verify” to see \(errors.count - 1) more" }
         throw first
     }
 

@@ -56,7 +56,7 @@ extension Problem {
             switch number {
             case EACCES:
                 "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, and run “sudo statusctl verify”"
-            case ENOENT where Self.isLink(path): "a link to a path that does not exist or is hidden from statusd"
+            case ENOENT where Self.isLink(path): "it is a link to a path that does not exist or is hidden from statusd"
             default: String(cString: strerror(number))
             }
         self.init(.error, at: Origin(file: path), reason: "cannot read it: \(reason)")

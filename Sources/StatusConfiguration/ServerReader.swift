@@ -76,7 +76,7 @@ struct ServerOptions: Sendable {
     static func users(of key: String, unlike delivery: SourceDelivery) -> String? {
         switch (key, delivery) {
         case ("ttl", .followed): "the status of a unit is current while the system bus is connected"
-        case ("runtime", .posted), ("runtime", .checked): "it applies to unit"
+        case ("runtime", .posted), ("runtime", .checked): "it applies to “unit”"
         case (let key, .posted) where scheduleKeys.contains(key):
             "it applies to \(list(of: [.checked, .followed]))"
         default: nil
@@ -197,6 +197,6 @@ struct ServerReader {
         problems.append(
             Problem(
                 .warning, at: reader.origin(of: key), server: name,
-                reason: "“\(reader.key(key))” does not apply to \(source.key) and is ignored; \(users)"))
+                reason: "“\(reader.key(key))” does not apply to “\(source.key)” and is ignored; \(users)"))
     }
 }

@@ -13,7 +13,7 @@ public enum LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .noSuchServer(let name): "no server named \(name)"
+        case .noSuchServer(let name): "no server named “\(name)”"
         case .takesNoPosts(let name): "clients cannot post the status of \(name)"
         case .nothingSelected: "no server is selected"
         }

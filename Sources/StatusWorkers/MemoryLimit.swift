@@ -13,7 +13,7 @@ public enum MemoryLimit {
         let most = used + rlim_t(size)
         var limit = rlimit(rlim_cur: most, rlim_max: most)
         guard setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 else {
-            return "cannot limit its memory: \(String(cString: strerror(errno)))"
+            return "cannot limit the memory of the worker: \(String(cString: strerror(errno)))"
         }
         return nil
     }

@@ -81,7 +81,7 @@ public final class SystemdService: Service {
             if await isAlive() {
                 ServiceManager.notify(.watchdog)
             } else if !Task.isCancelled {
-                logger.warning("the watchdog's probe failed; there is no keep-alive")
+                logger.warning("watchdog probe failed; no keep-alive is sent")
             }
             // Half the time allowed, as sd_watchdog_enabled(3) advises.
             try? await EventLoop.sleep(for: watchdogInterval / 2)

@@ -47,7 +47,7 @@ extension Generator {
         guard options.types[name] == nil, let type = types[name] else { return }
         if outer.contains(name) {
             throw GenerationError(
-                "the type “\(name)” has itself as a part; use an array, or an option “type \(name) …”")
+                "the type “\(name)” contains itself; use an array, or an option “type \(name) …”")
         }
         for part in Self.parts(of: type) { try checkSize(of: part, within: outer + [name]) }
     }

@@ -75,7 +75,7 @@ struct YAMLComposer {
         guard let node = anchors[name] else {
             // The text is not shown because it may be a secret.
             throw YAMLError(
-                mark, "text that starts with * must be quoted; an alias must be defined before it is used, with &")
+                mark, "text that starts with * must be quoted; an alias must be defined with & before it is used")
         }
         aliasedNodes += node.size
         guard aliasedNodes <= YAMLDocument.maximumAliasedNodes else {

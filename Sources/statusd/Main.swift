@@ -15,7 +15,7 @@ import StatusWorkers
 @main
 enum Main {
     private static let config = Option<String?>(
-        "config", value: "PATH", help: "Read this file; or statusd.yaml and conf.d/ in this directory.", default: nil,
+        "config", value: "PATH", help: "Read this file, or statusd.yaml and conf.d/ in this directory.", default: nil,
         completion: .files
     ) { $0 }
 
@@ -33,7 +33,7 @@ enum Main {
     private static let levels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
 
     private static let program = Command<Void>(
-        "statusd", abstract: "Follow the status of servers, of which one is selected.",
+        "statusd", abstract: "Follow the status of servers, one of them selected.",
         discussion:
             "Exit status: 0 stopped by a signal, 1 failed, 64 invalid command line, 78 invalid configuration.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
         parameters: [config, logLevel])

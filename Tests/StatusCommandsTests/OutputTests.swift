@@ -59,14 +59,14 @@ import Varlink
     @Test("a status that is not current shows the reason, and also that it is stale")
     func failedAndStale() throws {
         var db = try server("db", "Signed In")
-        (db.phase, db.message) = (.failed, "no response within 1s")
+        (db.phase, db.message) = (.failed, "no answer within 1s")
         #expect(
             ServerText.table([db], style: plain, width: nil, legend: false)[0].contains(
-                " Signed In (no response within 1s)  failed "))
-        #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no response within 1s)"))
+                " Signed In (no answer within 1s)  failed "))
+        #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no answer within 1s)"))
         db.isStale = true
-        #expect(db.markedHeadline == "Signed In (failed: no response within 1s) (stale)")
-        #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no response within 1s) (stale)"))
+        #expect(db.markedHeadline == "Signed In (failed: no answer within 1s) (stale)")
+        #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no answer within 1s) (stale)"))
         #expect(ServerText.details(db, style: plain).contains("  Stale:        yes"))
     }
 

@@ -55,7 +55,7 @@ import VarlinkGeneration
             ("method A() -> ()", "field A.x C", "options name the field “A.x”, which org.example.a-b does not have"),
             (
                 "type N (next: ?N)\nmethod A() -> ()", "",
-                "the type “N” has itself as a part; use an array, or an option “type N …”"
+                "the type “N” contains itself; use an array, or an option “type N …”"
             ),
             ("method A(a_b: int, aB: int) -> ()", "", "two members of A would both be “aB”"),
         ])

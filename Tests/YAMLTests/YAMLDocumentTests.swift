@@ -17,7 +17,7 @@ import Testing
     // Without the text itself, which may be a secret.
     private static let tag = "text that starts with ! must be quoted; tags are not supported"
     private static let unknownAlias =
-        "text that starts with * must be quoted; an alias must be defined before it is used, with &"
+        "text that starts with * must be quoted; an alias must be defined with & before it is used"
 
     @Test("values keep their places, and mappings their order")
     func places() throws {

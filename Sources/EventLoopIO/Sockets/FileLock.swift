@@ -92,7 +92,8 @@ public final class FileLock: Sendable {
             }
         }
         throw IOError(
-            .permissionDenied, "\(path) is not a private file of this user, and is created again after its removal")
+            .permissionDenied,
+            "\(path) is not a private file of this user, and another process creates it again whenever it is removed")
     }
 
     private static func hasContent(_ path: String) -> Bool {

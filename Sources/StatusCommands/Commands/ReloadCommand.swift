@@ -17,7 +17,7 @@ enum ReloadCommand {
 
     static let command = ClientCommand.make(
         "reload", abstract: "Make the daemon read its configuration again; return when it is in effect.",
-        discussion: "Shows the servers that were added, changed and removed.", parameters: [dryRun, quiet],
+        discussion: "It shows the servers that were added, changed and removed.", parameters: [dryRun, quiet],
         mayBeRepeated: true, isChange: true
     ) { context in
         let isDryRun = context.arguments[dryRun]

@@ -15,7 +15,7 @@ enum VerifyCommand {
 
     static let command = Command<ExitStatus>(
         "verify", abstract: "Check configuration files without a daemon.",
-        discussion: "Without FILE, checks the configuration that the daemon would read.\n\n" + ExitStatus.table,
+        discussion: "Without FILE, it checks the configuration that the daemon would read.\n\n" + ExitStatus.table,
         parameters: [files, Options.json], run: { verify($0) })
 
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {

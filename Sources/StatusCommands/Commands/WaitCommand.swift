@@ -29,7 +29,7 @@ enum WaitCommand {
     static let command = ClientCommand.make(
         "wait", abstract: "Wait until a server is ok, or has another level or a text.",
         discussion:
-            "The server need not exist yet. A status that is stale, or from before a failed load, does not count. Goes on waiting while the daemon restarts.",
+            "The server need not exist yet. A status that is stale, or from before a failed load, does not count. The command goes on waiting while the daemon restarts.",
         parameters: [name, level, text, timeout], takesItsTime: true, limit: { $0[timeout] }
     ) { context in
         let arguments = context.arguments

@@ -54,7 +54,10 @@ final class ControlInterface: MonitorService {
     /// The error reply for an error of any type; without one, the connection is closed, and the error is logged.
     func failure(for error: any Error) -> MonitorError? {
         let failure = MonitorError(any: error)
-        if failure == nil { unknownErrors.log("no error reply for: \(error)", about: "error replies") }
+        if failure == nil {
+            unknownErrors.log(
+                "closed a connection, because the interface has no error for: \(error)", about: "error replies")
+        }
         return failure
     }
 

@@ -279,7 +279,7 @@ public final class VarlinkService {
         else { return }
         let user = connection.credentials.userID
         refusals.log(
-            "closed a connection of \(Self.name(user, account)), which had the most, to make room for another user",
+            "closed a connection of \(Self.name(user, account)), who had the most connections, to make room for another user",
             about: "user \(account)", metadata: ["user-id": "\(user)"])
         connections[ObjectIdentifier(connection)] = nil
         connection.close()

@@ -97,8 +97,8 @@ def dead_file():
         daemon.start()
         with Bystander(daemon) as bystander:
             for number in range(20):
-                daemon.done("wait", f"backup{number}", "--text", f"the check of {daemon.folder}/dead/sub/{number} timed out after 300ms; its disk may not answer", "--timeout", "20s")
-            contains(daemon.done("refresh", "backup0"), "dead/sub/0 has not ended")
+                daemon.done("wait", f"backup{number}", "--text", f"the check of {daemon.folder}/dead/sub/{number} timed out after 300ms; the disk may not answer", "--timeout", "20s")
+            contains(daemon.done("refresh", "backup0"), "dead/sub/0 does not end")
             contains(daemon.done("refresh", "plain"), "exists [ok]")
             equal(uninterruptible(), 20, "processes that wait for the disk")
             bystander.finish("files on a dead disk")

@@ -106,7 +106,7 @@ def endless_tickets():
             check = f"{{ http: {{ url: 'https://localhost:{port}/', ca: {authority.ca} }}, timeout: 2s, interval: 100ms }}"
             with Daemon(f"servers: {{ web: {check} }}\n") as daemon:
                 with Bystander(daemon) as bystander:
-                    eventually(lambda: daemon.text("web") == "no response within 2s", "a critical server")
+                    eventually(lambda: daemon.text("web") == "no answer within 2s", "a critical server")
                     time.sleep(DURATION)
                     bystander.finish("an https server that sends session tickets without end")
                 stop_and_time(daemon)

@@ -379,7 +379,7 @@ def broken_with_clients():
             for _ in range(200):
                 told = run("/usr/bin/statusctl", "list")
                 equal(told.status, 69)
-                contains(told.err, "cannot start the daemon", f"{CONFIGURATION}:")
+                contains(told.err, "the daemon cannot start", f"{CONFIGURATION}:")
             starts = count_starts() - before
             equal(show("ActiveState", "statusd.socket"), "active")
             assert starts < 3 + (time.monotonic() - began) / 2, f"{starts} starts for 200 clients"
@@ -394,7 +394,7 @@ def broken_with_clients():
 @test("a failed start that reports the reason to clients ends at once when it is stopped")
 def stopped_failed_start():
     with service(start=("statusd.socket",), configuration="servers: wrong\n"):
-        contains(run("/usr/bin/statusctl", "list").err, "cannot start the daemon")
+        contains(run("/usr/bin/statusctl", "list").err, "the daemon cannot start")
         systemctl("stop", "statusd.socket", "statusd.service")
         # Ending by itself, it would return 78.
         equal((show("ExecMainCode"), show("ExecMainStatus"), show("Result")), ("1", "0", "success"))
@@ -406,7 +406,7 @@ def wrong_command_line():
         for _ in range(20):
             told = run("/usr/bin/statusctl", "list")
             equal(told.status, 69)
-            contains(told.err, "cannot start the daemon", "--confg", "systemctl cat statusd")
+            contains(told.err, "the daemon cannot start", "--confg", "systemctl cat statusd")
         eventually(lambda: show("ActiveState") == "failed")
         equal((show("ExecMainStatus"), show("NRestarts"), show("ActiveState", "statusd.socket")), ("64", "0", "active"))
 

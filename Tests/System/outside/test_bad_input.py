@@ -240,7 +240,7 @@ def partial_reload():
         equal(daemon.describe("web")["name"], "web")
         daemon.file.write_text("select: a b\naccept: some\nservers: {}\n")
         result = daemon.ctl("reload")
-        contains(result.err, "; 1 more, run “statusctl verify” to see all")
+        contains(result.err, "; run “statusctl verify” to see 1 more")
         assert "took effect" not in result.err
 
 

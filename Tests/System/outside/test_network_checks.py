@@ -308,7 +308,7 @@ def slow_redirection():
         threading.Thread(target=hop, args=[connection], daemon=True).start()
 
     with listener(serve) as port, Daemon(once(f"site: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}")) as daemon:
-        expect(daemon, "site", "critical", "no response within 1s")
+        expect(daemon, "site", "critical", "no answer within 1s")
         eventually(lambda: len(left) == 2, "the second hop")
         equal(left, [False, True], "whether the client had left, at each hop")
 
@@ -361,8 +361,8 @@ def misbehaving():
                          f"tls: {{ http: 'https://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"mail: {{ http: 'http://127.0.0.1:{mail}/' }}",
                          f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
-            expect(daemon, "silent", "critical", "no response within 300ms")
-            expect(daemon, "tls", "critical", "no response within 300ms")
+            expect(daemon, "silent", "critical", "no answer within 300ms")
+            expect(daemon, "tls", "critical", "no answer within 300ms")
             expect(daemon, "mail", "critical", "the response is not HTTP")
             expect(daemon, "gone", "critical", "connection refused")
 
@@ -487,7 +487,7 @@ def deadly_answer():
             expect(daemon, "good", "ok", "HTTP 200 in ")
             kill.extend((1, 1))
             equal(daemon.ctl("refresh", "bad").status, 1)
-            contains(daemon.describe("bad")["message"], "the process of the request ended; the response may have exceeded its limits")
+            contains(daemon.describe("bad")["message"], "the process of the request ended; the response may have been too large")
             equal((daemon.describe("bad")["status"]["level"], len(asked)), ("ok", 3), "the last status, and the number of requests")
             contains(daemon.done("refresh", "good"), "HTTP 200 in ")
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
@@ -535,7 +535,7 @@ def hanging_start():
                     prefix=("env", f"LD_LIBRARY_PATH={folder}")) as daemon:
             eventually(lambda: len(workers(daemon)) == 1, "a process that starts")
             server = eventually(lambda: (each := daemon.describe("web"))["phase"] == "failed" and each, "a failed server")
-            contains(server["message"], "cannot make HTTP requests: its worker does not answer")
+            contains(server["message"], "cannot make HTTP requests: the worker does not answer")
             eventually(lambda: not workers(daemon), "the end of the process")
     finally:
         shutil.rmtree(folder)

@@ -33,8 +33,8 @@ MISTAKES = {
 """Possible entries of a server, and verify's message about each."""
 
 WARNINGS = {
-    "push: true, interval: 1s": "does not apply to push", "unit: a, ttl: 1h": "does not apply to unit",
-    "notify: true, failures: 2": "does not apply to notify", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
+    "push: true, interval: 1s": "does not apply to “push”", "unit: a, ttl: 1h": "does not apply to “unit”",
+    "notify: true, failures: 2": "does not apply to “notify”", "exec: [/bin/true], interval: 1h, ttl: 66min": "stale before the next check",
     "http: { url: http://a, boddy: x }": "unknown key “boddy” in “http” is ignored", "file: { path: /a, ago: 1h }": "unknown key “ago” in “file” is ignored",
     "file: /nosuchfolder/a": "cannot enter /nosuchfolder/: No such file or directory", "push: true, colour: red": "unknown key “colour” is ignored",
     "push: true, 'ttl:1h': x": "unknown key “ttl:…” is ignored; write a space after the colon",
@@ -173,12 +173,12 @@ def dangling():
         daemon.file.symlink_to(target)
         daemon.done("reload")
         target.unlink()
-        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot read it: a link to a path that does not exist")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "etc"), 78), f"{daemon.file}: cannot read it: it is a link to a path that does not exist")
         contains(daemon.ctl("reload").err, "cannot reload the configuration; nothing was changed", "a link to a path that does not exist")
         equal(daemon.text("db"), "kept")
         equal(daemon.ctl("post", "anything", "goes").status, 4)
         (daemon.folder / "link").symlink_to(daemon.folder / "nowhere")
-        contains(one_sentence(daemon.ctl("verify", daemon.folder / "link"), 78), "link: cannot read it: a link to a path that does not exist")
+        contains(one_sentence(daemon.ctl("verify", daemon.folder / "link"), 78), "link: cannot read it: it is a link to a path that does not exist")
 
 
 @test("all errors of a file are reported at once, even those of the same server")
@@ -235,7 +235,7 @@ def documented_keys():
         def known(configuration):
             """The keys that verify names when it finds an unknown one."""
             lists = re.findall(r"(?:known keys are|the only key is) (.*)", verify(configuration))
-            return {key for keys in lists for key in keys.split(", ")}
+            return {key.strip("“”") for keys in lists for key in keys.split(", ")}
 
         kinds = re.findall("“([a-z]+)”", verify("servers: { a: { description: x } }\n").partition("add one of")[2])
         assert "push" in kinds, kinds

@@ -27,7 +27,7 @@ struct HTTPCheck: Check {
             return CheckResult(.critical, reason + (deadDisk.map { "; \($0)" } ?? ""))
         } catch is WorkerLost {
             throw CheckFailure(
-                "the process of the request ended; the response may have exceeded its limits"
+                "the process of the request ended; the response may have been too large"
                     + (deadDisk.map { ", or \($0)" } ?? ""))
         } catch let error as StuckCheck {
             throw CheckFailure(

@@ -28,7 +28,7 @@ public struct NotifySettings: SourceSettings {
         var settings = NotifySettings()
         for (key, value) in mapping {
             guard key.string == "users" else {
-                throw nodes.problem(at: key, "unknown key “\(nodes.key(key))” in “notify”; the only key is users")
+                throw nodes.problem(at: key, "unknown key “\(nodes.key(key))” in “notify”; the only key is “users”")
             }
             settings.users = try nodes.strings(value, of: "users", "a list of user names or numbers")
         }

@@ -27,7 +27,7 @@ public struct NodeReader: Sendable {
         let place = section.map { " in “\($0)”" } ?? ""
         let text = key.string ?? ""
         let nearest = text.contains(":") ? Self.spaceAdvice : Nearest.suggestion(for: text, among: known)
-        let advice = nearest.isEmpty ? "; known keys are \(known.joined(separator: ", "))" : nearest
+        let advice = nearest.isEmpty ? "; known keys are \(known.map { "“\($0)”" }.joined(separator: ", "))" : nearest
         return Problem(
             .warning, at: origin(of: key), server: server,
             reason: "unknown key “\(self.key(key))”\(place) is ignored\(advice)")
@@ -64,9 +64,9 @@ public struct NodeReader: Sendable {
     /// Reads a whole number.
     public func count(_ node: YAMLNode, of key: String, in range: ClosedRange<Int>) throws(Problem) -> Int {
         guard let text = node.string, let count = Count.parse(text), range.contains(count) else {
-            let units = range.upperBound > 1024 ? "; K, M and G are allowed" : ""
+            let example = range.contains(1 << 20) ? ", such as 1M" : range.contains(1 << 10) ? ", such as 1K" : ""
             throw problem(
-                at: node, "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound)\(units)")
+                at: node, "“\(key)” must be a whole number from \(range.lowerBound) to \(range.upperBound)\(example)")
         }
         return count
     }

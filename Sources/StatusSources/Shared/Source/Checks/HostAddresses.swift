@@ -26,7 +26,7 @@ struct HostAddresses: Sendable {
             // The lookup may not have begun, so the state of the host is unknown.
             if await Resolver.isFull {
                 throw CheckFailure(
-                    "cannot look up \(host): too many lookups are unanswered; see “resolvectl status”")
+                    "cannot look up host \(host): too many lookups are unanswered; see “resolvectl status”")
             }
             throw FailedLookUp(host: host, unansweredFor: TimeSpan.text(timeout))
         }

@@ -33,12 +33,12 @@ struct HostCheck: Check {
         } catch is WorkerLost {
             throw CheckFailure("the process of the check ended")
         } catch let error as StuckCheck {
-            return silence("has not ended\(error.asWithOthers), and no new one is started")
+            return silence("does not end\(error.asWithOthers), and no new one is started")
         }
     }
 
     private func silence(_ how: String) -> (CheckResult, hasAnswered: Bool) {
-        (CheckResult(.critical, "the check of \(settings.nameOfSubject) \(how); its disk may not answer"), false)
+        (CheckResult(.critical, "the check of \(settings.nameOfSubject) \(how); the disk may not answer"), false)
     }
 }
 

@@ -88,7 +88,7 @@ struct WorkerStarter {
     private func silence(_ what: String) -> CheckFailure {
         switch place {
         case .executor: failure("the executor \(what); see “systemctl status statusd-executor”")
-        case .program: failure("its worker \(what)")
+        case .program: failure("the worker \(what)")
         }
     }
 
