@@ -81,6 +81,45 @@ struct JSONReaderTests {
         }
     }
 
+    @Test(
+        "After 30 combining characters in a row, a string has a joiner, so that comparing strings is never slow",
+        arguments: [0, 30, 31, 60, 61, 30_000])
+    func separatesCombiningCharacters(count: Int) throws {
+        let marks = String(repeating: "\u{301}", count: 30)
+        let rest = String(repeating: "\u{301}", count: count % 30)
+        for first in ["ä", "\\u00e4"] {
+            let text = "\"\(first)\(String(repeating: "\u{301}", count: count))\""
+            let read = try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.string() }
+            let parts = Array(repeating: marks, count: count / 30) + (rest.isEmpty ? [] : [rest])
+            #expect(Array(read.utf8) == Array(("ä" + parts.joined(separator: "\u{34F}")).utf8))
+        }
+    }
+
+    @Test("Every combining character is separated, and others are not")
+    func separatesNoOthers() throws {
+        var wrong: [Unicode.Scalar] = []
+        for scalar in stride(from: UInt32(0x300), to: 0x2_0000, by: 7).compactMap(Unicode.Scalar.init) {
+            let isCombining = scalar.properties.canonicalCombiningClass != .notReordered
+            guard isCombining || scalar.value % 100 == 0 else { continue }
+            let text = String(String.UnicodeScalarView(repeating: scalar, count: 31))
+            let read = try JSONReader.read(Array("\"\(text)\"".utf8)) { reader throws(JSONError) in try reader.string()
+            }
+            if (read.utf8.count > text.utf8.count) != isCombining { wrong.append(scalar) }
+        }
+        #expect(wrong == [])
+    }
+
+    @Test("A case is read by its name only, whatever else is equivalent to it")
+    func readsEnumerations() {
+        enum Unit: String, JSONEnumeration { case kelvin = "K" }
+        for (text, isRead) in [
+            ("\"K\"", true), ("\"\\u004b\"", true), ("\"\u{212A}\"", false), ("\"K\u{301}\"", false),
+        ] {
+            let read = try? JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try Unit(from: &reader) }
+            #expect((read != nil) == isRead)
+        }
+    }
+
     @Test("Whole numbers are exact in all 64 bits, and nothing else is read as one")
     func readsIntegersExactly() throws {
         func integer(_ text: String) throws -> Int {

@@ -8,16 +8,15 @@ where RawValue == String {}
 
 extension JSONEnumeration {
     /// Reads the raw value of a case.
-    @inlinable
     public init(from reader: inout JSONReader) throws(JSONError) {
-        guard let value = Self(rawValue: try reader.string()) else { throw Self.mismatch(reader) }
+        let text = try reader.string()
+        guard text.utf8.allSatisfy({ $0 < 0x80 }), let value = Self(rawValue: text) else {
+            throw reader.error(.type(expected: "\(Self.self)"))
+        }
         self = value
     }
 
     /// Writes the raw value.
     @inlinable
     public func write(to writer: inout JSONWriter) { writer.plainString(rawValue) }
-
-    @usableFromInline
-    static func mismatch(_ reader: borrowing JSONReader) -> JSONError { reader.error(.type(expected: "\(Self.self)")) }
 }

@@ -2,6 +2,9 @@
 
 extension JSONReader {
     /// Reads a string.
+    ///
+    /// After 30 combining characters in a row, it has a combining grapheme joiner (UAX #15, Stream-Safe Text Format). So comparing and hashing it
+    /// takes a time in proportion to its length.
     public mutating func string() throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
         guard let plain = plainString() else { return try anyString() }
@@ -62,8 +65,7 @@ extension JSONReader {
             decoded.append(contentsOf: run)
         }
         position &+= 1
-        guard let text = String(validating: decoded, as: UTF8.self) else { throw error(.encoding) }
-        return text
+        return try decoded.withUnsafeBufferPointer { bytes throws(JSONError) in try text(bytes) }
     }
 
     /// Returns the bytes up to the next quotation mark or backslash, whose encoding is not checked yet.
@@ -76,7 +78,7 @@ extension JSONReader {
 
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(JSONError) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else { throw error(.encoding) }
-        return text
+        return StreamSafeText.text(text)
     }
 
     /// Decodes the escape at the position.

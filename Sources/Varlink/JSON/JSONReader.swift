@@ -94,7 +94,7 @@ public struct JSONReader: ~Copyable {
             try member(name, &self)
         } catch {
             // An unknown member is named already. An error from inside the value is further on.
-            let isOwn = error.reason == .unknownMember(name.text) && error.offset <= start
+            let isOwn = error.offset <= start && error.reason == .unknownMember(name.text)
             throw isOwn ? JSONError(error.reason, offset: start) : error.inside(name.text)
         }
         if position == start { try skip() }

@@ -9,6 +9,7 @@ import resource
 import select
 import socket
 import time
+import unicodedata
 
 from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
@@ -114,6 +115,9 @@ def read_answers():
     flood("clients that read everything again and again", attack, duration=0)
 
 
+MARKS = "".join(sorted(map(chr, range(0x300, 0x34f)), key=unicodedata.combining, reverse=True))
+"""Combining characters in an order in which sorting them, as for a comparison of strings, takes the square of their number."""
+
 COSTLY = {
     # Two of these make one flag, so all of them decide where a character begins.
     "names of flags": ('{"method":"', "\U0001F1E6", '"}'),
@@ -122,11 +126,17 @@ COSTLY = {
     "texts of control characters": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', "\u0080", '"}}'),
     "texts of white space": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', "\u0085", '"}}'),
     "texts of escapes": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","text":"', r"\u0001", '"}}'),
+    "names of unsorted marks": ('{"method":"', MARKS, '"}'),
+    "members of unsorted marks": ('{"method":"org.statusd.monitor.List","parameters":{"', MARKS, '":1}}'),
+    "levels of unsorted marks": ('{"method":"org.statusd.monitor.Wait","parameters":{"server":"db","level":"', MARKS, '"}}'),
+    "servers of unsorted marks": ('{"method":"org.statusd.monitor.Describe","parameters":{"server":"', MARKS, '"}}'),
+    "epochs of unsorted marks": ('{"method":"org.statusd.monitor.Watch","more":true,"parameters":{"since":{"revision":1,"epoch":"', MARKS, '"}}}'),
+    "interfaces of unsorted marks": ('{"method":"org.varlink.service.GetInterfaceDescription","parameters":{"interface":"', MARKS, '"}}'),
 }
 """Input that is slow to parse for its length: the start of a call, the repeated part, and the end."""
 
 
-@test("calls that are slow to parse do not delay others", limit=180)
+@test("calls that are slow to parse do not delay others", limit=300)
 def costly_calls():
     for kind, (start, part, end) in COSTLY.items():
         call = (start + part * ((65000 - len(start)) // len(part.encode())) + end).encode() + b"\0"
@@ -143,7 +153,7 @@ def costly_calls():
 
 
 LONG_STATUSES = {"invalid UTF-8": b"\xff", "combining characters": "\u0301".encode(), "flags": "\U0001F1E6".encode(),
-                 "control characters": "\u0080".encode(), "white space": "\u0085".encode(), "empty lines": b"\n"}
+                 "unsorted marks": MARKS.encode(), "control characters": "\u0080".encode(), "white space": "\u0085".encode(), "empty lines": b"\n"}
 """Notifications that are slow to parse for their length."""
 
 
@@ -584,6 +594,12 @@ def crowds():
 
 @test("a user who creates and removes files in a watched directory delays nobody")
 def flood_of_files():
+    for kind, suffix in {"short names": "", "names of unsorted marks": MARKS, "names that are not UTF-8": "\udcff" * 200}.items():
+        create_and_remove_files(kind, suffix)
+
+
+def create_and_remove_files(kind, suffix):
+    """Floods a watched directory with names that end like this."""
     def servers(folder):
         return ("servers:\n  db: { push: true }\n"
                 + "".join(f"  file{number}: {{ file: {folder}/open/{number} }}\n" for number in range(100))
@@ -593,7 +609,7 @@ def flood_of_files():
         folder = daemon.folder / "open"
         for turn in until_the_end():
             for number in range(1000):
-                path = f"{folder}/{number % 120}"
+                path = f"{folder}/{number % 120}{suffix}"
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
                 os.unlink(path)
 
@@ -604,5 +620,5 @@ def flood_of_files():
         daemon.start()
         with Bystander(daemon) as bystander, Attacker(act, daemon) as attacker:
             attacker.wait()
-            bystander.finish("files that come and go")
+            bystander.finish(f"files that come and go, with {kind}")
             stop_and_time(daemon)

@@ -25,5 +25,9 @@ struct FileEntry: Sendable, Equatable {
     }
 
     /// Whether a pattern matches the name of a file; it does not match hidden names.
-    static func matches(_ pattern: String, _ name: String) -> Bool { fnmatch(pattern, name, FNM_PERIOD) == 0 }
+    static func matches(_ pattern: String, _ name: [UInt8]) -> Bool {
+        (name + [0]).withUnsafeBytes { bytes in
+            bytes.assumingMemoryBound(to: CChar.self).baseAddress.map { fnmatch(pattern, $0, FNM_PERIOD) == 0 } ?? false
+        }
+    }
 }

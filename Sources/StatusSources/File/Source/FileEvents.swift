@@ -11,8 +11,10 @@ struct FileEvents {
     private(set) var isOverflown = false
     /// The watches whose directories themselves have changed.
     private(set) var directories: Set<Int32> = []
-    /// The names of the changed entries, by watch.
-    private(set) var names: [Int32: Set<String>] = [:]
+    /// The names of the changed entries, by watch, as bytes.
+    ///
+    /// Others choose the names: strings of combining characters would be compared slowly.
+    private(set) var names: [Int32: Set<[UInt8]>] = [:]
 
     /// Reads at most one buffer of events.
     static func read(from queue: OwnedDescriptor) -> FileEvents {
@@ -38,7 +40,7 @@ struct FileEvents {
         if name.isEmpty {
             directories.insert(event.wd)
         } else {
-            names[event.wd, default: []].insert(String(decoding: name, as: UTF8.self))
+            names[event.wd, default: []].insert(Array(name))
         }
     }
 }

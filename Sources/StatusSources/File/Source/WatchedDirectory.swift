@@ -9,7 +9,7 @@ struct WatchedDirectory {
     /// If more entries changed at the same time, all patterns count as matched.
     private static let maximumNames = 64
 
-    private var names: [String: Watches] = [:]
+    private var names: [[UInt8]: Watches] = [:]
     private var patterns: [String: Watches] = [:]
 
     var isEmpty: Bool { names.isEmpty && patterns.isEmpty }
@@ -18,21 +18,28 @@ struct WatchedDirectory {
     var watches: [FileWatch] { names.values.flatMap(\.values) + patterns.values.flatMap(\.values) }
 
     mutating func insert(_ watch: FileWatch, for entry: FileEntry) {
-        self[keyPath: Self.kind(of: entry)][entry.name, default: [:]][ObjectIdentifier(watch)] = watch
+        change(entry) { $0[ObjectIdentifier(watch)] = watch }
     }
 
     mutating func remove(_ watch: FileWatch, for entry: FileEntry) {
-        let kind = Self.kind(of: entry)
-        self[keyPath: kind][entry.name]?[ObjectIdentifier(watch)] = nil
-        if self[keyPath: kind][entry.name]?.isEmpty == true { self[keyPath: kind][entry.name] = nil }
+        change(entry) { $0[ObjectIdentifier(watch)] = nil }
     }
 
-    private static func kind(of entry: FileEntry) -> WritableKeyPath<WatchedDirectory, [String: Watches]> {
-        entry.isPattern ? \.patterns : \.names
+    private mutating func change(_ entry: FileEntry, _ body: (inout Watches) -> Void) {
+        if entry.isPattern {
+            Self.change(&patterns, at: entry.name, body)
+        } else {
+            Self.change(&names, at: Array(entry.name.utf8), body)
+        }
+    }
+
+    private static func change<Key>(_ all: inout [Key: Watches], at key: Key, _ body: (inout Watches) -> Void) {
+        body(&all[key, default: [:]])
+        if all[key]?.isEmpty == true { all[key] = nil }
     }
 
     /// The checks that changes of these entries concern.
-    func watches(of changed: Set<String>) -> [FileWatch] {
+    func watches(of changed: Set<[UInt8]>) -> [FileWatch] {
         let areMany = changed.count > Self.maximumNames
         let matched = patterns.filter { pattern, _ in
             areMany || changed.contains { FileEntry.matches(pattern, $0) }

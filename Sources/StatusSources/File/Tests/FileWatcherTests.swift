@@ -89,12 +89,13 @@ import Testing
         for watch in [plain, pattern] { directory.insert(watch, for: try #require(watch.entries.last)) }
         for (name, isPlain, isPattern) in [
             ("b*", true, true), ("b", false, true), ("c", false, false), (".b", false, false),
+            ("\u{344}b", false, true),
         ] {
-            let concerned = directory.watches(of: [name])
+            let concerned = directory.watches(of: [Array(name.utf8)])
             #expect(concerned.contains { $0 === plain } == isPlain, "\(name)")
             #expect(concerned.contains { $0 === pattern } == isPattern, "\(name)")
         }
-        #expect(directory.watches(of: Set((0..<100).map { "c\($0)" })).count == 1)
+        #expect(directory.watches(of: Set((0..<100).map { Array("c\($0)".utf8) })).count == 1)
     }
 
     @Test("each directory of a path has one entry that leads to the file")

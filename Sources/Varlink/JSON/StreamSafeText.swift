@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The Stream-Safe Text Process of Unicode (UAX #15, section 13).
+///
+/// Swift compares, hashes and searches strings by canonical equivalence, for which it sorts combining characters that follow each other. That takes
+/// the square of their number: seconds for a message of 64 KiB. So no string that is read from JSON has many in a row.
+enum StreamSafeText {
+    /// How many combining characters may follow each other; no language needs more.
+    private static let maximum = 30
+
+    /// The text with a combining grapheme joiner (U+034F), which is not visible, before the 31st combining character in a row.
+    static func text(_ text: consuming String) -> String {
+        guard let separated = text.withUTF8(separated) else { return text }
+        return String(decoding: separated, as: UTF8.self)
+    }
+
+    /// The text with joiners; nil if it needs none.
+    private static func separated(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+        var separated: [UInt8] = []
+        var (start, offset, count) = (0, 0, 0)
+        while offset < text.count {
+            let lead = text[offset]
+            let length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
+            count = mayCombine(lead) && isCombining(text, offset, length) ? count + 1 : 0
+            if count > maximum {
+                separated += text[start..<offset]
+                separated += "\u{34F}".utf8
+                (start, count) = (offset, 1)
+            }
+            offset += length
+        }
+        return start == 0 ? nil : separated + text[start...]
+    }
+
+    /// Whether a combining character may begin with this byte: no ASCII or Latin letter, ideograph or Hangul syllable does.
+    private static func mayCombine(_ lead: UInt8) -> Bool {
+        switch lead {
+        case ..<0xCC, 0xE4...0xE9, 0xEB...0xED: false
+        default: true
+        }
+    }
+
+    private static func isCombining(_ text: UnsafeBufferPointer<UInt8>, _ offset: Int, _ length: Int) -> Bool {
+        func bits(_ place: Int) -> UInt32 { UInt32(text[offset &+ place] & 0x3F) }
+        let value =
+            switch length {
+            case 2: UInt32(text[offset] & 0x1F) &<< 6 | bits(1)
+            case 3: UInt32(text[offset] & 0x0F) &<< 12 | bits(1) &<< 6 | bits(2)
+            default: UInt32(text[offset] & 0x07) &<< 18 | bits(1) &<< 12 | bits(2) &<< 6 | bits(3)
+            }
+        guard let scalar = Unicode.Scalar(value) else { return false }
+        return scalar.properties.canonicalCombiningClass != .notReordered
+    }
+}
