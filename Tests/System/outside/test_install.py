@@ -75,6 +75,18 @@ def dynamic_binaries():
         equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
 
 
+@test("an installation that fails, because the disk is full, leaves the installed files alone")
+def full_disk():
+    with clone(MAKE.format(text="static")) as folder:
+        into = environment(DESTDIR=f"{folder}/root")
+        equal(run(f"{folder}/packaging/install", env=into).status, 0)
+        before = installed(f"{folder}/root")
+        pathlib.Path(folder, ".build/release/statusd").write_text("new" * 100_000)
+        assert run("sh", "-c", f"ulimit -f 16; exec {folder}/packaging/install --no-build", env=into).status != 0
+        equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
+        equal(installed(f"{folder}/root"), before)
+
+
 @test("under sudo, install builds as the user who called it")
 def build_under_sudo():
     need_root()
