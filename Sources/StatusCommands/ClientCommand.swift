@@ -17,6 +17,10 @@ enum ClientCommand {
         let deadline: ContinuousClock.Instant?
         let terminal: Terminal
         let arguments: ParsedArguments
+        fileprivate let hint: TimerSource?
+
+        /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no hint.
+        func mayTakeItsTime() async { await hint?.cancel() }
     }
 
     /// The time for which a command is repeated after the daemon closed the connection.
@@ -32,11 +36,10 @@ enum ClientCommand {
     /// - Parameters:
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
     ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
-    ///   - takesItsTime: whether a long wait is normal, so that there is no hint.
     ///   - limit: how long the command may take, including the time to connect.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
-        mayBeRepeated: Bool = false, isChange: Bool = false, takesItsTime: Bool = false,
+        mayBeRepeated: Bool = false, isChange: Bool = false,
         limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
@@ -49,10 +52,12 @@ enum ClientCommand {
             let address = try arguments[Options.address] ?? standardAddress()
             let limit = limit(arguments)
             let deadline = limit.map { ContinuousClock.now + $0 }
+            let hint = await hint(on: Terminal(arguments))
+            defer { withExtendedLifetime(hint) {} }
             func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
                 let context = Context(
                     client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
-                    arguments: arguments)
+                    arguments: arguments, hint: hint)
                 do {
                     return try await run(context)
                 } catch MonitorError.noSuchServer(let name, let reason) {
@@ -62,8 +67,6 @@ enum ClientCommand {
                     throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
                 }
             }
-            let hint = takesItsTime ? nil : await hint(on: Terminal(arguments))
-            defer { withExtendedLifetime(hint) {} }
             do {
                 let daemon = await DaemonReturn(to: address)
                 var end: ContinuousClock.Instant?

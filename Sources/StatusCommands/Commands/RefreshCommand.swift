@@ -18,7 +18,7 @@ enum RefreshCommand {
         "refresh", abstract: "Load a server's status now and show it; without a name, the selected one's.",
         discussion:
             "A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule waits for it, too.",
-        parameters: [Options.anyServer, all], takesItsTime: true,
+        parameters: [Options.anyServer, all],
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[Options.anyServer] != nil {
                 throw InvalidUsage("give a server name or --all, not both")
@@ -32,6 +32,8 @@ enum RefreshCommand {
         if context.arguments[all] { return try await refreshAll(context, indicator) }
         let subject = name ?? "the selected server"
         do {
+            try await client.checkAnswers()
+            await context.mayTakeItsTime()
             if terminal.isJSON {
                 for try await reply in try await client.refreshReplies(server: name) { terminal.json(reply.event) }
             } else {
@@ -58,6 +60,7 @@ enum RefreshCommand {
         _ context: ClientCommand.Context, _ indicator: ProgressIndicator
     ) async throws -> ExitStatus {
         let servers = try await context.client.list().servers.filter(\.isRefreshable)
+        await context.mayTakeItsTime()
         if servers.isEmpty {
             context.terminal.note("no server can be refreshed")
             return .done

@@ -30,7 +30,7 @@ enum WaitCommand {
         "wait", abstract: "Wait until a server is ok, or has another level or a text.",
         discussion:
             "The server need not exist yet. A status that is stale, or from before a failed load, does not count. The command goes on waiting while the daemon restarts.",
-        parameters: [name, level, text, timeout], takesItsTime: true, limit: { $0[timeout] }
+        parameters: [name, level, text, timeout], limit: { $0[timeout] }
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)
@@ -59,6 +59,7 @@ enum WaitCommand {
         while true {
             do throws(MonitorError) {
                 if deadline == nil { try await client.checkAnswers() }
+                await context.mayTakeItsTime()
                 let left = deadline.map { max(.zero, $0 - .now) }
                 return try await client.wait(server: server, level: level, text: text, timeout: left)
             } catch {

@@ -17,7 +17,7 @@ enum WatchCommand {
         abstract:
             "Follow the selected server, from selection to selection; with a name, that server; with --all, every server.",
         discussion: "The current state comes first. An interrupt ends it with exit status 0.",
-        parameters: [Options.anyServer, Options.all, updates, noReconnect], takesItsTime: true,
+        parameters: [Options.anyServer, Options.all, updates, noReconnect],
         validate: { arguments throws(InvalidUsage) in
             if arguments[Options.all], arguments[Options.anyServer] != nil {
                 throw InvalidUsage("give a server name or --all, not both")
@@ -36,7 +36,7 @@ enum WatchCommand {
             parameters: WatchParameters(
                 server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
                 updates: arguments[updates] ? true : nil),
-            terminal: terminal)
+            terminal: terminal, onBeginning: context.mayTakeItsTime)
         let daemon = await DaemonReturn(to: context.address)
         var next: MonitorClient? = context.client
         while let client = next {
@@ -57,22 +57,28 @@ private struct Follower {
     let terminal: Terminal
     /// Whether the daemon disconnected and has not returned.
     private(set) var isAway = false
+    /// Whether the daemon returned without the server.
+    private var lacksServer = false
     /// Whether the daemon has sent an event.
     private var hasBegun = false
+    /// Called when the daemon has sent its first event.
+    private let onBeginning: () async -> Void
     /// The revisions of servers that changed after the last snapshot's cursor and are in that snapshot.
     private var snapshotRevisions: [ServerName: Int] = [:]
     /// The selected server whose lines are shown; nil before the first line.
     private var selected: ServerName??
 
-    init(parameters: WatchParameters, terminal: Terminal) {
+    init(parameters: WatchParameters, terminal: Terminal, onBeginning: @escaping () async -> Void) {
         self.parameters = parameters
         self.terminal = terminal
+        self.onBeginning = onBeginning
     }
 
     mutating func follow(_ client: MonitorClient) async throws(MonitorError) {
         for try await reply in try await client.watch(parameters) {
             // Not before the first event: a daemon that is stopping may still accept connections.
-            reconnected()
+            await reconnected()
+            lacksServer = false
             // The next stream continues here if this one breaks.
             parameters.since = reply.event.cursor
             if !isInSnapshot(reply.event) { show(reply.event) }
@@ -84,7 +90,7 @@ private struct Follower {
         switch error {
         case .connection(let error) where error.isOfLostDaemon && reconnects: disconnected(error)
         // A server that is not configured returns with its next post.
-        case .noSuchServer where isAway: try await EventLoop.sleep(for: .seconds(1))
+        case .noSuchServer(let name, _) where isAway || lacksServer: try await wait(for: name)
         // Other clients of this user have taken all connections; try again as if the daemon were away.
         case _ where error.isOfFullDaemon && isAway: break
         default: throw error
@@ -100,7 +106,17 @@ private struct Follower {
         if terminal.isJSON { terminal.json { $0.member("kind", "disconnected") } }
     }
 
-    private mutating func reconnected() {
+    private mutating func wait(for server: String) async throws {
+        if !lacksServer {
+            await reconnected()
+            terminal.note("it has no server “\(VisibleText.escape(server))”; waiting for it")
+            lacksServer = true
+        }
+        try await EventLoop.sleep(for: .seconds(1))
+    }
+
+    private mutating func reconnected() async {
+        if !hasBegun { await onBeginning() }
         defer { hasBegun = true }
         guard isAway else { return }
         isAway = false

@@ -394,7 +394,7 @@ def wait_timeout():
             assert late.process.poll() is None
             daemon.done("post", "late", "Signed In")
             equal(late.wait(), 0)
-        contains(one_sentence(daemon.ctl("wait", "never", "--timeout", "50ms"), 75), "no such server")
+        contains(one_sentence(daemon.ctl("wait", "never", "--timeout", "50ms"), 75), "no server named “never” yet")
         daemon.done("post", "db", "Failing", "--level", "critical")
         contains(one_sentence(daemon.ctl("wait", "db", "--timeout", "50ms"), 75), "db is “Failing” (critical)")
         error = json.loads(daemon.ctl("wait", "db", "--timeout", "50ms", "--json").out)
