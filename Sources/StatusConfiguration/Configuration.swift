@@ -5,7 +5,7 @@ public import StatusModel
 
 /// The configuration, merged from all files.
 public struct Configuration: Equatable, Sendable {
-    /// The server to select at the first start; after that, the daemon keeps the last selection.
+    /// The server to select when the daemon starts, or when a reload changes this value.
     public var select: ServerName?
     /// The file and line of `select:`.
     public var selectOrigin: Origin?

@@ -148,12 +148,16 @@ private struct ConfigurationMerger {
 
     mutating func add(_ problems: [Problem]) { self.problems += problems }
 
-    /// Notes an unusable file: its last valid content stays in force; otherwise only `servers` is known of it.
+    /// Notes an unusable file: its last valid content stays in force.
+    ///
+    /// Of its present content, only `servers` are known, which are failed, too.
     mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
         failedFiles.insert(file)
         self.problems += problems
-        guard let fragment = former[file] ?? servers, let first = problems.first else { return }
+        guard var fragment = former[file] ?? servers, let first = problems.first else { return }
         note(fragment, of: file)
+        let known = Set(fragment.servers.map(\.name))
+        fragment.servers += servers?.servers.filter { !known.contains($0.name) } ?? []
         take(fragment.disabled(by: first))
     }
 

@@ -82,7 +82,8 @@ struct ConfigurationReader {
         return name
     }
 
-    private func readAccept(_ node: YAMLNode) throws(Problem) -> Bool {
+    private func readAccept(_ node: YAMLNode) throws(Problem) -> Bool? {
+        if node.isNull { return nil }
         switch node.string {
         case "any": return true
         case "configured": return false
@@ -91,7 +92,10 @@ struct ConfigurationReader {
     }
 
     private mutating func readDefaults(_ node: YAMLNode) throws(Problem) {
-        guard let mapping = node.mapping else { throw reader.problem(at: node, "“defaults” must be a mapping") }
+        if node.isNull { return }
+        guard let mapping = node.mapping else {
+            throw reader.problem(at: node, "“defaults” must be a mapping such as “{ interval: 30s }”")
+        }
         for (key, value) in mapping {
             collect { reader throws(Problem) in
                 if try reader.readDefault(key, value) { return }
@@ -106,7 +110,10 @@ struct ConfigurationReader {
     }
 
     private mutating func readLimits(_ node: YAMLNode) throws(Problem) {
-        guard let mapping = node.mapping else { throw reader.problem(at: node, "“limits” must be a mapping") }
+        if node.isNull { return }
+        guard let mapping = node.mapping else {
+            throw reader.problem(at: node, "“limits” must be a mapping such as “{ checks: 64 }”")
+        }
         for (key, value) in mapping {
             guard let limit = Self.limits.first(where: { $0.key == key.string }) else {
                 fragment.problems.append(reader.unknown(key, among: Self.limits.map(\.key), within: "limits"))

@@ -55,7 +55,7 @@ extension Problem {
         let reason =
             switch number {
             case EACCES:
-                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, and run “sudo statusctl verify”"
+                "\(String(cString: strerror(number))); make it readable for the user that statusd runs as, and run “sudo statusctl verify \(path)”"
             case ENOENT where Self.isLink(path): "it is a link to a path that does not exist or is hidden from statusd"
             default: String(cString: strerror(number))
             }

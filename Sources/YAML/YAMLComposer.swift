@@ -57,11 +57,12 @@ struct YAMLComposer {
 
     private mutating func members() throws(YAMLError) -> [(key: YAMLNode, value: YAMLNode)] {
         var members: [(key: YAMLNode, value: YAMLNode)] = []
-        var names: Set<String> = []
+        var lines: [String: Int] = [:]
         while let key = try next() {
             guard let name = key.string else { throw YAMLError(key.mark, "a key must be text") }
-            guard names.insert(name).inserted else {
-                throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”")
+            if name == "<<" { throw YAMLError(key.mark, "merge keys (<<) are not supported") }
+            if let line = lines.updateValue(key.mark.line, forKey: name) {
+                throw YAMLError(key.mark, "duplicate key “\(key.keyToShow)”, which line \(line) has, too")
             }
             // libyaml reports a value for each key, an empty one if the text has none.
             guard let value = try next() else { break }

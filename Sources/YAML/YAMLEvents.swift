@@ -84,9 +84,23 @@ struct YAMLEvents {
             return YAMLError(YAMLNode.Mark(state.problem_mark), "tab in the indentation; use spaces")
         default:
             let context = state.context.map { "\(String(cString: $0)), " } ?? ""
-            return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)
+            return YAMLError(YAMLNode.Mark(state.problem_mark), Self.plainTexts[problem] ?? context + problem)
         }
     }
+
+    /// libyaml's problems that users cause most often, with what to do.
+    private static let plainTexts = [
+        "found character that cannot start any token": "text that starts with this character must be quoted",
+        "mapping values are not allowed in this context": "unexpected “: ”; quote the text, or correct the indentation",
+        "could not find expected ':'": "a key without “: ” after it",
+        "did not find expected key": "wrong indentation, or text after a closing quote or bracket",
+        "did not find expected '-' indicator": "wrong indentation in a list",
+        "did not find expected ',' or '}'": "missing “,” or “}”, perhaps in a line before",
+        "did not find expected ',' or ']'": "missing “,” or “]”, perhaps in a line before",
+        "did not find expected node content":
+            "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'",
+        "found unexpected end of stream": "unclosed quote",
+    ]
 }
 
 extension YAMLNode.Mark {

@@ -149,6 +149,12 @@ import Testing
             #expect(configuration.servers[try name("web")]?.failure == nil)
             #expect(loaded.errors.count == 1)
         }
+        // The servers that it names now are failed, too.
+        try folder.write("servers: { new: { push: true }, 'a b': { push: true } }", to: "conf.d/mine.yaml")
+        let named = try folder.load(after: broken)
+        for server in ["new", "db"] {
+            #expect(named.configuration.servers[try name(server)]?.failure == named.errors.first?.description)
+        }
         try FileManager.default.removeItem(atPath: folder.path + "/conf.d/mine.yaml")
         #expect(
             try folder.load(after: broken).configuration.servers[try name("db")]?.source

@@ -120,9 +120,11 @@ extension HTTPSettings {
         guard let name = key.string, isToken(name) else {
             // The rest may be a value, and so a secret.
             let start = VisibleText.escape(String((key.string ?? "").prefix { isToken(String($0)) }))
-            throw nodes.problem(
-                at: key,
-                "invalid header field name “\(start)…”; write a space after the colon, as in “Accept: text/plain”")
+            let advice =
+                key.string?.contains(":") == true
+                ? "; write a space after the colon, as in “Accept: text/plain”"
+                : ": must be letters, digits and hyphens"
+            throw nodes.problem(at: key, "invalid header field name “\(start)…”\(advice)")
         }
         guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else {

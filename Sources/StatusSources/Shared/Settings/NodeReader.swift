@@ -41,9 +41,10 @@ public struct NodeReader: Sendable {
 
     /// Reads a text that is neither null nor empty.
     public func string(_ node: YAMLNode, of key: String, _ what: String = "text") throws(Problem) -> String {
-        guard let text = node.string, !node.isNull, !text.isEmpty, !text.utf8.contains(0) else {
+        guard let text = node.string, !node.isNull, !text.utf8.contains(0) else {
             throw problem(at: node, "“\(key)” must be \(what)")
         }
+        if text.isEmpty { throw problem(at: node, "“\(key)” must not be empty") }
         return text
     }
 
