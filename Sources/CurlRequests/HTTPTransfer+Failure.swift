@@ -46,6 +46,9 @@ extension HTTPTransfer {
 
     /// The reason of a timeout: the lookup of the first host's name, or the host itself.
     private var timeoutReason: String {
+        if handle.number(CURLINFO_HEADER_SIZE) > 0 {
+            return "the response was not complete within \(TimeSpan.text(request.timeout))"
+        }
         let reason = Self.noAnswer(within: request.timeout)
         let isFound = handle.duration(CURLINFO_NAMELOOKUP_TIME_T) > .zero
         return isFound ? reason : "cannot look up host \(lastHost): \(reason)"
@@ -84,8 +87,12 @@ extension HTTPTransfer {
     private var handshakeReason: String {
         let reason = lastPart(of: CURLE_SSL_CONNECT_ERROR)
         // OpenSSL's text if the other side has closed the connection.
-        return reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN")
-            ? "connection closed" : reason.asPhrase
+        if reason.contains("SSL_ERROR_SYSCALL") || reason.contains("SSL_ERROR_ZERO_RETURN") {
+            return "connection closed"
+        }
+        // OpenSSL's and GnuTLS' texts if it answers without TLS.
+        let isPlain = reason.contains("wrong version number") || reason.contains("unexpected TLS packet")
+        return isPlain ? "the server does not speak TLS at this port" : reason.asPhrase
     }
 
     /// The reason for an error that may be an invalid URL or a response that is not HTTP.

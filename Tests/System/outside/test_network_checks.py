@@ -308,7 +308,7 @@ def slow_redirection():
         threading.Thread(target=hop, args=[connection], daemon=True).start()
 
     with listener(serve) as port, Daemon(once(f"site: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}")) as daemon:
-        expect(daemon, "site", "critical", "no answer within 1s")
+        expect(daemon, "site", "critical", "the response was not complete within 1s")
         eventually(lambda: len(left) == 2, "the second hop")
         equal(left, [False, True], "whether the client had left, at each hop")
 
@@ -360,10 +360,12 @@ def misbehaving():
         with Daemon(once(f"silent: {{ http: 'http://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"tls: {{ http: 'https://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"mail: {{ http: 'http://127.0.0.1:{mail}/' }}",
+                         f"plain: {{ http: 'https://127.0.0.1:{mail}/' }}",
                          f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
             expect(daemon, "silent", "critical", "no answer within 300ms")
             expect(daemon, "tls", "critical", "no answer within 300ms")
             expect(daemon, "mail", "critical", "the response is not HTTP")
+            expect(daemon, "plain", "critical", "TLS handshake failed: the server does not speak TLS at this port")
             expect(daemon, "gone", "critical", "connection refused")
 
 
