@@ -82,7 +82,8 @@ public struct Daemon: Sendable {
                 return 0
             } catch {
                 let failure = Self.failure(error)
-                logger.log(.startFailed, level: .error, "\(failure)")
+                let problem = (error as? ConfigurationReading.Failure)?.problem
+                logger.log(.startFailed, level: .error, "\(failure)", metadata: problem.map { .place(of: $0) } ?? [:])
                 guard await answerClients(failure, reading) else { return failure.code.exitStatus }
             }
         }

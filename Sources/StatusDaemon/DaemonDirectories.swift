@@ -21,7 +21,7 @@ struct DaemonDirectories: Sendable {
             runtime = String(directory)
         } else if isRoot {
             runtime = "/run/statusd"
-        } else if let directory = environment["XDG_RUNTIME_DIR"] {
+        } else if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
             runtime = directory + "/statusd"
         } else {
             throw DaemonError(.system, "no directory for sockets; set RUNTIME_DIRECTORY or XDG_RUNTIME_DIR")

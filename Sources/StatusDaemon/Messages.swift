@@ -27,6 +27,14 @@ enum MessageID: String {
 extension Logger.Metadata {
     /// The metadata of a message of this kind.
     static func of(_ id: MessageID) -> Logger.Metadata { [JournalFieldNames.messageID: .string(id.rawValue)] }
+
+    /// The place of an error or a warning in a configuration.
+    static func place(of problem: Problem) -> Logger.Metadata {
+        var metadata: Logger.Metadata = ["config-file": .string(problem.origin.file)]
+        if let line = problem.origin.line { metadata["config-line"] = .string(String(line)) }
+        if let server = problem.server { metadata["server"] = .string(server.rawValue) }
+        return metadata
+    }
 }
 
 extension Logger {
@@ -40,11 +48,8 @@ extension Logger {
 
     /// Logs an error or a warning in a configuration.
     func log(_ problem: Problem) {
-        var metadata: Logger.Metadata = ["config-file": .string(problem.origin.file)]
-        if let line = problem.origin.line { metadata["config-line"] = .string(String(line)) }
-        if let server = problem.server { metadata["server"] = .string(server.rawValue) }
         log(
             .configurationProblem, level: problem.severity == .error ? .error : .warning, "\(problem)",
-            metadata: metadata)
+            metadata: .place(of: problem))
     }
 }

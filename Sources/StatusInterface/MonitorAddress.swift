@@ -26,7 +26,9 @@ public enum MonitorAddress {
                 throw IOError(error.code, "$\(variable): \(error.message)")
             }
         }
-        guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"] else { return .path(system) }
+        guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") else {
+            return .path(system)
+        }
         let own = "\(directory)/statusd"
         return .path(exists(own) ? "\(own)/\(MonitorInterface.name)" : system)
     }

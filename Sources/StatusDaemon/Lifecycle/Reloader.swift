@@ -136,7 +136,9 @@ final class Reloader {
         case .failure(let failure):
             let problem = failure.problem
             onReload(nil)
-            failures.log("configuration not reloaded: \(problem)", about: "reload", metadata: .of(.reloadFailed))
+            failures.log(
+                "configuration not reloaded: \(problem)", about: "reload",
+                metadata: .of(.reloadFailed).merging(.place(of: problem)) { $1 })
             return .failure(problem)
         case .success(let read):
             let begin = ContinuousClock.now
