@@ -52,7 +52,7 @@ enum ClientCommand {
             let address = try arguments[Options.address] ?? standardAddress()
             let limit = limit(arguments)
             let deadline = limit.map { ContinuousClock.now + $0 }
-            let hint = await hint(on: Terminal(arguments))
+            let hint = await hint(on: Terminal(arguments), address)
             defer { withExtendedLifetime(hint) {} }
             func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
                 let context = Context(
@@ -94,9 +94,9 @@ enum ClientCommand {
 
     /// A timer that writes the hint unless it is released first.
     @EventLoop
-    private static func hint(on terminal: Terminal) -> TimerSource? {
+    private static func hint(on terminal: Terminal, _ address: UnixAddress) -> TimerSource? {
         let timer = try? TimerSource {
-            terminal.note("no answer for \(hintTime) s, still waiting; see “systemctl status statusd”")
+            terminal.note("no answer for \(hintTime) s, still waiting; see \(address.daemonLog)")
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer
@@ -107,7 +107,7 @@ enum ClientCommand {
         do throws(VarlinkClientError) {
             return try await MonitorClient.connect(to: address, timeout: limit)
         } catch {
-            throw error.code == .timedOut ? CommandFailure.timedOut : error
+            throw error.code == .timedOut ? CommandFailure.timedOut(address) : error
         }
     }
 

@@ -25,10 +25,9 @@ struct CommandFailure: Error {
         self.init(status, sentence, error: error)
     }
 
-    /// The failure if the user's deadline passes before the daemon answers.
-    static var timedOut: CommandFailure {
-        CommandFailure(
-            .timeIsOver, "TimedOut", "timed out: the daemon does not answer; see “systemctl status statusd”")
+    /// The failure if the user's deadline passes before the daemon at `address` answers.
+    static func timedOut(_ address: UnixAddress) -> CommandFailure {
+        CommandFailure(.timedOut, "TimedOut", "timed out: the daemon does not answer; see \(address.daemonLog)")
     }
 
     /// The failure for an error of a call to the daemon at `address`.
@@ -47,6 +46,7 @@ struct CommandFailure: Error {
     init(of error: VarlinkClientError, address: UnixAddress?, note: String? = nil) {
         let note = note.map { "; \($0)" } ?? ""
         let place = address.map { "\($0)" } ?? "the address"
+        let log = (address ?? .path(MonitorAddress.system)).daemonLog
         switch error.code {
         case .noService:
             // The service manager starts only the system's daemon.
@@ -58,17 +58,17 @@ struct CommandFailure: Error {
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",
-                "cannot reach the daemon: \(place) closed the connection; try again if the daemon is restarting, otherwise see “systemctl status statusd.socket statusd”"
+                "cannot reach the daemon: \(place) closed the connection; try again if the daemon is restarting, otherwise see \(log)"
             )
         case .timedOut:
             self.init(
                 .noDaemon, "Unavailable",
-                "the daemon at \(place) does not answer: \(VisibleText.escape(error.description)); see “systemctl status statusd”\(note)"
+                "the daemon at \(place) does not answer: \(VisibleText.escape(error.description)); see \(log)\(note)"
             )
         case .permissionDenied:
             self.init(
                 ExitStatus(error.code), "Unavailable",
-                "\(VisibleText.escape(error.description)); use sudo, or add the user to the group of that socket"
+                "\(VisibleText.escape(error.description)); use sudo, or give the user access to that socket and its directory"
             )
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
@@ -98,10 +98,11 @@ struct CommandFailure: Error {
         case .nothingSelected:
             return "no server is selected; run “statusctl select NAME”, or give a server name"
         case .invalidStatus(let reason): return "cannot post the status: \(visible(reason))"
-        case .limitReached(let limit, _):
+        case .limitReached(let limit, let value):
             let limit = visible(limit)
+            let amount = limit == "message" ? "messages of \(value) bytes" : "\(value) \(limit)"
             let advice = limit == "connections" ? "close some connections, or " : ""
-            return "limit reached: \(limit); \(advice)raise “limits: { \(limit): … }” in the configuration"
+            return "limit reached: \(amount); \(advice)raise “limits: { \(limit): … }” in the configuration"
         case .reloadFailed(let failed):
             return (["cannot reload the configuration; nothing was changed"] + failed.map { "error: \($0)" })
                 .joined(separator: "\n")
@@ -130,5 +131,13 @@ struct CommandFailure: Error {
 
     private static func sentence(for reply: VarlinkError) -> String {
         "the daemon refused the request: \(VisibleText.escape(reply.description))"
+    }
+}
+
+extension UnixAddress {
+    /// Where the daemon at this address writes its messages: the service manager starts only the system's.
+    var daemonLog: String {
+        self == .path(MonitorAddress.system)
+            ? "“systemctl status statusd.socket statusd”" : "the messages of that daemon"
     }
 }

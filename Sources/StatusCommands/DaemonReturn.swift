@@ -56,17 +56,17 @@ final class DaemonReturn {
 
 extension MonitorError {
     /// The connection's error, if the connection failed.
-    var ofConnection: VarlinkClientError? {
+    var connectionError: VarlinkClientError? {
         if case .connection(let error) = self { error } else { nil }
     }
 
     /// Whether the limit of connections is reached; a later attempt may succeed.
-    var isOfFullDaemon: Bool {
+    var isConnectionLimit: Bool {
         if case .limitReached("connections", _) = self { true } else { false }
     }
 }
 
 extension VarlinkClientError {
     /// Whether the daemon disconnected or timed out; a later attempt may succeed.
-    var isOfLostDaemon: Bool { code == .closed || code == .timedOut }
+    var isConnectionLoss: Bool { code == .closed || code == .timedOut }
 }

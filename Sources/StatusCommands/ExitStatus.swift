@@ -12,9 +12,9 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case nothingToRefresh = 5
     case usage = 64
     case noDaemon = 69
-    case timeIsOver = 75
-    case notAllowed = 77
-    case configurationWrong = 78
+    case timedOut = 75
+    case permissionDenied = 77
+    case invalidConfiguration = 78
 
     /// Its meaning, in a few words.
     var meaning: String {
@@ -26,9 +26,9 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         case .nothingToRefresh: "nothing loads the server's status (refresh)"
         case .usage: "invalid command line"
         case .noDaemon: "cannot reach the daemon"
-        case .timeIsOver: "timed out"
-        case .notAllowed: "permission denied"
-        case .configurationWrong: "invalid configuration"
+        case .timedOut: "timed out"
+        case .permissionDenied: "permission denied"
+        case .invalidConfiguration: "invalid configuration"
         }
     }
 
@@ -44,10 +44,10 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             switch error {
             case .noSuchServer, .nothingSelected: .noSuchServer
             case .notRefreshable: .nothingToRefresh
-            case .waitTimedOut: .timeIsOver
+            case .waitTimedOut: .timedOut
             case .startFailed: .noDaemon
-            case .reloadFailed: .configurationWrong
-            case .service(.permissionDenied): .notAllowed
+            case .reloadFailed: .invalidConfiguration
+            case .service(.permissionDenied): .permissionDenied
             case .connection(let error): ExitStatus(error.code)
             case .isConfigured, .refreshFailed, .invalidStatus, .limitReached, .service, .other, .cancelled: .failed
             }
@@ -58,7 +58,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         self =
             switch code {
             case .noService, .closed, .timedOut: .noDaemon
-            case .permissionDenied: .notAllowed
+            case .permissionDenied: .permissionDenied
             case .invalidAddress: .usage
             case .malformedReply, .system: .failed
             }

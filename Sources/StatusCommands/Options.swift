@@ -11,7 +11,7 @@ enum Options {
     static let json = Flag("json", help: "Write JSON, errors included: one object, or one object a line for streams.")
 
     static let address = Option<UnixAddress?>(
-        "address", value: "unix:/path",
+        "address", value: "ADDRESS",
         help: "Use the daemon at this address (default: $STATUSD_ADDRESS, else the user's own daemon or the system's).",
         default: nil
     ) { text throws(InvalidValue) in
@@ -20,7 +20,7 @@ enum Options {
         } catch {
             // The error's own message would name the text a second time.
             throw InvalidValue(
-                error.code == .pathTooLong ? "must have at most 107 bytes" : "must be unix:/path or unix:@name")
+                error.code == .pathTooLong ? "must have at most 107 bytes" : "must be /path, unix:/path or unix:@name")
         }
     }
 

@@ -7,10 +7,10 @@ public enum Nearest {
         self.word(near: word, among: known).map { "; did you mean “\($0)”?" } ?? ""
     }
 
-    /// The first of the words that differ least, if that is in at most a third of the letters; case does not count.
+    /// The first of the words that differ least, if that is in at most a third of the letters, or in one of two; case does not count.
     static func word(near word: String, among known: some Sequence<String>) -> String? {
         let bytes = Array(word.lowercased().utf8)
-        var (nearest, limit) = (String?.none, max(1, bytes.count / 3))
+        var (nearest, limit) = (String?.none, bytes.count < 2 ? 0 : max(1, bytes.count / 3))
         for candidate in known {
             guard let distance = distance(bytes, Array(candidate.lowercased().utf8), atMost: limit) else { continue }
             (nearest, limit) = (candidate, distance - 1)

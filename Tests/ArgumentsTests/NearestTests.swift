@@ -10,7 +10,7 @@ import Testing
         arguments: [
             ("dbb", "db"), ("bd", "db"), ("DB", "db"), ("weg", "web"), ("bakcup-homes", "backup-home"),
             ("wbe1", "web1"),
-            ("login", nil), ("", nil), ("backup", nil),
+            ("login", nil), ("", nil), ("d", nil), ("backup", nil),
         ] as [(String, String?)])
     func nearest(word: String, expected: String?) {
         #expect(Nearest.word(near: word, among: ["db", "web", "web1", "backup-home"]) == expected)

@@ -10,7 +10,8 @@ enum ForgetCommand {
 
     static let command = ClientCommand.make(
         "forget", abstract: "Remove a server that was added by a post and is not configured.",
-        discussion: "The next post adds it again, unless the configuration says “accept: configured”.",
+        discussion:
+            "The next post adds it again if “accept: any” is in effect, which is the default only without a configuration file.",
         parameters: [name], isChange: true
     ) { context in
         try await context.client.forget(server: context.arguments[name].rawValue)

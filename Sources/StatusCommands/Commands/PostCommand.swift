@@ -20,8 +20,14 @@ enum PostCommand {
         isChange: true
     ) { context in
         let arguments = context.arguments
-        let reply = try await context.client.post(
-            server: arguments[name], text: arguments[text], level: arguments[level])
+        let reply: PostReply
+        do {
+            reply = try await context.client.post(
+                server: arguments[name], text: arguments[text], level: arguments[level])
+        } catch MonitorError.limitReached("message", _) where arguments[text].utf8.count > StatusText.maximumLength {
+            // A higher limit of messages would not help.
+            throw MonitorError.invalidStatus(reason: "\(InvalidStatus.tooLong(arguments[text].utf8.count))")
+        }
         if context.terminal.isJSON { context.terminal.json(reply) }
         return .done
     }

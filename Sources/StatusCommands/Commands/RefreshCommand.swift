@@ -12,7 +12,7 @@ enum RefreshCommand {
     private static let concurrentLoads = 32
 
     private static let all = Flag(
-        "all", help: "Refresh all servers that can be refreshed, at the same time, with a line for each as it ends.")
+        "all", help: "Refresh all servers that can be refreshed, up to 32 at a time, with a line for each as it ends.")
 
     static let command = ClientCommand.make(
         "refresh", abstract: "Load a server's status now and show it; without a name, the selected one's.",
@@ -50,7 +50,7 @@ enum RefreshCommand {
     private static func failure(_ error: any Error, of subject: String) -> any Error {
         guard case .connection(let lost) = error as? MonitorError, lost.code == .closed else { return error }
         let sentence =
-            "cannot refresh \(subject): the daemon closed the connection; try again when “systemctl status statusd” shows that it is running"
+            "cannot refresh \(subject): the daemon closed the connection; try again when it is running"
         return CommandFailure(.noDaemon, "Unavailable", sentence)
     }
 

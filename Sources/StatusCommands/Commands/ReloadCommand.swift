@@ -9,7 +9,7 @@ enum ReloadCommand {
     private static let quiet = Flag(
         "quiet",
         help:
-            "Show nothing. The journal has the errors in the configuration, unless there were ten reloads in the last 30 s."
+            "Show neither the changes nor the errors in the configuration. The journal has the errors in the configuration, unless there were ten reloads in the last 30 s."
     )
 
     private static let dryRun = Flag(
@@ -26,9 +26,9 @@ enum ReloadCommand {
         }
         do {
             return try await context.client.reload(dryRun: isDryRun ? true : nil).failed.isEmpty
-                ? .done : .configurationWrong
+                ? .done : .invalidConfiguration
         } catch MonitorError.reloadFailed {
-            return .configurationWrong
+            return .invalidConfiguration
         }
     }
 
@@ -45,6 +45,6 @@ enum ReloadCommand {
         for warning in reply.warnings ?? [] { terminal.note("warning: \(warning)") }
         guard !reply.failed.isEmpty else { return .done }
         if !isDryRun { terminal.note("the rest of the configuration took effect") }
-        return .configurationWrong
+        return .invalidConfiguration
     }
 }

@@ -15,7 +15,8 @@ enum VerifyCommand {
 
     static let command = Command<ExitStatus>(
         "verify", abstract: "Check configuration files without a daemon.",
-        discussion: "Without FILE, it checks the configuration that the daemon would read.\n\n" + ExitStatus.table,
+        discussion: "Without FILE, it checks your own configuration if there is one, otherwise the system's.\n\n"
+            + ExitStatus.table,
         parameters: [files, Options.json], run: { verify($0) })
 
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
@@ -24,10 +25,13 @@ enum VerifyCommand {
         let locations = files.isEmpty ? [standardLocation(terminal)] : files.map { ConfigurationLocation(path: $0) }
         var problems: [Problem] = []
         var read: [String] = []
+        // Without FILE, the daemon's configuration is missing by design.
+        var isMissing = false
         for location in locations {
             let verification = Verification(of: location)
             if verification.isEmpty {
                 terminal.note("nothing to check: no configuration in \(location)")
+                isMissing = !files.isEmpty
             }
             problems += verification.problems
             read += verification.files
@@ -40,8 +44,8 @@ enum VerifyCommand {
         }
         for problem in problems { terminal.note(VisibleText.escape("\(problem.severity.rawValue): \(problem)")) }
         let errors = problems.filter { $0.severity == .error }
-        if errors.isEmpty { return .done }
-        return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .notAllowed : .configurationWrong
+        if errors.isEmpty { return isMissing ? .invalidConfiguration : .done }
+        return geteuid() != 0 && errors.allSatisfy(\.isPermissionDenied) ? .permissionDenied : .invalidConfiguration
     }
 
     /// The user's own configuration if there is one, with a message; otherwise the system's.

@@ -63,26 +63,26 @@ enum WaitCommand {
                 let left = deadline.map { max(.zero, $0 - .now) }
                 return try await client.wait(server: server, level: level, text: text, timeout: left)
             } catch {
-                let lost = error.ofConnection?.code
+                let lost = error.connectionError?.code
                 let hasGone = lost == .closed || lost == .timedOut && deadline != nil
                 // After a restart, other clients of this user may have taken all connections.
-                guard hasGone || error.isOfFullDaemon && hasComeBack else { throw error }
+                guard hasGone || error.isConnectionLimit && hasComeBack else { throw error }
             }
-            client = try await back(daemon, by: deadline)
+            client = try await back(daemon, at: context.address, by: deadline)
             hasComeBack = true
         }
     }
 
     private static func back(
-        _ daemon: DaemonReturn, by deadline: ContinuousClock.Instant?
+        _ daemon: DaemonReturn, at address: UnixAddress, by deadline: ContinuousClock.Instant?
     ) async throws -> MonitorClient {
         guard let deadline else { return try await daemon.wait() }
         let left = deadline - .now
-        guard left > .zero else { throw CommandFailure.timedOut }
+        guard left > .zero else { throw CommandFailure.timedOut(address) }
         do {
             return try await daemon.wait(within: left)
         } catch is VarlinkClientError where ContinuousClock.now >= deadline {
-            throw CommandFailure.timedOut
+            throw CommandFailure.timedOut(address)
         }
     }
 }

@@ -15,7 +15,7 @@ enum WatchCommand {
     static let command = ClientCommand.make(
         "watch",
         abstract:
-            "Follow the selected server, from selection to selection; with a name, that server; with --all, every server.",
+            "Follow the selected server, and another one as soon as that is selected; with a name, that server; with --all, every server.",
         discussion: "The current state comes first. An interrupt ends it with exit status 0.",
         parameters: [Options.anyServer, Options.all, updates, noReconnect],
         validate: { arguments throws(InvalidUsage) in
@@ -36,7 +36,7 @@ enum WatchCommand {
             parameters: WatchParameters(
                 server: arguments[Options.anyServer], all: arguments[Options.all] ? true : nil,
                 updates: arguments[updates] ? true : nil),
-            terminal: terminal, onBeginning: context.mayTakeItsTime)
+            terminal: terminal, address: context.address, onBeginning: context.mayTakeItsTime)
         let daemon = await DaemonReturn(to: context.address)
         var next: MonitorClient? = context.client
         while let client = next {
@@ -55,6 +55,7 @@ enum WatchCommand {
 private struct Follower {
     var parameters: WatchParameters
     let terminal: Terminal
+    let address: UnixAddress
     /// Whether the daemon disconnected and has not returned.
     private(set) var isAway = false
     /// Whether the daemon returned without the server.
@@ -68,9 +69,12 @@ private struct Follower {
     /// The selected server whose lines are shown; nil before the first line.
     private var selected: ServerName??
 
-    init(parameters: WatchParameters, terminal: Terminal, onBeginning: @escaping () async -> Void) {
+    init(
+        parameters: WatchParameters, terminal: Terminal, address: UnixAddress, onBeginning: @escaping () async -> Void
+    ) {
         self.parameters = parameters
         self.terminal = terminal
+        self.address = address
         self.onBeginning = onBeginning
     }
 
@@ -88,11 +92,11 @@ private struct Follower {
     /// Handles the failure of a stream; returns if another stream must follow.
     mutating func goOn(after error: MonitorError, reconnects: Bool) async throws {
         switch error {
-        case .connection(let error) where error.isOfLostDaemon && reconnects: disconnected(error)
+        case .connection(let error) where error.isConnectionLoss && reconnects: disconnected(error)
         // A server that is not configured returns with its next post.
         case .noSuchServer(let name, _) where isAway || lacksServer: try await wait(for: name)
         // Other clients of this user have taken all connections; try again as if the daemon were away.
-        case _ where error.isOfFullDaemon && isAway: break
+        case _ where error.isConnectionLimit && isAway: break
         default: throw error
         }
     }
@@ -101,7 +105,7 @@ private struct Follower {
         guard !isAway else { return }
         isAway = true
         let what = error.code == .timedOut ? "does not answer" : hasBegun ? "disconnected" : "closed the connection"
-        let advice = hasBegun ? "waiting for it to return" : "waiting for it; see “systemctl status statusd”"
+        let advice = hasBegun ? "waiting for it to return" : "waiting for it; see \(address.daemonLog)"
         terminal.note("the daemon \(what); \(advice)")
         if terminal.isJSON { terminal.json { $0.member("kind", "disconnected") } }
     }

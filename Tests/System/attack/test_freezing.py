@@ -620,6 +620,6 @@ def left_reload():
         with daemon.follow("reload") as other:
             eventually(lambda: daemon.manager.lines().count("RELOADING=1") == 2, "another reload")
             flag.unlink()
-            hint = "statusctl: no answer for 5 s, still waiting; see “systemctl status statusd”"
+            hint = "statusctl: no answer for 5 s, still waiting; see the messages of that daemon"
             equal((other.wait(), set(other.errors) - {hint}), (0, set()))
         stop_and_time(daemon)

@@ -512,7 +512,7 @@ def full_backlog():
         time.sleep(6)
         systemctl("kill", "--kill-whom=main", "--signal=CONT", "statusd.service")
         ended = [(command.communicate(timeout=20)[1].splitlines(), command.returncode) for command in commands]
-        hint = "statusctl: no answer for 5 s, still waiting; see “systemctl status statusd”"
+        hint = "statusctl: no answer for 5 s, still waiting; see “systemctl status statusd.socket statusd”"
         equal(ended[:2], [([hint], 0)] * 2)
         equal((ended[2][0][0], ended[2][1]), (hint, 69))
         contains(ended[2][0][1], "statusctl: the daemon at ")

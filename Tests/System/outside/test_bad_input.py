@@ -139,7 +139,7 @@ def wrong_address():
         result = run(STATUSCTL, "list", "--address", address)
         assert result.status in (64, 69) and result.err.strip(), (address, result)
     equal(run(STATUSCTL, "list", "--address", "tcp:127.0.0.1:5").status, 64)
-    contains(run(STATUSCTL, "list", "--address", "nonsense").err, "statusctl: invalid --address “nonsense”: must be unix:/path")
+    contains(run(STATUSCTL, "list", "--address", "nonsense").err, "statusctl: invalid --address “nonsense”: must be /path, unix:/path or unix:@name")
     contains(one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="nonsense")), 64), "$STATUSD_ADDRESS: invalid address “nonsense”")
     one_sentence(run(STATUSCTL, "list", "--address", "unix:/nonexistent/socket"), 69)
     one_sentence(run(STATUSCTL, "list", "--address", f"unix:{__file__}"), 69)

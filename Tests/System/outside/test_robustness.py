@@ -174,7 +174,7 @@ def too_many_connections():
                 statusctl = os.path.join(readable_binaries(daemon.folder), "statusctl")
                 for _ in range(10):
                     told = run(statusctl, "--address", f"unix:{daemon.socket}", "list", user=NOBODY, group=NOBODY, extra_groups=[])
-                    contains(one_sentence(told, 1), "limit reached: connections; close some connections, or raise “limits: { connections:")
+                    contains(one_sentence(told, 1), "limit reached: 128 connections; close some connections, or raise “limits: { connections:")
         eventually(lambda: as_user(NOBODY, answers), "an answer once the others have gone")
 
 
@@ -182,7 +182,8 @@ def too_many_connections():
 def too_long():
     with Daemon("accept: any\nlimits: { message: 1K }\n") as daemon:
         told = daemon.ctl("post", "db", "x" * 1000)
-        contains(one_sentence(told, 1), "limit reached: message; raise “limits: { message:")
+        contains(one_sentence(told, 1), "limit reached: messages of 1024 bytes; raise “limits: { message:")
+        contains(one_sentence(daemon.ctl("post", "db", "x" * 2000), 1), "the text has 2000 bytes, more than 1024")
         daemon.done("post", "db", "well")
 
 
@@ -208,7 +209,7 @@ def notify_too_long():
             send(path, "STATUS=many\n" + 128 * "A=1\n" + "ERRNO=5")
         send(path, "STATUS=still well\n" + 127 * "A=1\n")
         eventually(lambda: daemon.text("web") == "still well")
-        equal(daemon.log().count("ignored a notification of more than 64 KiB or 128 lines"), 1)
+        equal(daemon.log().count("of more than 64 KiB or 128 lines"), 1)
 
 
 @test("a long text from a notify socket is cut after a character and ends in an ellipsis")

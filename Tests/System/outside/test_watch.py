@@ -256,7 +256,7 @@ def deaf_daemon_by_default():
             contains(error, "no answer for 5 s, still waiting; see")
             equal("it may still carry out the request" in error, command[0] in ("select", "post"), f"{command}: {error}")
         contains(watching.stderr.readline(), "no answer for 5 s, still waiting; see")
-        contains(watching.stderr.readline(), "the daemon does not answer; waiting for it; see “systemctl status statusd”")
+        contains(watching.stderr.readline(), "the daemon does not answer; waiting for it; see the messages of that daemon")
         watching.terminate()
         watching.communicate(timeout=10)
 
@@ -334,7 +334,7 @@ def full_after_restart():
     with serving([b""], [full], [full], [waited]) as address:
         equal(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address).status, 0)
     with serving([full]) as address:
-        contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: connections")
+        contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: 2 connections")
 
 
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon stops")
