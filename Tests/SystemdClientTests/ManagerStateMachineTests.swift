@@ -175,6 +175,6 @@ import Testing
         #expect(machine.timerFired() == [.tell(.lost("left"))])
         machine = ManagerStateMachine(BusTimes())
         let lost = machine.unanswered(machine.called(at: Self.start), .refused, at: Self.start + .seconds(10))
-        #expect(lost == [.tell(.lost("the service manager does not answer within 10 s"))])
+        #expect(lost == [.tell(.lost("the service manager did not answer within 10 s"))])
     }
 }

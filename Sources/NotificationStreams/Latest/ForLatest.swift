@@ -32,7 +32,7 @@
 /// - A `CancellationError` that a body throws for any other reason is an error like all others.
 ///
 /// Each body runs in a child task, so it inherits the caller's task-local values. It runs on the preferred executor, or else on
-/// the one that the caller's task prefers, or else on the concurrent one; a body that is isolated to an actor runs there. The
+/// the one that the caller's task prefers, or else on the global concurrent one; a body that is isolated to an actor runs there. The
 /// sequence is read in another child task, which needs no turns of the caller's actor. Its wait must end when the task is
 /// cancelled, as with asynchronous sequences in general.
 ///
@@ -44,7 +44,7 @@
 ///   - file: The file for the default name.
 ///   - line: The line for the default name.
 ///   - body: What to do for an identity. It should end soon after its task is cancelled. To keep the type of its errors, write it
-///     in the closure, as in `{ server throws(Disconnected) in … }`: Swift takes `any Error` otherwise.
+///     in the closure, as in `{ server throws(Disconnected) in … }`: Swift infers `any Error` otherwise.
 /// - Throws: What the body throws; nothing if the body cannot throw.
 public func forLatest<Identities: AsyncSequence, Failure: Error>(
     of identities: sending Identities,

@@ -35,13 +35,13 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the load's task, for debuggers; the call site's file and line if `nil`.
-    ///   - executorPreference: The executor that this task prefers; the concurrent one if `nil`.
+    ///   - executorPreference: The executor that this task prefers; the global concurrent one if `nil`.
     ///   - priority: The priority of this task; the default one if `nil`.
     ///   - keepsValue: Whether to keep the first value and never load again.
     ///   - file: The file for the default name.
     ///   - line: The line for the default name.
     ///   - load: What to run. It should end soon after its task is cancelled. To keep the type of its errors, write it in the
-    ///     closure, as in `{ () throws(Disconnected) in … }`: Swift takes `any Error` otherwise.
+    ///     closure, as in `{ () throws(Disconnected) in … }`: Swift infers `any Error` otherwise.
     public init(
         name: String? = nil,
         executorPreference: (any TaskExecutor)? = nil,
@@ -85,7 +85,8 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
         return result
     }
 
-    /// Cancels the running load and releases its callers with a `CancellationError`; the next call begins another load.
+    /// Cancels the running load and releases its callers with a `CancellationError`; the next call begins another load
+    /// once the cancelled one has ended.
     ///
     /// A value that is kept stays.
     public func cancel() {

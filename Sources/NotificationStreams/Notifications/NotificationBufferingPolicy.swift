@@ -3,6 +3,8 @@
 import DequeModule
 
 /// Which notifications are kept while their consumer does not wait, as in `AsyncStream`.
+///
+/// A negative number stops the program when the iterator is created.
 public enum NotificationBufferingPolicy: Sendable, Equatable {
     /// Keeps all of them; the memory used grows with the consumer's backlog.
     case unbounded

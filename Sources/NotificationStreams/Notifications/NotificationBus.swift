@@ -4,14 +4,14 @@ import Synchronization
 
 /// Delivers notifications from objects that post them to the sequences that follow those objects.
 ///
-/// It works like Foundation's `NotificationCenter`, with three differences: user info is typed, observers are asynchronous
-/// sequences, and programs do not need Foundation to use it.
+/// It works like Foundation's `NotificationCenter`, but needs no Foundation: user info is typed, and a name is told from others by that type
+/// too; observers are asynchronous sequences, with a buffering policy; objects are `Sendable`, and kept alive by those who follow them.
 /// ```swift
 /// for await update in bus.notifications(named: .didUpdateStatus, object: server) {
 ///     show(update.status)
 /// }
 /// ```
-/// A post finds its observers with one lookup of the object. A post without observers allocates nothing and does not evaluate its
+/// A post finds its observers with one lookup of the object, and one more if any observer follows all objects. A post without observers allocates nothing and does not evaluate its
 /// user info.
 public final class NotificationBus: Sendable {
     /// A bus that all parts of a program can share.
@@ -24,7 +24,7 @@ public final class NotificationBus: Sendable {
 
     /// Posts a notification to all sequences that follow its name and object.
     ///
-    /// When this returns, each sequence has buffered it or passed it to its waiting consumer. If several threads post at the same
+    /// When this returns, each sequence has passed it to its waiting consumer, or has buffered or dropped it by its policy. If several threads post at the same
     /// time, each observer gets every notification, but two observers may get them in different orders.
     ///
     /// - Parameters:

@@ -3,7 +3,7 @@
 extension NotificationBus {
     /// An asynchronous sequence of the user info of a bus's notifications.
     ///
-    /// The observer is registered when the iterator is created. Every later post is delivered, even one made before the first call
+    /// The observer is registered when the iterator is created. Every later post reaches its buffer, even one made before the first call
     /// of `next()`. To miss nothing, create the iterator, read the current state, and then call `next()`. Each iterator has an
     /// observer of its own.
     ///

@@ -97,7 +97,7 @@ final class BusSession {
         return due <= elapsed ? 0 : Int32(clamping: (due - elapsed) / 1000 + 1)
     }
 
-    // MARK: What comes
+    // MARK: Messages
 
     fileprivate func takeReply(_ message: OpaquePointer) {
         var cookie: UInt64 = 0

@@ -18,7 +18,7 @@ final class BusThread: Sendable {
         case signal(BusMessage)
         /// Other processes sent messages, or made the service send many signals; or signals were dropped.
         ///
-        /// It is reported at most once a second.
+        /// The first two are reported at most once a second.
         case disturbed
         /// The connection is lost, for this reason; no other event follows.
         case lost(String)
@@ -66,7 +66,7 @@ final class BusThread: Sendable {
     }
 
     private func run(_ settings: BusSettings) {
-        pthread_setname_np(pthread_self(), "statusd-bus")
+        pthread_setname_np(pthread_self(), "systemd-bus")
         do throws(IOError) {
             let session = try BusSession(settings, receive: receive)
             while let calls = takeCalls() {

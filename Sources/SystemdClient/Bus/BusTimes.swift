@@ -2,7 +2,7 @@
 
 /// Limits and pauses of the connection to the service manager.
 struct BusTimes {
-    /// How long a manager may be off the bus: longer than it takes to execute itself again.
+    /// How long a manager may be off the bus: longer than `systemctl daemon-reexec` takes.
     var absence = Duration.seconds(5)
     /// How often the manager is pinged.
     ///
@@ -10,9 +10,9 @@ struct BusTimes {
     var betweenPings = Duration.seconds(5)
     /// The timeout of a call.
     ///
-    /// What the manager is about to report may be as old.
+    /// A state that is reported may be that old.
     var answer = Duration.seconds(10)
-    /// How long the bus may have no room for the reading of a unit.
+    /// How long the bus may refuse to read a unit for lack of room.
     var patience = Duration.seconds(10)
     /// For how long no disturbance is reported after one was (``BusTrust``).
     var afterDisturbance = Duration.seconds(1)

@@ -41,7 +41,7 @@ final class FollowedUnit {
         return String(cString: encoded)
     }
 
-    // MARK: Who is told
+    // MARK: Followers
 
     var isFollowed: Bool { !followers.isEmpty }
 
@@ -54,7 +54,7 @@ final class FollowedUnit {
         if let observation { follower.tell(observation) }
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     /// Whether to ask about the unit now: it is followed, a question is due, and none is unanswered.
     var isToBeAsked: Bool { isFollowed && question.isDue }
@@ -86,7 +86,7 @@ final class FollowedUnit {
         if question.isInVain(askedBefore: time) { refuse(reason) }
     }
 
-    // MARK: What is known
+    // MARK: State
 
     /// Whether a list of all loaded units contains it.
     func isListed(in units: [String: ListedStates]) -> Bool { units[ownName] != nil }
@@ -151,12 +151,12 @@ final class FollowedUnit {
         for follower in followers { follower.answer(observation) }
     }
 
-    // MARK: What is signalled
+    // MARK: Signals
 
     /// The names and objects by which signals may refer to it.
     var subjects: Set<String> { [name, path, ownName, ownPath] }
 
-    /// Records changed properties; returns whether the unit must be read first of all instead.
+    /// Records changed properties; returns whether the unit must be read before others, because the signal was not enough.
     ///
     /// The properties of the unit's type come first and the general ones right after them, so a follower sees both change together
     /// (systemd's src/core/dbus-unit.c).

@@ -26,7 +26,7 @@ final class ManagerConnection {
     private var pingTimer: TimerSource?
     private let handler: @EventLoop (ManagerSignal) -> Void
 
-    /// Begins to connect, and requests the signals of the units that `filter` lets pass.
+    /// Begins to connect, and requests the signals of all units; `filter` decides which of them reach the handler.
     ///
     /// The matches come before the subscription, and that before any call, so no change is missed. A subscription that fails is repeated,
     /// and then everything is read again.

@@ -75,7 +75,7 @@ struct ManagerStateMachine: ~Copyable {
         guard isCurrent(call) else { return [] }
         // A manager that was silent for so long gets no more time.
         if call.deadline <= now {
-            return giveUp("the service manager does not answer within \(times.answer.components.seconds) s")
+            return giveUp("the service manager did not answer within \(times.answer.components.seconds) s")
         }
         switch (silence, state) {
         case (.absent(let reason), _): return left("the service manager does not answer: \(reason)")
@@ -140,7 +140,7 @@ struct ManagerStateMachine: ~Copyable {
         return [.subscribe, .tell(.reloaded)]
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     /// A ping is due.
     mutating func pingDue() -> [Effect] {

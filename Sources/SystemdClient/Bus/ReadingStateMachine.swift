@@ -99,7 +99,7 @@ struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
         return resumed()
     }
 
-    // MARK: What is not answered
+    // MARK: Refused requests
 
     /// How long a question about a unit may be refused.
     var limit: Duration { patience + BusTimes.reading(units: longest) }

@@ -129,7 +129,7 @@ public final class UnitBus {
         case .logLoss(let reason):
             news.log(
                 "cannot follow units: \(reason); trying again", about: Self.subject, metadata: ["reason": "\(reason)"])
-        case .logReturn: news.log("units are followed again", about: Self.subject, level: .notice)
+        case .logReturn: news.log("follows units again", about: Self.subject, level: .notice)
         case .loseUnits(let reason): for unit in units.values { unit.lose(reason) }
         }
     }
@@ -153,7 +153,8 @@ public final class UnitBus {
             if timer == nil { timer = try TimerSource { [weak self] in self?.timerFired() } }
             timer?.schedule(after: time)
         } catch {
-            logger.error("cannot follow units any more", metadata: ["reason": "\(error)"])
+            logger.error(
+                "cannot follow units any more: \(error); restart this service", metadata: ["reason": "\(error)"])
         }
     }
 

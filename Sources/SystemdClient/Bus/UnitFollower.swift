@@ -26,7 +26,7 @@ final class UnitFollower {
         endCalls()
     }
 
-    // MARK: What is told
+    // MARK: Reports
 
     /// Tells what is known, unless it was told last.
     func tell(_ observation: UnitObservation) {

@@ -2,9 +2,9 @@
 
 /// The properties of a unit in the service manager's words (org.freedesktop.systemd1(5)).
 public struct UnitProperties: Sendable, Equatable {
-    /// Whether the unit exists: `loaded`, `not-found`, `masked`, `bad-setting`, `error` or `merged`.
+    /// Whether the unit exists: `loaded`, `not-found`, `masked`, `bad-setting`, `error`, `merged` or `stub`.
     public var loadState = ""
-    /// `active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating` or `maintenance`.
+    /// `active`, `reloading`, `refreshing`, `inactive`, `failed`, `activating`, `deactivating` or `maintenance`.
     public var activeState = ""
     /// The state in the words of the unit's type, such as `running` or `auto-restart`.
     public var subState = ""
@@ -97,9 +97,9 @@ extension UnitProperties {
 }
 
 extension UnitProperties {
-    /// The results of a job that did not start its unit (org.freedesktop.systemd1(5)).
+    /// Why a job did not start its unit: the results that the unit's own state does not show (org.freedesktop.systemd1(5)).
     ///
-    /// If the unit itself fails, the result is `failed`. It is `invalid` if a unit that does not run should be reloaded.
+    /// Not among them are `failed`, which the state shows, `canceled`, `skipped`, and `invalid`: a reload of a unit that does not run.
     public enum StartFailure: String, Sendable {
         case dependency, assert, timeout, unsupported
     }

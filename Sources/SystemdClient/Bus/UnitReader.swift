@@ -35,7 +35,7 @@ final class UnitReader {
     /// Continues at the end of the turn.
     func resume() { perform(machine.resumed()) }
 
-    /// Ends all questions.
+    /// Cancels the timer; the caller also closes the connection, and with it all questions.
     func close() { timer?.cancel() }
 
     private func perform(_ effects: [ReadingStateMachine<FollowedUnit>.Effect]) {

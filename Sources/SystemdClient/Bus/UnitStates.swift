@@ -27,7 +27,7 @@ public struct UnitStates: AsyncSequence, Sendable {
     /// Creates the sequence of a unit, which need not exist yet.
     ///
     /// - Parameters:
-    ///   - unit: the unit's full name or an alias of it.
+    ///   - unit: the unit's full name, such as `nginx.service`, or an alias of it.
     ///   - bus: a connection to the service manager that all units should share. Without one, each iteration connects by itself and logs
     ///     nothing.
     public init(_ unit: String, over bus: UnitBus? = nil) {
@@ -35,7 +35,7 @@ public struct UnitStates: AsyncSequence, Sendable {
         self.bus = bus
     }
 
-    /// Creates an iterator that follows the unit from its first state on, until it is released.
+    /// Creates an iterator, which follows the unit from its first call of `next()` until it is released.
     public func makeAsyncIterator() -> Iterator { Iterator(unit: unit, bus: bus) }
 
     /// Reads the states for one consumer.

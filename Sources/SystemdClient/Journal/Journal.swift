@@ -16,7 +16,8 @@ public enum Journal {
 
     /// Sets the function to call with the number of dropped messages, when the receiver reads again.
     ///
-    /// The oldest messages are dropped while the journal, or the reader of standard error, does not read.
+    /// Of more than 1 MiB, the oldest messages are dropped while the journal, or the reader of standard error, does not read. The function is called
+    /// on the thread that writes them.
     public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
         LogOutbox.reportLosses(to: handler)
     }

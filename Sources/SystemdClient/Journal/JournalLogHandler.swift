@@ -15,12 +15,16 @@ public struct JournalFieldNames: Sendable {
 
     /// Keys in `exact` become fields of the same name (`server` becomes `SERVER`); others get the prefix (`old-text` becomes
     /// `STATUSD_OLD_TEXT`).
+    ///
+    /// - Parameters:
+    ///   - prefix: a valid beginning of a name, such as `STATUSD_`; it is used unchanged.
+    ///   - exact: the keys without a prefix.
     public init(prefix: String, exact: Set<String> = []) {
         self.prefix = prefix
         self.exact = exact
     }
 
-    /// Returns the valid field name for a key; nil if the key has no valid character.
+    /// Returns the valid field name for a key; nil if nothing is left of prefix and key without leading digits and underscores.
     public func name(for key: String) -> String? {
         if key == Self.messageID { return "MESSAGE_ID" }
         return JournalFields.name(for: key, prefix: exact.contains(key) ? "" : prefix)

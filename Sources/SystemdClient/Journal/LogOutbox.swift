@@ -6,7 +6,7 @@ import Synchronization
 
 /// The log messages on their way to the journal or to standard error, which may keep a writer waiting for ever.
 enum LogOutbox {
-    /// In bytes: at least a thousand messages.
+    /// In bytes: hundreds of the longest messages.
     private static let capacity = 1024 * 1024
     private static let onLoss = Mutex<@Sendable (Int) -> Void>({ _ in })
 

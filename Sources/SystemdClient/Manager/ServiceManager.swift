@@ -15,11 +15,12 @@ public enum ServiceManager {
         case ready
         /// The service's status in one line.
         ///
-        /// Control characters in it are escaped, so that it stays one line and the manager shows it unchanged.
+        /// C0 control characters in it are escaped, and backslashes doubled, because systemd removes one. Of more than 4000 bytes, the rest is
+        /// cut and replaced by `…`.
         case status(String)
         /// A reload begins.
         ///
-        /// It carries `MONOTONIC_USEC`, without which systemd 253 and later let the reload fail.
+        /// It carries `MONOTONIC_USEC`, which `Type=notify-reload` requires (systemd 253; sd_notify(3)).
         case reloading
         /// The service shuts down.
         case stopping
@@ -79,8 +80,8 @@ public enum ServiceManager {
 
     /// Notifies the manager without waiting.
     ///
-    /// If the manager does not read, a newer notification replaces an unsent one of the same kind, so the newest of each kind is never
-    /// lost.
+    /// If the manager does not read, a newer notification replaces an unsent one of the same kind. Errors are ignored. Before the process ends,
+    /// wait with ``drain(within:)``.
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
@@ -91,9 +92,9 @@ public enum ServiceManager {
         }
     }
 
-    /// Notifies the manager without waiting; returns false if the caller must retry because the socket is full.
+    /// Notifies the manager without waiting; returns false if the caller should retry, because the socket is full or the kernel has no resources.
     ///
-    /// It is for processes without an event loop and a second thread. Without a manager it returns true.
+    /// It is for processes that have neither an event loop nor a second thread. All other errors are ignored; without a manager it returns true.
     public static func notifyNow(_ notification: Notification) -> Bool {
         guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place))
         else { return true }
@@ -107,7 +108,8 @@ public enum ServiceManager {
 
     /// Waits until the manager has handled all earlier notifications, up to `timeout`, without blocking the loop.
     ///
-    /// It sends the manager one end of a pipe, which the manager closes in order, as with sd_notify_barrier(3).
+    /// It sends the manager one end of a pipe, which the manager closes in order, as with sd_notify_barrier(3). It also returns when the timeout is
+    /// over, the task is cancelled, or no pipe can be created.
     @EventLoop
     public static func settle(timeout: Duration = .seconds(5)) async {
         if isPresent { await barrier.wait(within: timeout) }
@@ -115,7 +117,7 @@ public enum ServiceManager {
 
     @EventLoop private static let barrier = SharedBarrier { outbox.post(.barrier($0), size: 1) }
 
-    /// Waits until all notifications have been sent, up to `limit`.
+    /// Waits until all notifications have been sent, or until `limit` is over.
     @EventLoop
     public static func drain(within limit: Duration) async { await outbox.drain(within: limit) }
 

@@ -229,7 +229,7 @@ def failing_oneshot():
             eventually(lambda: show("SubState", "job.service") == "start")
             contains(run("/usr/bin/statusctl", "refresh", "job").out, "job: failed (exit-code)", "[critical]")
             run("systemctl", "restart", "dbus.service")
-            eventually(lambda: "units are followed again" in log())
+            eventually(lambda: "follows units again" in log())
             eventually(lambda: describe("job")["phase"] == "loaded")
             equal(describe("job")["status"]["level"], "critical")
         finally:
@@ -296,7 +296,7 @@ def bus_restart():
         messages = [entry["MESSAGE"] for entry in journal(f"_PID={main_process()}")
                     if entry["MESSAGE"].startswith(("cannot follow units", "units "))]
         # Messages that follow soon are combined with the next ones.
-        equal([message.split(":")[0] for message in messages[:2]], ["cannot follow units", "units are followed again"])
+        equal([message.split(":")[0] for message in messages[:2]], ["cannot follow units", "follows units again"])
 
 
 @test("a unit that died while the bus was lost is never ok once the bus is back")
@@ -436,7 +436,7 @@ def is_noticed_despite(load, others=(), seconds=40):
 def bus_thread():
     """The id of the daemon's thread that reads from the bus."""
     tasks = pathlib.Path(f"/proc/{main_process()}/task")
-    return next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "statusd-bus\n")
+    return next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text() == "systemd-bus\n")
 
 
 @test("a restart whose signals the bus dropped is still shown, and its result only once it has lasted")
