@@ -56,7 +56,7 @@ struct ConfigurationReader {
         case "defaults": try readDefaults(value)
         case "limits": try readLimits(value)
         case "servers": try readServers(value)
-        default: try readUnknown(key)
+        default: try readUnknown(key, value)
         }
     }
 
@@ -68,7 +68,11 @@ struct ConfigurationReader {
     private static let keys = ["select", "accept", "defaults", "limits", "servers"]
 
     /// A mistyped section is an error, because ignoring it would ignore everything in it.
-    private mutating func readUnknown(_ key: YAMLNode) throws(Problem) {
+    private mutating func readUnknown(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) {
+        if value.mapping?.contains(where: { SourceKinds.kind($0.key.string ?? "") != nil }) == true {
+            let name = reader.key(key)
+            throw reader.problem(at: key, "unknown key “\(name)”; if it is a server, indent it below “servers”")
+        }
         let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
         guard nearest.isEmpty else { throw reader.problem(at: key, "unknown key “\(reader.key(key))”\(nearest)") }
         fragment.problems.append(reader.unknown(key, among: Self.keys))

@@ -144,7 +144,11 @@ struct ServerReader {
         _ node: YAMLNode, into draft: inout ServerDraft, _ errors: inout [Problem]
     ) throws(Problem) {
         guard let mapping = node.mapping else {
-            throw reader.problem(at: node, "must be a mapping such as “{ push: true }”")
+            let isMember = Self.keys.contains(name.rawValue)
+            let advice =
+                node.string?.contains(":") == true
+                ? NodeReader.spaceAdvice : isMember ? "; indent this line below the name of a server" : ""
+            throw reader.problem(at: node, "must be a mapping such as “{ push: true }”\(advice)")
         }
         var sources: [AnySourceSettings] = []
         var options: [YAMLNode] = []

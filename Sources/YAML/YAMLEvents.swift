@@ -82,25 +82,18 @@ struct YAMLEvents {
         case YAML_READER_ERROR: return YAMLError(mark(at: state.problem_offset), problem)
         case YAML_SCANNER_ERROR where state.buffer.pointer?.pointee == UInt8(ascii: "\t"):
             return YAMLError(YAMLNode.Mark(state.problem_mark), "tab in the indentation; use spaces")
+        case YAML_SCANNER_ERROR where problem == "found character that cannot start any token":
+            let character = state.buffer.pointer.map { String(Unicode.Scalar($0.pointee)) } ?? ""
+            return YAMLError(YAMLNode.Mark(state.problem_mark), "text that starts with “\(character)” must be quoted")
         default:
+            if let explanation = YAMLExplanation(of: problem) {
+                let mark = explanation.isAtBeginning ? state.context_mark : state.problem_mark
+                return YAMLError(YAMLNode.Mark(mark), explanation.text)
+            }
             let context = state.context.map { "\(String(cString: $0)), " } ?? ""
-            return YAMLError(YAMLNode.Mark(state.problem_mark), Self.plainTexts[problem] ?? context + problem)
+            return YAMLError(YAMLNode.Mark(state.problem_mark), context + problem)
         }
     }
-
-    /// libyaml's problems that users cause most often, with what to do.
-    private static let plainTexts = [
-        "found character that cannot start any token": "text that starts with this character must be quoted",
-        "mapping values are not allowed in this context": "unexpected “: ”; quote the text, or correct the indentation",
-        "could not find expected ':'": "a key without “: ” after it",
-        "did not find expected key": "wrong indentation, or text after a closing quote or bracket",
-        "did not find expected '-' indicator": "wrong indentation in a list",
-        "did not find expected ',' or '}'": "missing “,” or “}”, perhaps in a line before",
-        "did not find expected ',' or ']'": "missing “,” or “]”, perhaps in a line before",
-        "did not find expected node content":
-            "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'",
-        "found unexpected end of stream": "unclosed quote",
-    ]
 }
 
 extension YAMLNode.Mark {

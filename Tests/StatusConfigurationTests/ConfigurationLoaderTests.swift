@@ -211,4 +211,24 @@ import Testing
         #expect(loaded.problems.map(\.origin.line) == [4])
         #expect(loaded.configuration.servers[try name("db")]?.failure == nil)
     }
+
+    @Test(
+        "a wrong indentation or a missing space is named where it is",
+        arguments: [
+            ("servers:\nweb:\n  push: true\n", 2, "if it is a server, indent it below “servers”"),
+            ("servers:\n  web:\n  push: true\n", 3, "indent this line below the name of a server"),
+            ("servers:\n  web:\n    push:true\n", 3, "write a space after the colon"),
+        ])
+    func indentation(text: String, line: Int, advice: String) throws {
+        try folder.write(text)
+        let errors =
+            (try? folder.load().errors) ?? [#expect(throws: Problem.self) { try folder.load() }].compactMap(\.self)
+        #expect(errors.contains { $0.origin.line == line && $0.reason.hasSuffix(advice) }, "\(errors)")
+    }
+
+    @Test("sections without a value are empty")
+    func emptySections() throws {
+        try folder.write("accept:\ndefaults:\nlimits:\nselect:\nservers:\n")
+        #expect(try folder.load().problems == [])
+    }
 }

@@ -16,6 +16,8 @@ import Testing
 
     // Without the text itself, which may be a secret.
     private static let tag = "text that starts with ! must be quoted; tags are not supported"
+    private static let unexpectedColon =
+        "unexpected “: ”; quote the text, or look in this line and the one before for a wrong indentation or a missing space after a colon"
     private static let unknownAlias =
         "text that starts with * must be quoted; an alias must be defined with & before it is used"
 
@@ -71,13 +73,17 @@ import Testing
             ("a: !mine [1]\n", 1, Self.tag),
             ("? [a, b]\n: 1\n", 1, "a key must be text"),
             ("a:\n\t- b\n", 2, "tab in the indentation; use spaces"),
-            ("a: [1, 2\n", 2, "missing “,” or “]”, perhaps in a line before"),
-            ("a: @b\n", 1, "text that starts with this character must be quoted"),
-            ("a: b: c\n", 1, "unexpected “: ”; quote the text, or correct the indentation"),
-            ("a: { b: 1\nc: 2\n", 2, "missing “,” or “}”, perhaps in a line before"),
+            ("a: [1, 2\n", 1, "missing “,” or “]” after the “[”"),
+            ("a: @b\n", 1, "text that starts with “@” must be quoted"),
+            ("b: 1\na: *.c\n", 2, "text that starts with * or & must be quoted"),
+            ("a: \"\\[\"\n", 1, "unknown escape; use single quotes, in which a backslash is a backslash"),
+            ("a:\n  b: 1\n  c:2\nd: 1\n", 3, "a key needs a colon and a space after it"),
+            ("a: b: c\n", 1, Self.unexpectedColon),
+            ("a:b\nc: 1\n", 2, Self.unexpectedColon),
+            ("a: { b: 1\nc: 2\n", 1, "missing “,” or “}” after the “{”"),
             ("a:\n  b: 1\n c: 2\n", 3, "wrong indentation, or text after a closing quote or bracket"),
             ("a: [::1]:80\n", 1, "unclosed bracket, or text in brackets that must be quoted, such as '[::1]:80'"),
-            ("a: 'b\n", 2, "unclosed quote"),
+            ("a: 'b\nc: 1\n", 1, "unclosed quote"),
             ("a: &x { b: 1 }\nc: { <<: *x }\n", 2, "merge keys (<<) are not supported"),
             ("a: \u{1}\n", 1, "control characters are not allowed"),
             ("a: 1\nb: 2\nc: \u{7}\n", 3, "control characters are not allowed"),
