@@ -44,6 +44,8 @@ enum WatchCommand {
                 try await follower.follow(client)
             } catch {
                 try await follower.goOn(after: error, reconnects: reconnects)
+                // On the same connection, so that the daemon's end is noticed.
+                if follower.lacksServer { continue }
             }
             next = reconnects ? try await daemon.wait() : nil
         }
@@ -59,7 +61,7 @@ private struct Follower {
     /// Whether the daemon disconnected and has not returned.
     private(set) var isAway = false
     /// Whether the daemon returned without the server.
-    private var lacksServer = false
+    private(set) var lacksServer = false
     /// Whether the daemon has sent an event.
     private var hasBegun = false
     /// Called when the daemon has sent its first event.
@@ -102,6 +104,7 @@ private struct Follower {
     }
 
     private mutating func disconnected(_ error: VarlinkClientError) {
+        lacksServer = false
         guard !isAway else { return }
         isAway = true
         let what = error.code == .timedOut ? "does not answer" : hasBegun ? "disconnected" : "closed the connection"

@@ -174,8 +174,12 @@ def reconnects():
 @test("watch waits for a server that is not configured to return after a restart")
 def guest_after_restart():
     with watching_over_restart("accept: any\n") as (daemon, lines):
-        eventually(lambda: lines.errors[1:] == ["statusctl: the daemon is back", "statusctl: it has no server “db”; waiting for it"],
-                   "one sentence about the server")
+        return_without = ["statusctl: the daemon is back", "statusctl: it has no server “db”; waiting for it"]
+        eventually(lambda: lines.errors[1:] == return_without, "one sentence about the server")
+        daemon.stop()
+        eventually(lambda: lines.errors[3:] == ["statusctl: the daemon disconnected; waiting for it to return"], "another one about the daemon")
+        daemon.start()
+        eventually(lambda: lines.errors[4:] == return_without, "another one about the server")
         daemon.done("post", "db", "after")
         lines.until("after")
 
