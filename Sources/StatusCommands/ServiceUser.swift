@@ -45,7 +45,7 @@ enum ServiceUser: String {
                     Obstacle(folder: "/proc", setting: "ProtectProc= or ProcSubset="),
                     Obstacle(
                         folder: "/dev", setting: "PrivateDevices=",
-                        visible: ["/dev/shm", "/dev/mqueue", "/dev/hugepages", "/dev/pts"]),
+                        visible: ["/dev/null", "/dev/shm", "/dev/mqueue", "/dev/hugepages", "/dev/pts"]),
                 ]
         case .executor:
             temporary + Obstacle.list("TemporaryFileSystem=", ["/run", "/dev/shm"])

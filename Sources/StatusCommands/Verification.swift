@@ -56,10 +56,22 @@ struct Verification {
     /// The setting that hides a file from the service of `user`; nil if none does, or if the caller's permissions apply.
     private func hidden(_ path: String, from user: ServiceUser) -> String? {
         if view == .caller { return nil }
-        let resolved = realpath(path, nil)
-        defer { free(resolved) }
-        return user.obstacle(to: resolved.map { String(cString: $0) } ?? path)
+        return user.obstacle(to: Self.resolved(path))
     }
+
+    /// A path without links; if the file does not exist, at least its directory is resolved.
+    private static func resolved(_ path: String) -> String {
+        func realPath(_ path: String) -> String? {
+            let resolved = realpath(path, nil)
+            defer { free(resolved) }
+            return resolved.map { String(cString: $0) }
+        }
+        if let resolved = realPath(path) { return resolved }
+        let name = path.split(separator: "/").last ?? ""
+        return realPath(folder(of: path)).map { "\($0)/\(name)" } ?? path
+    }
+
+    private static func folder(of path: String) -> String { String(path.lastIndex(of: "/").map { path[...$0] } ?? "/") }
 
     /// Adds the user that cannot read a file, and the remedy.
     private func explain(_ problem: Problem) -> Problem {
@@ -105,9 +117,8 @@ struct Verification {
     private func unreadable(_ path: String) -> String? { refusal(of: path, R_OK, "read", for: .daemon) }
 
     private func invisible(_ path: String) -> String? {
-        let folder = String(path.lastIndex(of: "/").map { path[...$0] } ?? "/")
-        guard let obstacle = hidden(folder, from: .daemon) else {
-            return refusal(of: folder, X_OK, "enter", for: .daemon)
+        guard let obstacle = hidden(path, from: .daemon) else {
+            return refusal(of: Self.folder(of: path), X_OK, "enter", for: .daemon)
         }
         return "the daemon cannot see \(VisibleText.escape(path)): \(obstacle)"
     }
