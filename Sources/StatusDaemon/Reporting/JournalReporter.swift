@@ -135,7 +135,7 @@ final class JournalReporter {
         if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
         let note = omitted > 0 ? " (\(omitted) earlier selections left out)" : ""
         guard let server else {
-            return logger.log(.selected, level: .notice, "no server selected\(note)", metadata: metadata)
+            return logger.log(.selected, level: .info, "no server selected\(note)", metadata: metadata)
         }
         write(.selected, server, "selected \(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
     }
