@@ -62,13 +62,15 @@ let package = Package(
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "YAML", dependencies: ["CYAML"]),
         .target(name: "Suggestions"),
+        .target(name: "StreamSafeText"),
         .target(name: "Arguments", dependencies: ["Suggestions"]),
         .target(name: "CExecutorHooks"),
         .target(
             name: "EventLoopIO", dependencies: ["CExecutorHooks", "CLinux", "CSystemd", deque, heap]),
         .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
         .target(
-            name: "SystemdClient", dependencies: ["CLinux", "CSystemd", "EventLoopIO", "LogLimiting", deque, logging]),
+            name: "SystemdClient",
+            dependencies: ["CLinux", "CSystemd", "StreamSafeText", "EventLoopIO", "LogLimiting", deque, logging]),
         .target(
             name: "SystemdServiceLifecycle", dependencies: ["EventLoopIO", "SystemdClient", lifecycle, logging]),
         .target(name: "VarlinkDescription"),
@@ -78,7 +80,8 @@ let package = Package(
             name: "VarlinkGeneratorPlugin", capability: .buildTool(), dependencies: ["varlink-generator"],
             path: "Sources/VarlinkGeneratorPlugin"),
         .target(
-            name: "Varlink", dependencies: ["CLinux", "EventLoopIO", "LogLimiting", "VarlinkDescription", logging]),
+            name: "Varlink",
+            dependencies: ["CLinux", "StreamSafeText", "EventLoopIO", "LogLimiting", "VarlinkDescription", logging]),
         .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],

@@ -54,6 +54,14 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
+    @Test("of many combining characters in a row, a state has a joiner after 30, so that it is quickly compared")
+    func combiningCharacters() async {
+        bus.units["db.service"]?["SubState"] = String(repeating: "\u{301}", count: 31)
+        let subscription = follow("db.service")
+        #expect(await next()?.unicodeScalars.contains("\u{34F}") == true)
+        withExtendedLifetime(subscription) {}
+    }
+
     @Test("while other users cause disturbances, few units are read again every 2 s, and many at least every 20 s")
     func disturbances() {
         func pause(forUnits count: Int) -> Duration {

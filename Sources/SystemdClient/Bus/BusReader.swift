@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
+import StreamSafeText
 
 /// Reads one of sd-bus's messages from beginning to end.
 struct BusReader {
@@ -32,10 +33,12 @@ struct BusReader {
     func skip(_ type: String) -> Bool { sd_bus_message_skip(message, type) > 0 }
 
     /// Reads the next string or object path; nil if there is none.
+    ///
+    /// A string such as a unit's status comes from another process, and is compared with the last one.
     func string() -> String? {
         var text: UnsafePointer<CChar>?
         guard sd_bus_message_read_basic(message, Code.string, &text) > 0 || readPath(&text) else { return nil }
-        return text.map { String(cString: $0) }
+        return text.map { StreamSafeText.text(String(cString: $0)) }
     }
 
     private func readPath(_ text: inout UnsafePointer<CChar>?) -> Bool {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StreamSafeText
+
 extension JSONReader {
     /// Reads a string.
     ///

@@ -3,13 +3,13 @@
 /// The Stream-Safe Text Process of Unicode (UAX #15, section 13).
 ///
 /// Swift compares, hashes and searches strings by canonical equivalence, for which it sorts combining characters that follow each other. That takes
-/// the square of their number: seconds for a message of 64 KiB. So no string that is read from JSON has many in a row.
-enum StreamSafeText {
+/// the square of their number: seconds for a message of 64 KiB. So no text of another process that is compared has many in a row.
+package enum StreamSafeText {
     /// How many combining characters may follow each other; no language needs more.
     private static let maximum = 30
 
     /// The text with a combining grapheme joiner (U+034F), which is not visible, before the 31st combining character in a row.
-    static func text(_ text: consuming String) -> String {
+    package static func text(_ text: consuming String) -> String {
         guard let separated = text.withUTF8(separated) else { return text }
         return String(decoding: separated, as: UTF8.self)
     }
