@@ -15,12 +15,12 @@ public enum UnixAddress: Sendable, Hashable, CustomStringConvertible {
     public init(parsing text: String) throws(IOError) {
         let place = text.hasPrefix("unix:") ? text.dropFirst(5) : text[...]
         guard let first = place.first, !place.utf8.contains(0) else {
-            throw IOError(.invalidAddress, "invalid address “\(text)”: must be unix:/path or unix:@name")
+            throw IOError(.invalidAddress, "invalid address “\(text)”: must be /path, unix:/path or unix:@name")
         }
         switch first {
         case "@" where place.count > 1: self = .abstract(String(place.dropFirst()))
         case "/": self = .path(String(place))
-        default: throw IOError(.invalidAddress, "invalid address “\(text)”: must be unix:/path or unix:@name")
+        default: throw IOError(.invalidAddress, "invalid address “\(text)”: must be /path, unix:/path or unix:@name")
         }
         try withSocketAddress { _, _ in }
     }

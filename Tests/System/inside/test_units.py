@@ -603,7 +603,7 @@ def files():
     folder = pathlib.Path("/var/statusd-test")
     configuration = (f"defaults: {{ interval: 1h }}\nservers:\n  backup: {{ file: {{ path: {folder}/db.dump, age: 1h, size: 3 }} }}\n"
                      "  home: { file: /home/a }\n  tmp: { file: /tmp/a/b }\n  secret: { file: /root/a }\n"
-                     "  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n")
+                     "  homes: { file: '/home/*/a' }\n  process: { file: /proc/1/status }\n  disk: { file: /dev/statusd-test }\n  shared: { file: /dev/shm/a }\n")
     folder.mkdir()
     try:
         with service(configuration=configuration):
@@ -620,7 +620,7 @@ def files():
             shutil.rmtree(hidden.parent)
             warnings = result.err
             equal(result.status, 0, warnings)
-            for path, setting in (("/home/a", "ProtectHome= of statusd.service hides /home"), ("/root/a", "ProtectHome= of statusd.service hides /root"),
+            for path, setting in (("/home/a", "ProtectHome= of statusd.service hides /home"), ("/home/*", "ProtectHome= of statusd.service hides /home"), ("/root/a", "ProtectHome= of statusd.service hides /root"),
                                   ("/tmp/a/b", "PrivateTmp= of statusd.service hides /tmp"),
                                   ("/proc/1/status", "ProtectProc= or ProcSubset= of statusd.service hides /proc"),
                                   ("/dev/statusd-test", "PrivateDevices= of statusd.service hides /dev")):

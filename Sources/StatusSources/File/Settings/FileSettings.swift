@@ -21,7 +21,13 @@ public struct FileSettings: SourceSettings {
     /// Creates settings of a file that must exist.
     public init(path: String) { self.path = path }
 
-    public var requirements: [SourceRequirement] { hasPatternInDirectory ? [] : [.visiblePath(path)] }
+    public var requirements: [SourceRequirement] { [.visiblePath(String(beginning))] }
+
+    /// The path up to its first component with a pattern.
+    private var beginning: Substring {
+        let slashes = path.indices.filter { path[$0] == "/" }.dropFirst() + [path.endIndex]
+        return slashes.lazy.map { path[..<$0] }.first(where: Self.isPattern) ?? path[...]
+    }
 
     /// Whether the path is a pattern.
     public var hasPattern: Bool { Self.isPattern(path[...]) }

@@ -18,11 +18,12 @@ import Testing
         #expect(try FileSettings.read("file: { path: /run/lock, exists: false }").settings == lock)
     }
 
-    @Test("the daemon must see the directory, unless it is a pattern")
+    @Test("the daemon must see the directory of the file, or of the first pattern")
     func requirements() {
         #expect(FileSettings(path: "/home/a/b").requirements == [.visiblePath("/home/a/b")])
         #expect(FileSettings(path: "/home/a/*").requirements == [.visiblePath("/home/a/*")])
-        #expect(FileSettings(path: "/home/*/b").requirements == [])
+        #expect(FileSettings(path: "/home/*/b").requirements == [.visiblePath("/home/*")])
+        #expect(FileSettings(path: "/*/b").requirements == [.visiblePath("/*")])
     }
 
     @Test(

@@ -89,8 +89,8 @@ public struct NodeReader: Sendable {
         guard let nodes = node.sequence else { throw problem(at: node, "“\(key)” must be \(what)") }
         var strings: [String] = []
         for node in nodes {
-            guard let string = node.string, !string.utf8.contains(0) else {
-                throw problem(at: node, "“\(key)” must be \(what)")
+            guard let string = node.string, !node.isNull, !string.utf8.contains(0) else {
+                throw problem(at: node, "each part of “\(key)” must be text; quote it")
             }
             strings.append(string)
         }
