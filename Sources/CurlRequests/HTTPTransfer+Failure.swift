@@ -46,7 +46,7 @@ extension HTTPTransfer {
 
     /// The reason of a timeout: the lookup of the first host's name, or the host itself.
     private var timeoutReason: String {
-        if handle.number(CURLINFO_HEADER_SIZE) > 0 {
+        if hasBegun {
             return "the response was not complete within \(TimeSpan.text(request.timeout))"
         }
         let reason = Self.noAnswer(within: request.timeout)

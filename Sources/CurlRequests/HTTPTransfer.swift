@@ -23,6 +23,10 @@ final class HTTPTransfer {
     private(set) var hasCoding = false
     /// Whether the last header is complete.
     private var isHeaderComplete = false
+    /// The number of redirects that were followed before the last response began; nil if none has begun.
+    private var redirectsBefore: Int?
+    /// Whether the response has begun, and not only one that redirected to it.
+    var hasBegun: Bool { redirectsBefore == handle.number(CURLINFO_REDIRECT_COUNT) }
     /// Whether the header, including the trailer, is too large.
     var isHeaderTooLarge: Bool { headerBytes > Self.headerLimit }
 
@@ -140,7 +144,10 @@ final class HTTPTransfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         headerBytes += line.count
         // Informational responses may precede a response. After a body, there are only fields.
-        if body.isEmpty, Self.text(line.prefix(5)) == "http/" { isHeaderComplete = false }
+        if body.isEmpty, Self.text(line.prefix(5)) == "http/" {
+            isHeaderComplete = false
+            redirectsBefore = handle.number(CURLINFO_REDIRECT_COUNT)
+        }
         if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { isHeaderComplete = true }
         if Self.isCoding(line) { hasCoding = true }
         return isHeaderTooLarge || hasCoding ? 0 : line.count

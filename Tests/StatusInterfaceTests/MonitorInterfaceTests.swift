@@ -113,6 +113,8 @@ import Varlink
         #expect(
             try address(["XDG_RUNTIME_DIR": "/u"], exists: [system, "/u/statusd"])
                 == "unix:/u/statusd/org.statusd.monitor")
+        // The XDG Base Directory Specification: relative paths are ignored.
+        #expect(try address(["XDG_RUNTIME_DIR": "u"], exists: [system, "u/statusd"]) == "unix:" + system)
         #expect(try address([:]) == "unix:" + system)
         #expect(try address(["STATUSD_ADDRESS": ""]) == "unix:" + system)
     }

@@ -40,9 +40,9 @@ final class ServiceInterface: VarlinkInterface {
     }
 
     private func getInterfaceDescription(_ call: VarlinkCall) throws(VarlinkError) {
-        let name = try call.parameters(DescriptionParameters.self).interface
-        // The beginning of a name that is too long is not a name.
-        guard let description = descriptions.first(where: { $0.name == VarlinkError.shortened(name) }) else {
+        // A name that is too long is not found, even without its end.
+        let name = VarlinkError.shortened(try call.parameters(DescriptionParameters.self).interface)
+        guard let description = descriptions.first(where: { $0.name == name }) else {
             throw .interfaceNotFound(name)
         }
         call.reply { $0.member("description", description.text) }

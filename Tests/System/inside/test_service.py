@@ -183,6 +183,8 @@ def reload_fails():
         contains(statusctl("status", "db"), "Signed In")
         done("journalctl", "--sync")
         equal(log().count(f"{CONFIGURATION}:"), 1, "how often the journal names the file")
+        refusal = journal("MESSAGE_ID=0cf1a9e0e3e04b4b9d2c8dbe6c0b5a08")[-1]
+        equal((refusal.get("STATUSD_CONFIG_FILE"), refusal.get("STATUSD_CONFIG_LINE")), (str(CONFIGURATION), "3"))
         CONFIGURATION.write_text("servers: { db: { push: true }, web: { pusch: true } }\n")
         stamp = time.time()
         assert run("systemctl", "reload", "statusd").status != 0, "reload of a file with an error succeeded"

@@ -308,7 +308,7 @@ def slow_redirection():
         threading.Thread(target=hop, args=[connection], daemon=True).start()
 
     with listener(serve) as port, Daemon(once(f"site: {{ http: 'http://127.0.0.1:{port}/', timeout: 1s }}")) as daemon:
-        expect(daemon, "site", "critical", "the response was not complete within 1s")
+        expect(daemon, "site", "critical", "no answer within 1s")
         eventually(lambda: len(left) == 2, "the second hop")
         equal(left, [False, True], "whether the client had left, at each hop")
 
@@ -356,15 +356,22 @@ def endless_header():
 
 @test("http: a server that does not answer, refuses, or does not speak HTTP is reported as such")
 def misbehaving():
-    with listener() as silent, listener(lambda connection: connection.sendall(b"220 mail.example ESMTP\r\n")) as mail:
+    def stall(connection):
+        connection.recv(10000)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nready")
+        time.sleep(2)
+
+    with listener() as silent, listener(stall) as stalling, listener(lambda connection: connection.sendall(b"220 mail.example ESMTP\r\n")) as mail:
         with Daemon(once(f"silent: {{ http: 'http://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"tls: {{ http: 'https://127.0.0.1:{silent}/', timeout: 300ms }}",
                          f"mail: {{ http: 'http://127.0.0.1:{mail}/' }}",
                          f"plain: {{ http: 'https://127.0.0.1:{mail}/' }}",
+                         f"half: {{ http: 'http://127.0.0.1:{stalling}/', timeout: 300ms }}",
                          f"gone: {{ http: 'http://127.0.0.1:{refused_port()}/' }}")) as daemon:
             expect(daemon, "silent", "critical", "no answer within 300ms")
             expect(daemon, "tls", "critical", "no answer within 300ms")
             expect(daemon, "mail", "critical", "the response is not HTTP")
+            expect(daemon, "half", "critical", "the response was not complete within 300ms")
             expect(daemon, "plain", "critical", "TLS handshake failed: the server does not speak TLS at this port")
             expect(daemon, "gone", "critical", "connection refused")
 

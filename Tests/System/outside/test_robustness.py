@@ -209,7 +209,7 @@ def notify_too_long():
             send(path, "STATUS=many\n" + 128 * "A=1\n" + "ERRNO=5")
         send(path, "STATUS=still well\n" + 127 * "A=1\n")
         eventually(lambda: daemon.text("web") == "still well")
-        equal(daemon.log().count("of more than 64 KiB or 128 lines"), 1)
+        equal(daemon.log().count("ignored a notification for web of more than 64 KiB or 128 lines"), 1)
 
 
 @test("a long text from a notify socket is cut after a character and ends in an ellipsis")

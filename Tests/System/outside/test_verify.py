@@ -28,6 +28,8 @@ MISTAKES = {
     "file: { path: /a, size: 0 }": "whole number", "file: { path: /a, exists: false, size: 1 }": "no “age” and no “size”",
     "push: perhaps": "true or false", "push: true, ttl: a while": "must be a time", "push: true, ttl: 292271.99y": "must be a time", "exec: [/a], interval: 0s": "must be a time",
     "exec: [/a], timeout: 1x": "must be a time", "exec: [/a], failures: 0": "whole number", "exec: [/a], successes: few": "whole number",
+    "http: { url: http://a, contains: '' }": "“contains” must not be empty", "http: { url: http://a, headers: { 'a b': c } }": "must be letters, digits and hyphens",
+    "http: { url: http://a, headers: { 'a:b': c } }": "write a space after the colon", "exec: [/a, [b]]": "each part of “exec” must be text",
     "push: true, unit: a": "several sources", "description: nothing else": "has no source",
 }
 """Possible entries of a server, and verify's message about each."""
