@@ -61,6 +61,8 @@ let package = Package(
         // No pkgConfig: it would link the shared library.
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .target(name: "YAML", dependencies: ["CYAML"]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "Suggestions"),
         .target(name: "StreamSafeText"),
         .target(name: "Arguments", dependencies: ["Suggestions"]),
@@ -135,6 +137,7 @@ let package = Package(
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
         .testTarget(name: "ArgumentsTests", dependencies: ["Suggestions", "Arguments"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
+        .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),
         .testTarget(name: "EventLoopIOTests", dependencies: ["EventLoopIO"]),
         .testTarget(
             name: "LogLimitingTests", dependencies: ["EventLoopIO", "LogLimiting", "StatusTestSupport", logging]),

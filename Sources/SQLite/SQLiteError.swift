@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+
+/// An error of SQLite, or of the file below it.
+public struct SQLiteError: Error, Equatable, CustomStringConvertible {
+    /// What can be done about it.
+    public enum Code: Sendable {
+        /// The file is not a database, or is damaged (`SQLITE_CORRUPT`, `SQLITE_NOTADB`).
+        case damaged
+        /// The disk, or the quota, is full (`SQLITE_FULL`).
+        case full
+        /// The file, or its directory, may not be written (`SQLITE_READONLY`, `SQLITE_PERM`, `SQLITE_CANTOPEN`).
+        case inaccessible
+        /// Another process has locked the file (`SQLITE_BUSY`).
+        case busy
+        /// The call was cancelled (`SQLITE_INTERRUPT`).
+        case interrupted
+        /// Anything else, such as an I/O error.
+        case other
+    }
+
+    /// What can be done about it.
+    public let code: Code
+    /// The reason as one phrase: “disk I/O error”.
+    public let description: String
+
+    /// An error that the caller found in a database.
+    public init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    /// The error of a result code, with the words of the connection if it has any.
+    init(result: Int32, database: OpaquePointer?) {
+        let words = sqlite3_errmsg(database).map { String(cString: $0) }
+        let general = sqlite3_errstr(result).map { String(cString: $0) } ?? "error \(result)"
+        let systemError = database.map { sqlite3_system_errno($0) } ?? 0
+        code = Code(result: result)
+        let reason = database == nil ? general : words ?? general
+        description = systemError == 0 ? reason : "\(reason) (\(Self.systemReason(systemError)))"
+    }
+}
+
+extension SQLiteError.Code {
+    fileprivate init(result: Int32) {
+        self =
+            switch result & 0xff {
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .damaged
+            case SQLITE_FULL: .full
+            case SQLITE_READONLY, SQLITE_PERM, SQLITE_CANTOPEN, SQLITE_AUTH: .inaccessible
+            case SQLITE_BUSY, SQLITE_LOCKED: .busy
+            case SQLITE_INTERRUPT: .interrupted
+            default: .other
+            }
+    }
+}
