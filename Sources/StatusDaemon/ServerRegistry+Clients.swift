@@ -16,12 +16,12 @@ extension ServerRegistry {
     // MARK: Posts
 
     /// Posts a status for a client; an unknown server is added if the configuration accepts it.
-    func post(_ text: StatusText, level: Level, to name: ServerName) throws -> Int {
+    func post(_ text: StatusText, level: Level, to name: ServerName, by caller: Caller? = nil) throws -> Int {
         do {
-            return try monitor.post(text, level: level, to: name, by: .client)
+            return try monitor.post(text, level: level, to: name, by: .client(caller))
         } catch LedgerError.noSuchServer {
             try welcome(name)
-            return try monitor.post(text, level: level, to: name, by: .client)
+            return try monitor.post(text, level: level, to: name, by: .client(caller))
         } catch LedgerError.takesNoPosts {
             throw refusal(ofPostTo: name)
         }
@@ -69,12 +69,12 @@ extension ServerRegistry {
     }
 
     /// Removes a server that is not configured.
-    func forget(_ name: ServerName) throws {
+    func forget(_ name: ServerName, by caller: Caller? = nil) throws {
         if let server = configuration.servers[name] {
             throw MonitorError.isConfigured(server: name.rawValue, file: server.origin.file)
         }
         guard guests.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
-        remove(name)
+        remove(name, by: caller)
     }
 
     // MARK: Refreshes

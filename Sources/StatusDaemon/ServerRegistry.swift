@@ -166,7 +166,7 @@ final class ServerRegistry {
             server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
     }
 
-    func remove(_ name: ServerName) {
+    func remove(_ name: ServerName, by caller: Caller? = nil) {
         let source = removeSource(of: name)
         source?.close()
         // Other sources have ended when they are closed.
@@ -175,7 +175,7 @@ final class ServerRegistry {
         shownSources.removeValue(forKey: name)
         // If it comes back, it is selected again.
         if name == configuration.select, (try? monitor.selectedState().name) == name { hasSelected = false }
-        try? monitor.remove(name)
+        try? monitor.remove(name, by: caller)
     }
 
     func removeSource(of name: ServerName) -> (any Source)? {

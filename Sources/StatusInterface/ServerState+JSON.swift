@@ -25,6 +25,7 @@ extension ServerState: JSONReadable, JSONWritable {
             name: name, description: optional.description, source: source, phase: phase, message: optional.message)
         status = optional.status
         isStale = optional.isStale
+        isRestored = optional.isRestored
         isRefreshable = optional.isRefreshable
         isRefreshing = optional.isRefreshing
         isSelected = optional.isSelected
@@ -44,6 +45,7 @@ extension ServerState: JSONReadable, JSONWritable {
             writer.member("refreshing", isRefreshing)
             writer.member("selected", isSelected)
             writer.member("revision", revision)
+            if isRestored { writer.member("restored", true) }
         }
     }
 }
@@ -54,6 +56,7 @@ private struct Optionals {
     var status: Status?
     var message: String?
     var isStale = false
+    var isRestored = false
     var isRefreshable = false
     var isRefreshing = false
     var isSelected = false
@@ -69,6 +72,7 @@ private struct Optionals {
         case "refreshing": isRefreshing = try reader.boolean()
         case "selected": isSelected = try reader.boolean()
         case "revision": revision = try reader.integer()
+        case "restored": isRestored = try Bool?(from: &reader) ?? false
         default: try reader.skip()
         }
     }

@@ -38,6 +38,8 @@ public struct Event: Hashable, Sendable {
     public let servers: [ServerState]?
     /// The number of events that the reader missed in a gap; nil if unknown.
     public let missed: Int?
+    /// The client that caused it; only for the daemon's own readers.
+    public let caller: Caller?
 
     public init(
         kind: EventKind, cursor: Cursor, server: ServerState? = nil, servers: [ServerState]? = nil, missed: Int? = nil
@@ -47,14 +49,16 @@ public struct Event: Hashable, Sendable {
         snapshot = server.map { ServerSnapshot($0) }
         self.servers = servers
         self.missed = missed
+        caller = nil
     }
 
     /// An event about a server, with a shared state.
-    public init(kind: EventKind, cursor: Cursor, snapshot: ServerSnapshot?) {
+    public init(kind: EventKind, cursor: Cursor, snapshot: ServerSnapshot?, caller: Caller? = nil) {
         self.kind = kind
         self.cursor = cursor
         self.snapshot = snapshot
         servers = nil
         missed = nil
+        self.caller = caller
     }
 }

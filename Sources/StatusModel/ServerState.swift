@@ -16,6 +16,8 @@ public struct ServerState: Hashable, Sendable {
     public var message: String?
     /// Whether the status is older than the server's time to live.
     public var isStale = false
+    /// Whether it is from before the daemon's last restart, and the server's source has not spoken since.
+    public var isRestored = false
     /// Whether a load can be requested.
     public var isRefreshable = false
     /// Whether a requested load is running.
@@ -49,7 +51,8 @@ public struct ServerState: Hashable, Sendable {
         if let level = status?.level, level != .ok { line += " [\(level.rawValue)]" }
         if phase == .failed { line += status == nil ? " [failed]" : " (failed: \(message ?? "unknown"))" }
         if status != nil, phase == .loading { line += " (loading)" }
-        return isStale ? "\(line) (stale)" : line
+        if isStale { line += " (stale)" }
+        return isRestored ? "\(line) (before restart)" : line
     }
 
     /// Whether its status is current: fresh, and without a failed load after it.

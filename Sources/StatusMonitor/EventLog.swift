@@ -1,32 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import StatusModel
+public import StatusModel
 
 /// One event as the log keeps it.
-struct LogEntry {
+public struct LogEntry: Equatable, Sendable {
     /// The two kinds of entries: an event for readers, or the daemon's own probe.
-    enum Kind: Equatable {
+    public enum Kind: Equatable, Sendable {
         case event(EventKind)
         case probe
     }
 
-    var revision: Int
-    var kind: Kind
+    public var revision: Int
+    public var kind: Kind
     /// The state of its server at that time.
-    var snapshot: ServerSnapshot?
+    public var snapshot: ServerSnapshot?
     /// Whether its server was the selected one at that time.
-    var isOfSelected = false
+    public var isOfSelected: Bool
     /// The server's event before this one.
-    var previous = Revisions()
+    public var previous: Revisions
+    /// The client that caused it.
+    var caller: Caller?
+
+    public init(
+        revision: Int, kind: Kind, snapshot: ServerSnapshot? = nil, isOfSelected: Bool = false,
+        previous: Revisions = Revisions(), caller: Caller? = nil
+    ) {
+        self.revision = revision
+        self.kind = kind
+        self.snapshot = snapshot
+        self.isOfSelected = isOfSelected
+        self.previous = previous
+        self.caller = caller
+    }
 
     /// Whether readers of the selected server want it.
     var isForSelected: Bool { kind == .event(.selected) || isOfSelected }
 }
 
 /// The revisions of the last event: for readers that want updates, and for those that do not.
-struct Revisions {
-    var updates = 0
-    var changes = 0
+public struct Revisions: Equatable, Sendable {
+    public var updates: Int
+    public var changes: Int
+
+    public init(updates: Int = 0, changes: Int = 0) {
+        self.updates = updates
+        self.changes = changes
+    }
 
     /// Notes a later event.
     mutating func note(_ revision: Int, _ kind: EventKind) {
@@ -92,6 +111,18 @@ struct EventLog {
     /// The entry of a revision from `oldest` to `latest`.
     subscript(revision: Int) -> LogEntry {
         slots[index(of: revision)]
+    }
+
+    /// Continues after the events of an earlier run.
+    ///
+    /// - Parameters:
+    ///   - entries: the newest of them, whose revisions have no hole; may be empty.
+    ///   - memory: the position of the last one.
+    mutating func restore(_ entries: [LogEntry], upTo memory: LogMemory) {
+        dropped = (memory.droppedOfAll, memory.droppedOfSelected)
+        latest = memory.revision - entries.count
+        oldest = latest + 1
+        for entry in entries { append(entry) }
     }
 
     private mutating func drop(upTo last: Int) {

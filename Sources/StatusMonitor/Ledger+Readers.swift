@@ -77,7 +77,7 @@ extension Ledger {
                 return Event(kind: kind, cursor: cursor, server: state)
             }
         }
-        return Event(kind: kind, cursor: cursor, snapshot: snapshot)
+        return Event(kind: kind, cursor: cursor, snapshot: snapshot, caller: log[revision].caller)
     }
 
     private func snapshot(for target: WatchTarget) -> Event {

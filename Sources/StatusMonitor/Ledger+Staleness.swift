@@ -5,7 +5,7 @@ import StatusModel
 extension Ledger.Record {
     /// The time since boot at which the status, or the lack of one, becomes stale; nil if it never does.
     var expiry: Duration? {
-        (ownTimeToLive ?? definition.timeToLive).map { refreshedAt + $0 }
+        (ownTimeToLive ?? definition.timeToLive).map { max(refreshedAt + $0, graceEnd ?? .zero) }
     }
 
     /// Whether the status is older than its time to live.
@@ -15,6 +15,7 @@ extension Ledger.Record {
     mutating func refresh(at now: Moment) {
         refreshedAt = now.boot
         staysStale = false
+        endGrace()
     }
 }
 
@@ -25,7 +26,7 @@ extension Ledger {
     ) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         records[place].ownTimeToLive = timeToLive
-        var effects = Effects(revision: log.latest)
+        var effects = Effects(revision: log.latest, isFirstUnsaved: noteUnsaved(at: place))
         if records[place].state.isStale, !records[place].isStale(at: now) {
             records[place].state.isStale = false
             effects = append(.changed, at: place)
@@ -65,6 +66,7 @@ extension Ledger {
     mutating func expire(_ name: ServerName, at now: Moment) -> Effects? {
         guard let place = records.place(of: name), !records[place].state.isStale, records[place].isStale(at: now)
         else { return nil }
+        records[place].endGrace()
         records[place].state.isStale = true
         return append(.changed, at: place)
     }

@@ -8,9 +8,9 @@ extension Ledger {
         _ text: StatusText, level: Level, to name: ServerName, by poster: Poster, at now: Moment
     ) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        if poster == .client, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
+        if poster != .source, !records[place].definition.takesPosts { throw .takesNoPosts(name) }
         let isChange = records[place].state.take(text, level: level, at: now.wall)
-        return appendFresh(isChange, at: place, now)
+        return appendFresh(isChange, at: place, by: poster.caller, now)
     }
 
     /// Notes a sign of life; returns nil if that is not an event.
@@ -20,16 +20,29 @@ extension Ledger {
         records[place].state.isStale = false
         guard records[place].state.status != nil || wasStale else {
             records[place].refresh(at: now)
-            return nil
+            return Effects(revision: log.latest, isFirstUnsaved: noteUnsaved(at: place))
         }
         records[place].state.status?.updatedAt = now.wall
         return appendFresh(wasStale, at: place, now)
     }
 
-    private mutating func appendFresh(_ isChange: Bool, at place: Int, _ now: Moment) -> Effects {
+    private mutating func appendFresh(
+        _ isChange: Bool, at place: Int, by caller: Caller? = nil, _ now: Moment
+    ) -> Effects {
         records[place].refresh(at: now)
-        var effects = append(isChange ? .changed : .updated, at: place)
+        var effects = appendReport(isChange, at: place, by: caller)
         effects.expiry = noteExpiry(at: place)
+        return effects
+    }
+
+    /// Appends a report of the server's source.
+    ///
+    /// If it is the first since a restart, listeners are notified also if nothing else has changed.
+    private mutating func appendReport(_ isChange: Bool, at place: Int, by caller: Caller? = nil) -> Effects {
+        let wasRestored = records[place].state.isRestored
+        records[place].state.isRestored = false
+        var effects = append(isChange ? .changed : .updated, at: place, by: caller)
+        if wasRestored, !isChange { effects.update = (records[place].server, StatusUpdate(records[place].state)) }
         return effects
     }
 
@@ -39,9 +52,10 @@ extension Ledger {
     mutating func fail(_ name: ServerName, _ reason: String) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let isChange = records[place].state.phase != .failed || records[place].state.message != reason
+        records[place].endGrace()
         records[place].state.phase = .failed
         records[place].state.message = reason
-        return append(isChange ? .changed : .updated, at: place)
+        return appendReport(isChange, at: place)
     }
 
     /// Notes a result that does not count yet, as a message of the status; returns nil without a status.
@@ -53,6 +67,7 @@ extension Ledger {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         let before = records[place].state
         guard before.status != nil else { return nil }
+        records[place].endGrace()
         records[place].state.phase = .loaded
         records[place].state.message = message
         records[place].state.isStale = false
@@ -60,7 +75,9 @@ extension Ledger {
     }
 
     /// Notes that a requested load began or ended; returns nil if that is known already.
-    mutating func setRefreshing(_ isRefreshing: Bool, _ name: ServerName) throws(LedgerError) -> Effects? {
+    mutating func setRefreshing(
+        _ isRefreshing: Bool, _ name: ServerName
+    ) throws(LedgerError) -> Effects? {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         guard records[place].state.isRefreshing != isRefreshing else { return nil }
         // Nothing would end it.

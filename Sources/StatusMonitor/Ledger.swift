@@ -12,12 +12,14 @@ struct Effects {
     var wakes: [WatchWake] = []
     /// When to look for stale statuses, if that is earlier than scheduled.
     var expiry: Duration?
+    /// Whether it is the first change since the last save.
+    var isFirstUnsaved = false
 
     /// These effects, followed by those of a later change.
     func followed(by later: Effects) -> Effects {
         Effects(
             revision: later.revision, update: later.update ?? update, wakes: wakes + later.wakes,
-            expiry: later.expiry ?? expiry)
+            expiry: later.expiry ?? expiry, isFirstUnsaved: isFirstUnsaved || later.isFirstUnsaved)
     }
 }
 
@@ -32,19 +34,23 @@ struct Ledger {
         let server: Server
         /// The server's last event.
         var followed = Revisions()
+        /// Whether it has changed since it was last saved.
+        var isUnsaved = false
         /// The readers of this server alone, listed here so that an event finds them without a look-up.
         var readers: [Int] = []
         /// The time since boot of its last sign of life, or of its addition.
         var refreshedAt: Duration
         /// The time to live that its program asked for, which overrides the configured one.
         var ownTimeToLive: Duration?
+        /// When an overdue server becomes stale after a restart.
+        var graceEnd: Duration?
         /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
         var staysStale = false
         var state: ServerState
         var definition: ServerDefinition
     }
 
-    let epoch: Epoch
+    var epoch: Epoch
     var log: EventLog
     var records = ServerTable()
     var watches = WatchTable()
@@ -55,13 +61,16 @@ struct Ledger {
     private(set) var followed = Revisions()
     /// The last event for readers of all servers.
     private(set) var followedOfAll = Revisions()
+    /// What has changed since it was last saved.
+    var unsaved: Unsaved
     /// When the next look for stale statuses is scheduled.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
 
-    init(epoch: Epoch, capacities: ClosedRange<Int>) {
+    init(epoch: Epoch, capacities: ClosedRange<Int>, notesUnsaved: Bool = false) {
         self.epoch = epoch
+        unsaved = Unsaved(isOn: notesUnsaved)
         log = EventLog(capacities: capacities)
     }
 
@@ -110,10 +119,10 @@ struct Ledger {
     }
 
     /// Removes a server; if it is selected, the selection is cleared first, so that its readers learn of it.
-    mutating func remove(_ name: ServerName) throws(LedgerError) -> Effects {
+    mutating func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        let deselection = selected == name ? try select(nil) : nil
-        let removal = append(.removed, at: place)
+        let deselection = selected == name ? try select(nil, by: caller) : nil
+        let removal = append(.removed, at: place, by: caller)
         let readers = records[place].readers
         if !readers.isEmpty { absentReaders[name] = readers }
         records.remove(name)
@@ -131,7 +140,9 @@ struct Ledger {
         let old = records[place].state
         records[place].redefine(definition, isOfNewSource: isOfNewSource, at: now)
         let expiry = noteExpiry(at: place)
-        if records[place].state == old { return expiry.map { Effects(revision: log.latest, expiry: $0) } }
+        if records[place].state == old {
+            return Effects(revision: log.latest, expiry: expiry, isFirstUnsaved: noteUnsaved(at: place))
+        }
         var effects = append(records[place].state.isHow(old) ? .updated : .changed, at: place)
         effects.expiry = expiry
         return effects
@@ -140,7 +151,7 @@ struct Ledger {
     // MARK: Selecting
 
     /// Moves the selection; returns nil if the server is selected already.
-    mutating func select(_ name: ServerName?) throws(LedgerError) -> Effects? {
+    mutating func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> Effects? {
         if let name, records.place(of: name) == nil { throw .noSuchServer(name) }
         guard name != selected else { return nil }
         watches.supersedeSelected()
@@ -152,10 +163,12 @@ struct Ledger {
         selected = name
         selectionRevision = revision
         guard let place = name.flatMap(records.place(of:)) else {
-            return append(LogEntry(revision: revision, kind: .event(.selected)))
+            var effects = append(LogEntry(revision: revision, kind: .event(.selected), caller: caller))
+            effects.isFirstUnsaved = unsaved.note()
+            return effects
         }
         records[place].state.isSelected = true
-        return append(.selected, at: place)
+        return append(.selected, at: place, by: caller)
     }
 
     // MARK: Probing
@@ -167,7 +180,7 @@ struct Ledger {
 
     // MARK: The log
 
-    mutating func append(_ kind: EventKind, at place: Int) -> Effects {
+    mutating func append(_ kind: EventKind, at place: Int, by caller: Caller? = nil) -> Effects {
         let revision = log.latest + 1
         records[place].state.revision = revision
         // An earlier server of this name may have had the event before.
@@ -178,11 +191,32 @@ struct Ledger {
         var effects = append(
             LogEntry(
                 revision: revision, kind: .event(kind), snapshot: snapshot,
-                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, previous: previous),
+                isOfSelected: snapshot.state.isSelected && kind != .added && kind != .removed, previous: previous,
+                caller: caller),
             ofServerAt: place)
+        effects.isFirstUnsaved = noteUnsaved(at: place)
         if kind == .changed { effects.update = (records[place].server, StatusUpdate(snapshot: snapshot)) }
         return effects
     }
+
+    // MARK: Restarts
+
+    /// What a restart should keep of the selection and the log.
+    func memory(at now: Moment) -> LogMemory {
+        var memory = LogMemory(epoch: epoch, revision: log.latest, notedAt: now)
+        (memory.followedOfAll, memory.followed) = (followedOfAll, followed)
+        (memory.droppedOfAll, memory.droppedOfSelected) = log.dropped
+        (memory.selected, memory.selectionRevision) = (selected, selectionRevision)
+        return memory
+    }
+
+    /// Restores the last events for readers, and the revision of the selection.
+    mutating func restorePositions(_ memory: LogMemory) {
+        (followedOfAll, followed) = (memory.followedOfAll, memory.followed)
+        selectionRevision = memory.selectionRevision
+    }
+
+    mutating func restoreSelection(_ name: ServerName) { selected = name }
 
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
         log.append(entry)

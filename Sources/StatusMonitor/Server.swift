@@ -27,11 +27,13 @@ public final class Server: Sendable, CustomStringConvertible {
 }
 
 /// The sender of a status.
-public enum Poster: Sendable {
+public enum Poster: Equatable, Sendable {
     /// The server's own source.
     case source
     /// A client of the control interface.
-    case client
+    case client(Caller?)
+
+    var caller: Caller? { if case .client(let caller) = self { caller } else { nil } }
 }
 
 /// The contents of a `didUpdateStatus` notification.
@@ -50,4 +52,6 @@ public struct StatusUpdate: Sendable {
     public var revision: Int { snapshot.state.revision }
 
     init(snapshot: ServerSnapshot) { self.snapshot = snapshot }
+
+    init(_ state: ServerState) { snapshot = ServerSnapshot(state) }
 }

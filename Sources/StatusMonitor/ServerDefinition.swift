@@ -10,6 +10,8 @@ public struct ServerDefinition: Hashable, Sendable {
     public var isRefreshable: Bool
     /// The time to live of a status; nil if it never becomes stale.
     public var timeToLive: Duration?
+    /// The longest time between two reports of its source; nil if its time to live says that.
+    public var interval: Duration?
     public var name: ServerName
     /// The configuration's description of it, for people.
     public var description: String?
@@ -26,7 +28,8 @@ public struct ServerDefinition: Hashable, Sendable {
     /// Creates a definition.
     public init(
         name: ServerName, description: String? = nil, source: String, placeholder: String = defaultPlaceholder,
-        isRefreshable: Bool = false, takesPosts: Bool = true, timeToLive: Duration? = nil, failure: String? = nil
+        isRefreshable: Bool = false, takesPosts: Bool = true, timeToLive: Duration? = nil, interval: Duration? = nil,
+        failure: String? = nil
     ) {
         self.name = name
         self.description = description
@@ -35,6 +38,7 @@ public struct ServerDefinition: Hashable, Sendable {
         self.isRefreshable = isRefreshable
         self.takesPosts = takesPosts
         self.timeToLive = timeToLive
+        self.interval = interval
         self.failure = failure
     }
 }

@@ -15,23 +15,29 @@ public final class StatusMonitor: Sendable {
     let clock: @Sendable () -> Moment
     let ledger: Mutex<Ledger>
     private let onExpiry = Mutex<(@Sendable (Duration) -> Void)?>(nil)
+    private let onUnsaved = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// Creates a monitor without servers.
+    /// Creates a monitor without servers, or with those of an earlier run.
     ///
     /// - Parameters:
-    ///   - epoch: names this run of the daemon, for cursors.
+    ///   - epoch: names this run of the daemon, for cursors, unless it continues an earlier one.
+    ///   - memory: what an earlier run has left.
+    ///   - notesUnsaved: whether to note what changes, for ``takeUnsaved()``.
     ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps more for it; powers of two.
     ///     The default is what the daemon accepts in seven and in thirty milliseconds at full load; a reader may get no processor for ten.
     ///   - bus: where servers post their notifications.
     ///   - clock: returns the current time.
     public init(
-        epoch: Epoch = .random(), capacities: ClosedRange<Int> = 4096...16384,
+        epoch: Epoch = .random(), restoring memory: LedgerMemory? = nil, notesUnsaved: Bool = false,
+        capacities: ClosedRange<Int> = 4096...16384,
         bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
         self.bus = bus
         self.clock = clock
-        ledger = Mutex(Ledger(epoch: epoch, capacities: capacities))
+        var ledger = Ledger(epoch: epoch, capacities: capacities, notesUnsaved: notesUnsaved)
+        if let memory { ledger.restore(memory, at: clock()) }
+        self.ledger = Mutex(ledger)
     }
 
     // MARK: Reading
@@ -76,10 +82,12 @@ public final class StatusMonitor: Sendable {
     }
 
     /// Removes a server, and clears the selection if it was selected.
-    public func remove(_ name: ServerName) throws(LedgerError) {
+    ///
+    /// - Parameter caller: the client that requested it.
+    public func remove(_ name: ServerName, by caller: Caller? = nil) throws(LedgerError) {
         let (effects, wasSelected) = try withLedger { ledger throws(LedgerError) in
             let wasSelected = ledger.selected == name
-            return (try ledger.remove(name), wasSelected)
+            return (try ledger.remove(name, by: caller), wasSelected)
         }
         perform(effects)
         if wasSelected { postSelection() }
@@ -123,11 +131,13 @@ public final class StatusMonitor: Sendable {
     ///
     /// When it returns, every reader sees the new server. What follows the selection in a task of its own, as ``SelectionWatcher`` does, may still be
     /// on its way.
+    ///
+    /// - Parameter caller: the client that requested it.
     @discardableResult
-    public func select(_ name: ServerName?) throws(LedgerError) -> SelectionChange {
+    public func select(_ name: ServerName?, by caller: Caller? = nil) throws(LedgerError) -> SelectionChange {
         let (change, effects) = try withLedger { ledger throws(LedgerError) in
             let previous = ledger.selected
-            let effects = try ledger.select(name)
+            let effects = try ledger.select(name, by: caller)
             let change = SelectionChange(
                 selection: ledger.selection, state: try? ledger.selectedState(), previous: previous,
                 isChange: effects != nil, cursor: ledger.cursor)
@@ -189,6 +199,39 @@ public final class StatusMonitor: Sendable {
         for name in due.names { perform(ifAny: ledger.withLock { $0.expire(name, at: now) }) }
     }
 
+    // MARK: Saving
+
+    /// Calls `schedule`, on any thread, at the first change after each ``takeUnsaved()``; now if there was one already.
+    public func scheduleSaving(with schedule: @escaping @Sendable () -> Void) {
+        onUnsaved.withLock { $0 = schedule }
+        if ledger.withLock({ $0.unsaved.isNoted }) { schedule() }
+    }
+
+    /// Takes the names of the servers that have changed, or were removed, since the last call, and the selection and the log at this time.
+    public func takeUnsaved() -> (names: [ServerName], log: LogMemory) {
+        let now = clock()
+        return ledger.withLock { $0.takeUnsaved(at: now) }
+    }
+
+    /// Notes that nothing is saved any more, so all servers count as changed.
+    public func keepAllUnsaved() {
+        keepUnsaved(ledger.withLock { ledger in ledger.records.indices.map { ledger.records[$0].state.name } })
+    }
+
+    /// What a restart should keep of some servers; nil for those that do not exist.
+    public func save(_ names: some Collection<ServerName>) -> [ServerMemory?] { ledger.withLock { $0.save(names) } }
+
+    /// Notes that servers could not be saved, so they count as changed.
+    public func keepUnsaved(_ names: some Collection<ServerName>) {
+        if ledger.withLock({ $0.keepUnsaved(names) }) { onUnsaved.withLock { $0 }?() }
+    }
+
+    /// The newest entries of the log, and its position after the last of them.
+    public var entries: (entries: [LogEntry], log: LogMemory) {
+        let now = clock()
+        return ledger.withLock { ($0.entries, $0.memory(at: now)) }
+    }
+
     // MARK: -
 
     /// Changes the ledger and performs the effects; returns the revision of the change, or nil if nothing changed.
@@ -213,6 +256,7 @@ public final class StatusMonitor: Sendable {
         if let (server, update) = effects.update.take() { server.post(update, to: bus) }
         for wake in effects.wakes { wake() }
         if let expiry = effects.expiry { onExpiry.withLock { $0 }?(expiry) }
+        if effects.isFirstUnsaved { onUnsaved.withLock { $0 }?() }
         return effects.revision
     }
 

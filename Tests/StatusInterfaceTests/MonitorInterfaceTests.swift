@@ -54,6 +54,7 @@ import Varlink
             text: try StatusText("a \"quoted\" ☃ text"), level: .warning, changedAt: Timestamp(milliseconds: 2),
             levelChangedAt: Timestamp(milliseconds: 1), updatedAt: Timestamp(milliseconds: 3))
         (state.isStale, state.isRefreshable, state.isRefreshing, state.isSelected) = (true, true, true, true)
+        state.isRestored = true
         state.revision = 7
         return state
     }

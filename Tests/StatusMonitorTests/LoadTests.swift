@@ -20,11 +20,11 @@ import Testing
         monitor.add(ServerDefinition(name: name("loaded"), source: "exec", isRefreshable: true, takesPosts: false))
         monitor.add(ServerDefinition(name: name("pushed"), source: "push"))
         #expect(throws: LedgerError.takesNoPosts(name("loaded"))) {
-            try monitor.post(text, to: name("loaded"), by: .client)
+            try monitor.post(text, to: name("loaded"), by: .client(nil))
         }
         #expect(try monitor.state(of: name("loaded")).status == nil)
         try monitor.post(text, to: name("loaded"))
-        try monitor.post(text, to: name("pushed"), by: .client)
+        try monitor.post(text, to: name("pushed"), by: .client(nil))
         #expect(monitor.states.allSatisfy { $0.status?.text == text })
     }
 

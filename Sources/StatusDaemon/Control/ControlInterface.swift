@@ -102,7 +102,7 @@ final class ControlInterface: MonitorService {
 
     func post(_ parameters: PostParameters, _ call: MonitorCall<PostReply>) throws {
         let text = try StatusText(parameters.text)
-        let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server)
+        let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server, by: Caller(call))
         call.untyped.letStreamsCatchUp()
         call.reply(PostReply(revision: revision))
     }
@@ -112,7 +112,7 @@ final class ControlInterface: MonitorService {
         let isChange = (try? monitor.selectedState().name) != server
         // Earlier events of the old server are written now. Those for which there is no room or no time are never written, but reported as a gap.
         if isChange { call.untyped.pumpStreams() }
-        let change = try monitor.select(server)
+        let change = try monitor.select(server, by: Caller(call))
         registry.didSelect()
         call.untyped.letStreamsCatchUp()
         // A oneway call need not wait until the others have been told.
@@ -134,7 +134,7 @@ final class ControlInterface: MonitorService {
     }
 
     func forget(_ parameters: ForgetParameters, _ call: MonitorCall<NoMembers>) throws {
-        try registry.forget(try known(parameters.server))
+        try registry.forget(try known(parameters.server), by: Caller(call))
         call.untyped.letStreamsCatchUp()
         call.reply()
     }
@@ -179,6 +179,14 @@ final class ControlInterface: MonitorService {
         isKeepAliveScheduled = false
         for stream in streams.values { stream.keepAlive() }
         scheduleKeepAlive()
+    }
+}
+
+extension Caller {
+    /// The process that made a call.
+    @EventLoop init(_ call: MonitorCall<some Any>) {
+        let caller = call.untyped.caller
+        self.init(user: caller.userID, process: caller.processID)
     }
 }
 

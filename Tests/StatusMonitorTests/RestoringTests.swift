@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import NotificationStreams
+import StatusModel
+import Synchronization
+import Testing
+
+@testable import StatusMonitor
+
+@Suite("A restarted monitor")
+struct RestoringTests {
+    /// Two runs of a monitor with one clock.
+    private struct Runs {
+        let clock = ManualTime()
+        let first: StatusMonitor
+
+        init() {
+            let clock = clock
+            first = StatusMonitor(notesUnsaved: true, capacities: 8...8) { clock.now }
+        }
+
+        /// What a clean stop leaves.
+        func memory(isOfThisBoot: Bool = true) -> LedgerMemory {
+            let (entries, log) = first.entries
+            let names = first.states.map(\.name)
+            return LedgerMemory(
+                log: log, entries: entries, servers: first.save(names).compactMap { $0 }, isOfThisBoot: isOfThisBoot)
+        }
+
+        func restart(isOfThisBoot: Bool = true) -> StatusMonitor { restart(with: memory(isOfThisBoot: isOfThisBoot)) }
+
+        func restart(with memory: LedgerMemory) -> StatusMonitor {
+            let clock = clock
+            return StatusMonitor(restoring: memory, capacities: 8...8) { clock.now }
+        }
+
+        func add(_ server: String, timeToLive: Duration? = nil, interval: Duration? = nil) {
+            first.add(
+                ServerDefinition(name: name(server), source: "push", timeToLive: timeToLive, interval: interval))
+        }
+
+        func post(_ text: String, to server: String) throws {
+            try first.post(try StatusText(text), level: .ok, to: name(server))
+        }
+    }
+
+    private final class ManualTime: Sendable {
+        private let times = Mutex((wall: Int64(1_000_000), boot: Int64(500_000)))
+
+        var now: Moment {
+            times.withLock { Moment(wall: Timestamp(milliseconds: $0.wall), boot: .milliseconds($0.boot)) }
+        }
+
+        func advance(by milliseconds: Int64) {
+            times.withLock { $0 = ($0.wall + milliseconds, $0.boot + milliseconds) }
+        }
+
+        /// The machine boots: `milliseconds` later, its boot clock shows only `boot`.
+        func reboot(after milliseconds: Int64, boot: Int64) {
+            times.withLock { $0 = ($0.wall + milliseconds, boot) }
+        }
+    }
+
+    @Test("has the selection, and each status with its times, marked as from before")
+    func statuses() throws {
+        let runs = Runs()
+        runs.add("a")
+        runs.add("b")
+        try runs.post("Signed In", to: "a")
+        try runs.first.select(name("a"))
+        let before = try runs.first.state(of: name("a"))
+        runs.clock.advance(by: 1000)
+        let second = runs.restart()
+        var after = try second.selectedState()
+        #expect(after.isRestored)
+        #expect(after.markedHeadline == "Signed In (before restart)")
+        after.isRestored = false
+        #expect(after == before)
+        #expect(try second.state(of: name("b")).isRestored == false)
+        #expect(second.cursor == runs.first.cursor)
+    }
+
+    @Test("goes on with a stream where it was, without an event of its own")
+    func streams() throws {
+        let runs = Runs()
+        runs.add("a")
+        try runs.post("1", to: "a")
+        let seen = runs.first.cursor
+        let second = runs.restart()
+        let watch = try second.watch(.all, since: seen) { _ in }
+        #expect(watch.lines() == [])
+        try second.post(try StatusText("2"), level: .ok, to: name("a"))
+        #expect(watch.lines() == ["changed a 2"])
+    }
+
+    @Test("gives readers the events that they had not read before")
+    func unreadEvents() throws {
+        let runs = Runs()
+        runs.add("a")
+        try runs.post("1", to: "a")
+        let seen = runs.first.cursor
+        try runs.post("2", to: "a")
+        try runs.first.select(name("a"))
+        let second = runs.restart()
+        #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["changed a 2", "selected a 2"])
+        #expect(try second.watch(.selected, since: seen) { _ in }.lines() == ["selected a 2"])
+    }
+
+    @Test("starts a reader with a gap if the log had lost what it needs, and only then")
+    func gaps() throws {
+        let runs = Runs()
+        runs.add("a")
+        runs.add("quiet")
+        let seen = runs.first.cursor
+        for count in 1...12 { try runs.post("\(count)", to: "a") }
+        let second = runs.restart()
+        #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap -", "snapshot a 12"])
+        #expect(try second.watch(.server(name("quiet")), since: seen) { _ in }.lines() == [])
+    }
+
+    @Test("removes the mark with the first report, and tells listeners")
+    func firstReport() async throws {
+        let runs = Runs()
+        runs.add("a")
+        try runs.post("Signed In", to: "a")
+        try runs.first.select(name("a"))
+        let second = runs.restart()
+        let watch = try second.watch(.all, updates: true, since: runs.first.cursor) { _ in }
+        let server = try #require(second.selection.server)
+        var updates = second.bus.notifications(
+            named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
+        ).makeAsyncIterator()
+        try second.post(try StatusText("Signed In"), level: .ok, to: name("a"))
+        #expect(watch.lines() == ["updated a Signed In"])
+        #expect(await updates.next()?.state.markedHeadline == "Signed In")
+    }
+
+    @Test("counts the time in which it did not run, also over a boot")
+    func timeDown() throws {
+        for isOfThisBoot in [true, false] {
+            let runs = Runs()
+            runs.add("a", timeToLive: .seconds(60))
+            try runs.post("Signed In", to: "a")
+            let memory = runs.memory(isOfThisBoot: isOfThisBoot)
+            if isOfThisBoot { runs.clock.advance(by: 50_000) } else { runs.clock.reboot(after: 50_000, boot: 2000) }
+            let second = runs.restart(with: memory)
+            second.expire()
+            #expect(try second.state(of: name("a")).isStale == false)
+            runs.clock.advance(by: 9999)
+            second.expire()
+            #expect(try second.state(of: name("a")).isStale == false)
+            runs.clock.advance(by: 1)
+            second.expire()
+            #expect(try second.state(of: name("a")).isStale)
+        }
+    }
+
+    @Test("gives an overdue server one interval to report, once")
+    func grace() throws {
+        let runs = Runs()
+        runs.add("a", timeToLive: .seconds(60), interval: .seconds(10))
+        try runs.post("Signed In", to: "a")
+        var memory = runs.memory()
+        runs.clock.advance(by: 100_000)
+        let second = runs.restart(with: memory)
+        second.expire()
+        let state = try second.state(of: name("a"))
+        #expect(!state.isStale)
+        #expect(
+            state.message == "its time to live ended while statusd was down; it becomes stale 10s after the restart")
+        runs.clock.advance(by: 5000)
+        memory.servers = second.save([name("a")]).compactMap { $0 }
+        let third = runs.restart(with: memory)
+        runs.clock.advance(by: 5000)
+        third.expire()
+        #expect(try third.state(of: name("a")).isStale)
+        #expect(try third.state(of: name("a")).message == nil)
+        try second.touch(name("a"))
+        #expect(try second.state(of: name("a")).message == nil)
+    }
+}
+
+@Suite("Changes to save")
+struct UnsavedTests {
+    @Test("are noted once for each server until they are taken")
+    func names() throws {
+        let monitor = StatusMonitor(notesUnsaved: true)
+        let calls = Mutex(0)
+        monitor.scheduleSaving { calls.withLock { $0 += 1 } }
+        for server in ["a", "b"] { monitor.add(ServerDefinition(name: name(server), source: "push")) }
+        try monitor.post(try StatusText("1"), to: name("a"))
+        try monitor.remove(name("b"))
+        #expect(calls.withLock { $0 } == 1)
+        let (names, log) = monitor.takeUnsaved()
+        #expect(names.map(\.rawValue) == ["a", "b"])
+        #expect(log.revision == monitor.cursor.revision)
+        #expect(monitor.save(names).map { $0?.state.headline } == ["1", nil])
+        #expect(monitor.takeUnsaved().names.isEmpty)
+        try monitor.touch(name("a"))
+        #expect(calls.withLock { $0 } == 2)
+        #expect(monitor.takeUnsaved().names.map(\.rawValue) == ["a"])
+    }
+
+    @Test("include what is no event: a sign of life, a selection of nothing, a new time to live")
+    func quietChanges() throws {
+        let monitor = StatusMonitor(notesUnsaved: true)
+        let calls = Mutex(0)
+        monitor.scheduleSaving { calls.withLock { $0 += 1 } }
+        monitor.add(ServerDefinition(name: name("a"), source: "push"))
+        try monitor.select(name("a"))
+        var expected = 1
+        let changes: [() throws -> Void] = [
+            { try monitor.touch(name("a")) }, { try monitor.select(nil) },
+            { try monitor.setTimeToLive(.seconds(1), of: name("a")) },
+            {
+                try monitor.redefine(
+                    ServerDefinition(name: name("a"), source: "push", timeToLive: .seconds(9)))
+            },
+        ]
+        for change in changes {
+            _ = monitor.save(monitor.takeUnsaved().names)
+            try change()
+            expected += 1
+            #expect(calls.withLock { $0 } == expected)
+        }
+    }
+
+    @Test("are noted again if they could not be saved")
+    func failure() throws {
+        let monitor = StatusMonitor(notesUnsaved: true)
+        monitor.add(ServerDefinition(name: name("a"), source: "push"))
+        let names = monitor.takeUnsaved().names
+        _ = monitor.save(names)
+        monitor.keepUnsaved(names + [name("gone")])
+        #expect(monitor.takeUnsaved().names.map(\.rawValue) == ["a", "gone"])
+    }
+}
