@@ -94,6 +94,7 @@ let package = Package(
             name: "CurlRequests",
             dependencies: ["CCurl", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
+        .target(name: "StatusStore", dependencies: ["SQLite", "StatusModel", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [
@@ -110,7 +111,7 @@ let package = Package(
             name: "StatusDaemon",
             dependencies: [
                 "CLinux", "NotificationStreams", "EventLoopIO", "LogLimiting", "SystemdClient", "Varlink",
-                "StatusModel", "SourceKinds", "StatusMonitor", "StatusSources", "StatusInterface",
+                "StatusModel", "SourceKinds", "StatusMonitor", "StatusStore", "StatusSources", "StatusInterface",
                 "StatusConfiguration", logging, lifecycle,
             ]),
         .target(
@@ -164,6 +165,7 @@ let package = Package(
                 "NotificationStreams", "NotificationStreamsTestSupport", "StatusModel", "StatusMonitor",
                 "StatusTestSupport",
             ]),
+        .testTarget(name: "StatusStoreTests", dependencies: ["SQLite", "StatusModel", "StatusMonitor", "StatusStore"]),
         .testTarget(
             name: "StatusSourcesTests",
             dependencies: [

@@ -72,6 +72,8 @@ public struct LedgerMemory: Sendable {
     public var servers: [ServerMemory]
     /// Whether the machine has not booted since.
     public var isOfThisBoot: Bool
+    /// Whether nothing happened after that, because the daemon was stopped.
+    public var isComplete = true
 
     public init(log: LogMemory, entries: [LogEntry] = [], servers: [ServerMemory], isOfThisBoot: Bool) {
         self.log = log

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The kind of an entry in the history.
+public enum ChangeKind: String, Sendable, CaseIterable {
+    /// Text, level, phase or staleness changed.
+    case changed
+    /// The server was selected; without a server, none is selected any more.
+    case selected
+    /// The server was added.
+    case added
+    /// The server was removed.
+    case removed
+    /// The daemon started.
+    case started
+    /// The daemon stopped; after a crash, the time when it last saved its state.
+    case stopped
+}
+
+/// An entry in the history.
+public struct Change: Hashable, Sendable {
+    /// What happened.
+    public var kind: ChangeKind
+    /// When, by the wall clock of that time.
+    public var at: Timestamp
+    /// The revision of the event.
+    public var revision: Int
+    /// The server that it is about, in its state after that.
+    public var server: ServerState?
+    /// The number of earlier changes of the server that were left out, because there were too many.
+    public var omitted: Int
+    /// The number of the user whose client caused it.
+    public var user: UInt32?
+    /// How long the state lasted, in milliseconds; nil if it still lasts, or is unknown.
+    public var lasted: Int?
+
+    public init(
+        _ kind: ChangeKind, at time: Timestamp, revision: Int, server: ServerState? = nil, omitted: Int = 0,
+        user: UInt32? = nil, lasted: Int? = nil
+    ) {
+        self.kind = kind
+        at = time
+        self.revision = revision
+        self.server = server
+        self.omitted = omitted
+        self.user = user
+        self.lasted = lasted
+    }
+}

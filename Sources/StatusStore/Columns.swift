@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import StatusModel
+
+/// Binds the parameters of a statement, from the first to the last.
+struct Parameters {
+    private let statement: Statement
+    private var index: Int32 = 0
+
+    init(_ statement: Statement) { self.statement = statement }
+
+    mutating func add(_ value: Int64?) throws(SQLiteError) {
+        try statement.bind(value, at: index)
+        index += 1
+    }
+
+    mutating func add(_ value: String?) throws(SQLiteError) {
+        try statement.bind(value, at: index)
+        index += 1
+    }
+
+    mutating func add(_ value: Int) throws(SQLiteError) { try add(Int64(value)) }
+
+    mutating func add(_ value: Bool) throws(SQLiteError) { try add(value ? 1 : 0) }
+
+    mutating func add(_ value: Timestamp?) throws(SQLiteError) { try add(value?.milliseconds) }
+
+    /// A time in microseconds.
+    mutating func add(_ value: Duration?) throws(SQLiteError) { try add(value?.microseconds) }
+}
+
+/// Reads the columns of a row, from the first to the last.
+struct Columns {
+    private let statement: Statement
+    private var index: Int32 = 0
+
+    init(_ statement: Statement) { self.statement = statement }
+
+    mutating func integer() -> Int64? {
+        defer { index += 1 }
+        return statement.integer(index)
+    }
+
+    mutating func text() -> String? {
+        defer { index += 1 }
+        return statement.text(index)
+    }
+
+    /// A text as it may be shown, in one line.
+    mutating func visibleText() -> String? { text().map { VisibleText.escape($0) } }
+
+    mutating func count() -> Int { max(0, Int(integer() ?? 0)) }
+
+    mutating func flag() -> Bool { integer() == 1 }
+
+    mutating func time() -> Timestamp? { integer().map { Timestamp(milliseconds: $0.clamped(to: Self.times)) } }
+
+    mutating func duration() -> Duration? { integer().map { .microseconds($0) } }
+
+    mutating func user() -> UInt32? { integer().flatMap { UInt32(exactly: $0) } }
+
+    mutating func name() -> ServerName? { text().flatMap { ServerName($0) } }
+
+    /// The years 0 to 9999, which RFC 3339 can express.
+    private static let times: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
+}
+
+extension Duration {
+    /// The time in microseconds; too long times are cut.
+    var microseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (micros, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        if isTooLong { return seconds < 0 ? .min : .max }
+        let (sum, isOverflow) = micros.addingReportingOverflow(attoseconds / 1_000_000_000_000)
+        return isOverflow ? micros : sum
+    }
+}
+
+extension Int64 {
+    fileprivate func clamped(to range: ClosedRange<Int64>) -> Int64 {
+        Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import StatusModel
+
+extension HistoryReader {
+    /// Sums up the history of a server in a period.
+    ///
+    /// - Parameter buckets: the number of equal parts.
+    func summary(
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int
+    ) throws(SQLiteError) -> StatusSummary {
+        var tally = SummaryTally(server, since: since, until: until, buckets: buckets)
+        let number = try number(of: server)
+        tally.start(grade: try grade(of: number, before: since), isRunning: try wasRunning(before: since))
+        let statement = try database.statement(
+            """
+            SELECT at, grade, NULL FROM changes WHERE server = ?1 AND at > ?2 AND at <= ?3 AND grade IS NOT NULL
+            UNION ALL
+            SELECT at, NULL, kind = 'started' FROM changes WHERE server IS NULL AND at > ?2 AND at <= ?3 AND kind <> 'selected'
+            ORDER BY 1
+            """)
+        defer { statement.reset() }
+        var parameters = Parameters(statement)
+        for value in [number, since.milliseconds, until.milliseconds] { try parameters.add(value) }
+        while try statement.step() {
+            guard let time = statement.integer(0) else { continue }
+            if let grade = statement.integer(1) {
+                tally.change(to: Grade(number: grade), at: time)
+            } else {
+                tally.run(statement.integer(2) == 1, at: time)
+            }
+        }
+        return tally.end()
+    }
+
+    private func number(of server: ServerName) throws(SQLiteError) -> Int64 {
+        let statement = try database.statement("SELECT id FROM names WHERE name = ?")
+        defer { statement.reset() }
+        try statement.bind(server.rawValue, at: 0)
+        return try statement.step() ? statement.integer(0) ?? 0 : 0
+    }
+
+    private func grade(of server: Int64, before time: Timestamp) throws(SQLiteError) -> Grade {
+        let statement = try database.statement(
+            "SELECT grade FROM changes WHERE server = ? AND at <= ? AND grade IS NOT NULL ORDER BY at DESC, id DESC LIMIT 1"
+        )
+        defer { statement.reset() }
+        var parameters = Parameters(statement)
+        try parameters.add(server)
+        try parameters.add(time)
+        return try statement.step() ? Grade(number: statement.integer(0) ?? 0) : .none
+    }
+
+    private func wasRunning(before time: Timestamp) throws(SQLiteError) -> Bool {
+        let statement = try database.statement(
+            "SELECT kind FROM changes WHERE server IS NULL AND at <= ? AND kind <> 'selected' ORDER BY at DESC, id DESC LIMIT 1"
+        )
+        defer { statement.reset() }
+        var parameters = Parameters(statement)
+        try parameters.add(time)
+        return try statement.step() ? statement.text(0) == ChangeKind.started.rawValue : false
+    }
+}
+
+/// Adds up the times between the changes of one server.
+struct SummaryTally {
+    private var summary: StatusSummary
+    private let width: Double
+    private var time: Int64
+    private var grade = Grade.none
+    private var isRunning = false
+
+    init(_ server: ServerName, since: Timestamp, until: Timestamp, buckets: Int) {
+        let length = max(0, until.milliseconds - since.milliseconds)
+        width = Double(length) / Double(buckets)
+        let starts = (0..<buckets).map { [width] index in
+            Timestamp(milliseconds: since.milliseconds + Int64(Double(index) * width))
+        }
+        summary = StatusSummary(
+            server: server, since: since, until: until, buckets: starts.map { StatusSummary.Bucket(start: $0) })
+        time = since.milliseconds
+    }
+
+    /// Sets the state at the beginning.
+    mutating func start(grade: Grade, isRunning: Bool) {
+        (self.grade, self.isRunning) = (grade, isRunning)
+    }
+
+    /// Notes a change of the server, in the order of time.
+    mutating func change(to grade: Grade, at time: Int64) {
+        advance(to: time)
+        self.grade = grade
+        summary.buckets[bucket(at: time)].changes += 1
+        // Also if it lasts for no time.
+        noteWorst(in: bucket(at: time))
+    }
+
+    /// Notes that the daemon was started or stopped.
+    mutating func run(_ isRunning: Bool, at time: Int64) {
+        advance(to: time)
+        self.isRunning = isRunning
+    }
+
+    /// The sums up to the end of the period.
+    mutating func end() -> StatusSummary {
+        advance(to: summary.until.milliseconds)
+        return summary
+    }
+
+    private func bucket(at time: Int64) -> Int {
+        guard width > 0 else { return 0 }
+        let index = Int(Double(time - summary.since.milliseconds) / width)
+        return min(max(0, index), summary.buckets.count - 1)
+    }
+
+    private var level: Level? { isRunning ? grade.level : nil }
+
+    private mutating func noteWorst(in bucket: Int) {
+        guard let level else { return }
+        if let worst = summary.buckets[bucket].worst, !level.isWorse(than: worst) { return }
+        summary.buckets[bucket].worst = level
+    }
+
+    private mutating func advance(to end: Int64) {
+        while time < end {
+            let index = bucket(at: time)
+            let isLast = index == summary.buckets.count - 1
+            // The start of the next bucket; rounding must not keep it where it is.
+            let next = isLast ? end : max(time + 1, summary.buckets[index + 1].start.milliseconds)
+            let stop = min(end, next)
+            summary.buckets[index].times[level] += Int(stop - time)
+            noteWorst(in: index)
+            time = stop
+        }
+    }
+}

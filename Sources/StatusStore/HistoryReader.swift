@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+public import StatusModel
+
+/// Which entries of the history to read.
+public struct HistoryQuery: Sendable {
+    /// The server; nil for all.
+    public var server: ServerName?
+    /// The time of the first and of the last entry.
+    public var since, until: Timestamp?
+    /// The least bad level.
+    public var level: Level?
+    /// The number of entries, of which the newest are read; nil for all.
+    public var limit: Int?
+
+    public init(
+        server: ServerName? = nil, since: Timestamp? = nil, until: Timestamp? = nil, level: Level? = nil,
+        limit: Int? = nil
+    ) {
+        self.server = server
+        self.since = since
+        self.until = until
+        self.level = level
+        self.limit = limit
+    }
+}
+
+/// A part of the history, in order, and how to go on.
+public struct HistoryPage: Sendable {
+    /// The entries.
+    public var changes: [Change] = []
+    /// The position after them.
+    var last: Int64
+    /// The last position, which was the newest at the first page.
+    var end: Int64
+
+    /// Whether there are no more entries.
+    public var isLast: Bool { last >= end }
+}
+
+/// Reads the history, on a connection of its own.
+///
+/// It blocks, and one thread uses it at a time. Between two pages it keeps nothing open, so a slow client does not make the file grow.
+final class HistoryReader {
+    let database: Database
+    private let path: String
+    private let identity: FileIdentity?
+
+    /// Whether the path still leads to the file that is open.
+    var isInPlace: Bool { FileIdentity(of: path) == identity }
+
+    init(path: String) throws(SQLiteError) {
+        self.path = path
+        identity = FileIdentity(of: path)
+        database = try Database(path: path, access: .readOnly)
+        try database.execute("PRAGMA cache_size = -1024")
+    }
+
+    private static let columns = """
+        c.id, c.kind, c.at, c.revision, c.omitted, c.user, n.name, c.source, c.phase, c.text, c.level, c.message, c.stale,
+        CASE WHEN c.life = f.life THEN (f.since_boot - c.since_boot) / 1000 ELSE f.at - c.at END
+        """
+
+    /// Reads a page.
+    ///
+    /// - Parameters:
+    ///   - query: the entries to read.
+    ///   - previous: the page before; nil for the first one.
+    ///   - count: the most entries.
+    func page(_ query: HistoryQuery, after previous: HistoryPage?, count: Int) throws(SQLiteError) -> HistoryPage {
+        var page = if let previous { previous } else { try start(query) }
+        page.changes = []
+        let (condition, values) = Self.condition(query)
+        // The entry that ended the state is the server's next one that changed what its time counts for.
+        let statement = try database.statement(
+            """
+            SELECT \(Self.columns) FROM changes c LEFT JOIN names n ON n.id = c.server LEFT JOIN changes f ON f.id = (
+                SELECT x.id FROM changes x WHERE x.server = c.server AND x.id > c.id AND x.grade IS NOT NULL ORDER BY x.id LIMIT 1)
+            WHERE c.id > ? AND c.id <= ?\(condition) ORDER BY c.id LIMIT \(count)
+            """)
+        defer { statement.reset() }
+        var parameters = Parameters(statement)
+        for value in [page.last, page.end] + values { try parameters.add(value) }
+        var rows = 0
+        while try statement.step() {
+            rows += 1
+            var columns = Columns(statement)
+            page.last = columns.integer() ?? page.end
+            if let change = Change(from: &columns) { page.changes.append(change) }
+        }
+        if rows < count { page.last = page.end }
+        return page
+    }
+
+    /// The position before the first entry.
+    private func start(_ query: HistoryQuery) throws(SQLiteError) -> HistoryPage {
+        let end = try database.integer("SELECT max(id) FROM changes") ?? 0
+        guard let limit = query.limit else { return HistoryPage(last: 0, end: end) }
+        if limit <= 0 { return HistoryPage(last: end, end: end) }
+        let (condition, values) = Self.condition(query)
+        let statement = try database.statement(
+            "SELECT c.id FROM changes c WHERE c.id <= ?\(condition) ORDER BY c.id DESC LIMIT 1 OFFSET ?")
+        defer { statement.reset() }
+        var parameters = Parameters(statement)
+        for value in [end] + values + [Int64(limit - 1)] { try parameters.add(value) }
+        return HistoryPage(last: try statement.step() ? (statement.integer(0) ?? 1) - 1 : 0, end: end)
+    }
+
+    /// The conditions of a query, and their parameters.
+    private static func condition(_ query: HistoryQuery) -> (sql: String, values: [Int64]) {
+        var (sql, values) = ("", [Int64]())
+        if let server = query.server {
+            // Names are safe in a statement: they have no quotes.
+            sql += " AND c.server = (SELECT id FROM names WHERE name = '\(server.rawValue)')"
+        }
+        if let since = query.since {
+            sql += " AND c.at >= ?"
+            values.append(since.milliseconds)
+        }
+        if let until = query.until {
+            sql += " AND c.at <= ?"
+            values.append(until.milliseconds)
+        }
+        if let level = query.level {
+            sql += " AND c.grade >= ?"
+            values.append(Grade(level).number)
+        }
+        return (sql, values)
+    }
+}
+
+extension Change {
+    /// Reads an entry after its number; nil if the row is damaged.
+    fileprivate init?(from columns: inout Columns) {
+        guard let kind = columns.text().flatMap({ ChangeKind(rawValue: $0) }), let time = columns.time() else {
+            return nil
+        }
+        self.init(kind, at: time, revision: columns.count(), omitted: columns.count(), user: columns.user())
+        server = columns.name().flatMap { ServerState(ofChangeAt: time, $0, from: &columns) }
+        if server != nil, kind != .selected, kind != .removed { lasted = columns.integer().map { max(0, Int($0)) } }
+        switch kind {
+        case .changed, .added, .removed: if server == nil { return nil }
+        case .selected, .started, .stopped: break
+        }
+    }
+}
+
+extension ServerState {
+    fileprivate init?(ofChangeAt time: Timestamp, _ name: ServerName, from columns: inout Columns) {
+        let source = columns.visibleText()
+        let phase = columns.text().flatMap { Phase(rawValue: $0) }
+        let text = columns.text().flatMap { StatusText(fitting: $0) }
+        let level = columns.text().flatMap { Level(rawValue: $0) }
+        let (message, isStale) = (columns.visibleText(), columns.flag())
+        guard let source, let phase else { return nil }
+        self.init(name: name, source: source, phase: phase, message: message)
+        if let text, let level { status = Status(text: text, level: level, changedAt: time, updatedAt: time) }
+        self.isStale = isStale
+    }
+}

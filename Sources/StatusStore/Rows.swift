@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import StatusModel
+import StatusMonitor
+
+/// The columns of a state, the same in several tables.
+enum StateColumns {
+    static let names =
+        "description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale, refreshable, revision"
+
+    static func write(_ state: ServerState, to parameters: inout Parameters) throws(SQLiteError) {
+        try parameters.add(state.description)
+        try parameters.add(state.source)
+        try parameters.add(state.phase.rawValue)
+        try parameters.add(state.status?.text.rawValue)
+        try parameters.add(state.status?.level.rawValue)
+        try parameters.add(state.status?.changedAt)
+        try parameters.add(state.status?.levelChangedAt)
+        try parameters.add(state.status?.updatedAt)
+        try parameters.add(state.message)
+        try parameters.add(state.isStale)
+        try parameters.add(state.isRefreshable)
+        try parameters.add(state.revision)
+    }
+
+    /// Reads a state; nil if the row is damaged.
+    static func read(_ name: ServerName, from columns: inout Columns) -> ServerState? {
+        let description = columns.visibleText()
+        let source = columns.visibleText()
+        let phase = columns.text().flatMap { Phase(rawValue: $0) }
+        let status = Status(from: &columns)
+        let message = columns.visibleText()
+        let (isStale, isRefreshable, revision) = (columns.flag(), columns.flag(), columns.count())
+        guard let source, let phase, phase != .loaded || status != nil else { return nil }
+        var state = ServerState(
+            name: name, description: description, source: source, phase: phase, message: message,
+            isRefreshable: isRefreshable)
+        (state.status, state.isStale, state.revision) = (status, isStale, revision)
+        return state
+    }
+}
+
+extension Status {
+    fileprivate init?(from columns: inout Columns) {
+        let text = columns.text().flatMap { StatusText(fitting: $0) }
+        let level = columns.text().flatMap { Level(rawValue: $0) }
+        let (changedAt, levelChangedAt, updatedAt) = (columns.time(), columns.time(), columns.time())
+        guard let text, let level, let changedAt else { return nil }
+        self.init(
+            text: text, level: level, changedAt: changedAt, levelChangedAt: levelChangedAt,
+            updatedAt: updatedAt ?? changedAt)
+    }
+}
+
+extension Revisions {
+    init(from columns: inout Columns) { self.init(updates: columns.count(), changes: columns.count()) }
+
+    func write(to parameters: inout Parameters) throws(SQLiteError) {
+        try parameters.add(updates)
+        try parameters.add(changes)
+    }
+}
+
+extension StoredServer {
+    static let columns = """
+        name, \(StateColumns.names), placeholder, failure, time_to_live, report_interval, takes_posts, updates_revision, changes_revision,
+        refreshed_at, grace_end, own_time_to_live, stays_stale, guest, identity, streak, time_to_live_user
+        """
+    static let columnCount = 28
+
+    func write(to parameters: inout Parameters) throws(SQLiteError) {
+        try parameters.add(name.rawValue)
+        try StateColumns.write(memory.state, to: &parameters)
+        try parameters.add(memory.definition.placeholder)
+        try parameters.add(memory.definition.failure)
+        try parameters.add(memory.definition.timeToLive)
+        try parameters.add(memory.definition.interval)
+        try parameters.add(memory.definition.takesPosts)
+        try memory.followed.write(to: &parameters)
+        try parameters.add(memory.refreshedAt)
+        try parameters.add(memory.graceEnd)
+        try parameters.add(memory.ownTimeToLive)
+        try parameters.add(memory.staysStale)
+        try parameters.add(source.isGuest)
+        try parameters.add(source.identity)
+        try parameters.add(source.streak)
+        try parameters.add(source.timeToLiveUser.map { Int64($0) })
+    }
+
+    /// Reads a server; nil if the row is damaged.
+    init?(from columns: inout Columns) {
+        guard let name = columns.name(), let state = StateColumns.read(name, from: &columns) else { return nil }
+        var definition = ServerDefinition(
+            name: name, description: state.description, source: state.source, isRefreshable: state.isRefreshable)
+        definition.placeholder = columns.visibleText() ?? ServerDefinition.defaultPlaceholder
+        definition.failure = columns.visibleText()
+        definition.timeToLive = columns.duration()
+        definition.interval = columns.duration()
+        definition.takesPosts = columns.flag()
+        let followed = Revisions(from: &columns)
+        let refreshedAt = columns.duration() ?? .zero
+        let (graceEnd, ownTimeToLive) = (columns.duration(), columns.duration())
+        self.init(
+            ServerMemory(
+                state: state, definition: definition, followed: followed, refreshedAt: refreshedAt,
+                graceEnd: graceEnd, ownTimeToLive: ownTimeToLive, staysStale: columns.flag()))
+        source.isGuest = columns.flag()
+        source.identity = columns.integer() ?? 0
+        source.streak = Int(clamping: columns.integer() ?? 0)
+        source.timeToLiveUser = columns.user()
+    }
+}
+
+extension LogEntry {
+    static let columns = """
+        entry_revision, kind, of_selected, previous_updates, previous_changes, selected, refreshing, name, \(StateColumns.names)
+        """
+    static let columnCount = 20
+
+    func write(to parameters: inout Parameters) throws(SQLiteError) {
+        try parameters.add(revision)
+        try parameters.add(kind.word)
+        try parameters.add(isOfSelected)
+        try previous.write(to: &parameters)
+        guard let state = snapshot?.state else { return }
+        try parameters.add(state.isSelected)
+        try parameters.add(state.isRefreshing)
+        try parameters.add(state.name.rawValue)
+        try StateColumns.write(state, to: &parameters)
+    }
+
+    /// Reads an entry; nil if the row is damaged.
+    init?(from columns: inout Columns) {
+        let revision = columns.count()
+        guard let kind = columns.text().flatMap({ Kind(word: $0) }) else { return nil }
+        let (isOfSelected, previous) = (columns.flag(), Revisions(from: &columns))
+        let (isSelected, isRefreshing) = (columns.flag(), columns.flag())
+        var state = columns.name().flatMap { StateColumns.read($0, from: &columns) }
+        state?.isSelected = isSelected
+        state?.isRefreshing = isRefreshing
+        if state == nil, kind != .probe, kind != .event(.selected) { return nil }
+        self.init(
+            revision: revision, kind: kind, snapshot: state.map { ServerSnapshot($0) }, isOfSelected: isOfSelected,
+            previous: previous)
+    }
+}
+
+extension LogEntry.Kind {
+    fileprivate var word: String {
+        switch self {
+        case .event(let kind): kind.rawValue
+        case .probe: "probe"
+        }
+    }
+
+    fileprivate init?(word: String) {
+        if word == "probe" {
+            self = .probe
+        } else if let kind = EventKind(rawValue: word) {
+            self = .event(kind)
+        } else {
+            return nil
+        }
+    }
+}
+
+extension LogMemory {
+    static let columns = """
+        epoch, revision, all_updates, all_changes, selected_updates, selected_changes, dropped_updates, dropped_changes,
+        dropped_selected_updates, dropped_selected_changes, selected, selection_revision, noted_at, noted_since_boot
+        """
+
+    func write(to parameters: inout Parameters) throws(SQLiteError) {
+        try parameters.add(epoch.description)
+        try parameters.add(revision)
+        for revisions in [followedOfAll, followed, droppedOfAll, droppedOfSelected] {
+            try revisions.write(to: &parameters)
+        }
+        try parameters.add(selected?.rawValue)
+        try parameters.add(selectionRevision)
+        try parameters.add(notedAt.wall)
+        try parameters.add(notedAt.boot)
+    }
+
+    /// Reads the selection and the log; nil if the row is damaged.
+    init?(from columns: inout Columns) {
+        let epoch = Epoch(columns.text() ?? "")
+        guard epoch != .none else { return nil }
+        self.init(
+            epoch: epoch, revision: columns.count(), notedAt: Moment(wall: Timestamp(milliseconds: 0), boot: .zero))
+        followedOfAll = Revisions(from: &columns)
+        followed = Revisions(from: &columns)
+        droppedOfAll = Revisions(from: &columns)
+        droppedOfSelected = Revisions(from: &columns)
+        selected = columns.name()
+        selectionRevision = columns.count()
+        guard let wall = columns.time(), let boot = columns.duration() else { return nil }
+        notedAt = Moment(wall: wall, boot: boot)
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+
+/// The tables of the store.
+///
+/// Enumerations are words, so that people can read them with sqlite3(1). Times of the wall clock are milliseconds since 1970, times since boot and
+/// lengths of time are microseconds.
+enum Schema {
+    /// Marks the file as statusd's (“stat”).
+    static let applicationID: Int64 = 0x7374_6174
+
+    /// The version that this program writes, which is that after all migrations.
+    static var version: Int64 { Int64(migrations.count) }
+
+    /// The steps from an empty file to the current version; a step that was released never changes.
+    static let migrations = [
+        """
+        CREATE TABLE daemon (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            epoch TEXT, revision INTEGER,
+            all_updates INTEGER, all_changes INTEGER, selected_updates INTEGER, selected_changes INTEGER,
+            dropped_updates INTEGER, dropped_changes INTEGER,
+            dropped_selected_updates INTEGER, dropped_selected_changes INTEGER,
+            selected TEXT, selection_revision INTEGER, configured_selection TEXT,
+            boot TEXT, noted_at INTEGER, noted_since_boot INTEGER, is_complete INTEGER
+        );
+        CREATE TABLE servers (
+            name TEXT PRIMARY KEY,
+            description TEXT, source TEXT, phase TEXT, text TEXT, level TEXT,
+            changed_at INTEGER, level_changed_at INTEGER, updated_at INTEGER, message TEXT,
+            stale INTEGER, refreshable INTEGER, revision INTEGER,
+            placeholder TEXT, failure TEXT, time_to_live INTEGER, report_interval INTEGER, takes_posts INTEGER,
+            updates_revision INTEGER, changes_revision INTEGER,
+            refreshed_at INTEGER, grace_end INTEGER, own_time_to_live INTEGER, stays_stale INTEGER,
+            guest INTEGER, identity INTEGER, streak INTEGER, time_to_live_user INTEGER
+        ) WITHOUT ROWID;
+        CREATE TABLE events (
+            entry_revision INTEGER PRIMARY KEY,
+            kind TEXT, of_selected INTEGER, previous_updates INTEGER, previous_changes INTEGER, selected INTEGER,
+            refreshing INTEGER, name TEXT,
+            description TEXT, source TEXT, phase TEXT, text TEXT, level TEXT,
+            changed_at INTEGER, level_changed_at INTEGER, updated_at INTEGER, message TEXT,
+            stale INTEGER, refreshable INTEGER, revision INTEGER
+        );
+        CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+        CREATE TABLE changes (
+            id INTEGER PRIMARY KEY,
+            server INTEGER, kind TEXT, at INTEGER, grade INTEGER, since_boot INTEGER, life INTEGER, revision INTEGER,
+            source TEXT, phase TEXT, text TEXT, level TEXT, message TEXT, stale INTEGER,
+            omitted INTEGER, user INTEGER
+        );
+        CREATE INDEX changes_in_order ON changes (server);
+        CREATE INDEX changes_by_time ON changes (server, at, grade);
+        """
+    ]
+
+    /// Creates or upgrades the tables.
+    ///
+    /// - Throws: ``StoreProblem`` if a newer version has written them, or they are another program's.
+    static func prepare(_ database: Database) throws {
+        let found = try database.integer("PRAGMA user_version") ?? 0
+        let owner = try database.integer("PRAGMA application_id") ?? 0
+        guard found <= version else { throw StoreProblem.newer(found) }
+        let isEmpty = try database.integer("SELECT count(*) FROM sqlite_schema") == 0
+        guard owner == applicationID || isEmpty else { throw StoreProblem.foreign }
+        guard found < version else { return }
+        // It takes effect only before the first table exists.
+        if isEmpty { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
+        try database.transaction { () throws(SQLiteError) in
+            for migration in migrations[Int(max(0, found))...] { try database.execute(migration) }
+            try database.execute("PRAGMA application_id = \(applicationID)")
+            try database.execute("PRAGMA user_version = \(version)")
+        }
+    }
+}
+
+/// Why a file cannot be used as the store, although SQLite can read it.
+enum StoreProblem: Error, Equatable {
+    /// A newer statusd has written it, with this version of the tables.
+    case newer(Int64)
+    /// Another program has written it.
+    case foreign
+}
+
+extension Database {
+    /// The integer in the first row and column of a query.
+    func integer(_ sql: String) throws(SQLiteError) -> Int64? {
+        let statement = try statement(sql)
+        defer { statement.reset() }
+        return try statement.step() ? statement.integer(0) : nil
+    }
+}

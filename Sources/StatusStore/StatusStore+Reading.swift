@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+public import StatusModel
+import Synchronization
+
+/// Reading the history, on a connection of its own, so that it does not wait for a batch that is being saved.
+extension StatusStore {
+    /// The most entries of a page.
+    public static let pageSize = 256
+
+    /// Reads a page of the history.
+    ///
+    /// - Parameters:
+    ///   - query: the entries to read.
+    ///   - previous: the page before; nil for the first one.
+    ///   - isCancelled: called now and then; if it returns true, the call fails.
+    /// - Throws: ``StoreFailure``.
+    public func history(
+        _ query: HistoryQuery, after previous: HistoryPage?, isCancelled: @escaping @Sendable () -> Bool
+    ) throws(StoreFailure) -> HistoryPage {
+        try read(isCancelled) { reader throws(SQLiteError) in
+            try reader.page(query, after: previous, count: Self.pageSize)
+        }
+    }
+
+    /// Sums up the history of a server in a period.
+    ///
+    /// - Parameters:
+    ///   - server: the server.
+    ///   - since: the beginning.
+    ///   - until: the end.
+    ///   - buckets: the number of equal parts; at least 1.
+    ///   - isCancelled: called now and then; if it returns true, the call fails.
+    /// - Throws: ``StoreFailure``.
+    public func summary(
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int,
+        isCancelled: @escaping @Sendable () -> Bool
+    ) throws(StoreFailure) -> StatusSummary {
+        try read(isCancelled) { reader throws(SQLiteError) in
+            try reader.summary(of: server, since: since, until: until, buckets: buckets)
+        }
+    }
+
+    private func read<Result: Sendable>(
+        _ isCancelled: @escaping @Sendable () -> Bool, _ body: (HistoryReader) throws(SQLiteError) -> Result
+    ) throws(StoreFailure) -> Result {
+        let result: Swift.Result<Result, StoreFailure> = reader.withLock { reader in
+            do throws(SQLiteError) {
+                let open = if let reader, reader.isInPlace { reader } else { try HistoryReader(path: path) }
+                reader = open
+                open.database.setCancellation(isCancelled)
+                return .success(try body(open))
+            } catch {
+                if error.code != .interrupted { reader = nil }
+                return .failure(StoreFailure(error))
+            }
+        }
+        return try result.get()
+    }
+}

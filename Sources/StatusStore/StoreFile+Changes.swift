@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import StatusModel
+import StatusMonitor
+
+/// Writing the history.
+extension StoreFile {
+    private static let insertion = """
+        INSERT INTO changes (server, kind, at, grade, since_boot, life, revision, source, phase, text, level, message, stale, omitted, user)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+
+    /// Notes that a run of the daemon begins, and when the one before has ended.
+    ///
+    /// - Parameter end: when that was; nil if there was none, or its end was noted.
+    func beginLife(at now: Moment, after end: Timestamp?, revision: Int) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            if let end { try append(Change(.stopped, at: end, revision: revision), since: now) }
+            try append(Change(.started, at: now.wall, revision: revision), since: now)
+            life = database.lastRowID
+            try database.execute("UPDATE changes SET life = id WHERE id = \(life)")
+        }
+    }
+
+    /// Appends an entry.
+    ///
+    /// - Parameter now: a moment of this run, which relates the two clocks.
+    func append(_ change: Change, since now: Moment) throws(SQLiteError) {
+        let statement = try database.statement(Self.insertion)
+        var parameters = Parameters(statement)
+        let state = change.server
+        try parameters.add(try state.map { state throws(SQLiteError) in try number(of: state.name) })
+        try parameters.add(change.kind.rawValue)
+        try parameters.add(change.at)
+        try parameters.add(change.grade?.number)
+        let age = now.wall.milliseconds - change.at.milliseconds
+        try parameters.add(now.boot - .milliseconds(age))
+        try parameters.add(life)
+        try parameters.add(Int64(change.revision))
+        try parameters.add(state?.source)
+        try parameters.add(state?.phase.rawValue)
+        try parameters.add(state?.status?.text.rawValue)
+        try parameters.add(state?.status?.level.rawValue)
+        try parameters.add(state?.message)
+        try parameters.add(state?.isStale ?? false)
+        try parameters.add(change.omitted)
+        try parameters.add(change.user.map { Int64($0) })
+        try statement.run()
+    }
+
+    /// The number of a server in the history, which it gets with its first entry.
+    private func number(of name: ServerName) throws(SQLiteError) -> Int64 {
+        if let number = nameNumbers[name] { return number }
+        let insertion = try database.statement("INSERT OR IGNORE INTO names (name) VALUES (?)")
+        try insertion.bind(name.rawValue, at: 0)
+        try insertion.run()
+        let query = try database.statement("SELECT id FROM names WHERE name = ?")
+        defer { query.reset() }
+        try query.bind(name.rawValue, at: 0)
+        guard try query.step(), let number = query.integer(0) else {
+            throw SQLiteError(.damaged, "damaged: the table “names”")
+        }
+        nameNumbers[name] = number
+        return number
+    }
+
+    // MARK: Pruning
+
+    /// The number of entries that are removed in one transaction, which takes a few milliseconds.
+    private static let pruned = 500
+
+    /// Removes some of the oldest entries beyond the limits; returns whether there may be more.
+    ///
+    /// - Parameters:
+    ///   - oldest: older entries are removed.
+    ///   - changes: the number of entries to keep.
+    func prune(before oldest: Timestamp, keeping changes: Int) throws(SQLiteError) -> Bool {
+        let count = try countChanges()
+        let excess = min(Self.pruned, max(0, count - changes))
+        var removed = 0
+        try database.transaction { () throws(SQLiteError) in
+            if excess > 0 {
+                try database.execute(
+                    "DELETE FROM changes WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT \(excess))")
+                removed += database.changedRows
+            }
+            // In order, so that it ends at the first entry that is young enough.
+            try database.execute(
+                """
+                DELETE FROM changes WHERE id IN (
+                    SELECT id FROM (SELECT id, at FROM changes ORDER BY id LIMIT \(Self.pruned)) WHERE at < \(oldest.milliseconds))
+                """)
+            removed += database.changedRows
+        }
+        changeCount = count - removed
+        // Returns free pages to the file system, so the file shrinks when the limits were lowered.
+        if removed > 0 { try database.execute("PRAGMA incremental_vacuum(100)") }
+        return removed >= Self.pruned
+    }
+
+    private func countChanges() throws(SQLiteError) -> Int {
+        if let changeCount { return changeCount }
+        let count = Int(try database.integer("SELECT count(*) FROM changes") ?? 0)
+        changeCount = count
+        return count
+    }
+}
+
+extension Change {
+    /// What the following time counts for; nil if the entry does not change that.
+    fileprivate var grade: Grade? {
+        switch kind {
+        case .changed, .added: server.map { Grade($0) }
+        case .removed: Grade.none
+        case .selected, .started, .stopped: nil
+        }
+    }
+}

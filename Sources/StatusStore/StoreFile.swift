@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import StatusModel
+import StatusMonitor
+
+/// The open file of a store: its servers, its selection and its history.
+///
+/// It blocks, and one thread uses it at a time. Each batch is a transaction, so a killed process leaves all of a batch or nothing of it. Without a
+/// power failure nothing that was saved is lost; after one, the last half minute may be (`PRAGMA synchronous = NORMAL`).
+final class StoreFile {
+    let database: Database
+    /// The number of the current run of the daemon in the history.
+    var life: Int64 = 0
+    /// The number of entries of the history; nil if they were not counted yet.
+    var changeCount: Int?
+    var nameNumbers: [ServerName: Int64] = [:]
+    private let path: String
+    private let identity: FileIdentity?
+
+    /// Opens or creates the file.
+    ///
+    /// - Throws: `SQLiteError`, or ``StoreProblem``.
+    init(at path: String) throws {
+        self.path = path
+        let database = try Database(path: path)
+        self.database = database
+        for setting in Self.settings { try database.execute(setting) }
+        try Schema.prepare(database)
+        identity = FileIdentity(of: path)
+    }
+
+    private static let settings = [
+        "PRAGMA journal_mode = WAL",
+        "PRAGMA synchronous = NORMAL",
+        // The pages that are kept in memory, 256 KiB, and the length of the log that is merged into the file, 1 MiB.
+        "PRAGMA cache_size = -256",
+        "PRAGMA wal_autocheckpoint = 256",
+        "PRAGMA journal_size_limit = 1048576",
+        "PRAGMA temp_store = MEMORY",
+    ]
+
+    /// Whether the path still leads to this file.
+    var isInPlace: Bool { identity != nil && FileIdentity(of: path) == identity }
+
+    // MARK: Reading
+
+    /// Checks the tables that the daemon needs at its start.
+    func check() throws(SQLiteError) {
+        for table in ["daemon", "servers", "events", "names"] { try check(table) }
+    }
+
+    /// Checks a table for damage; reads all of it.
+    func check(_ table: String) throws(SQLiteError) {
+        let statement = try database.statement("PRAGMA quick_check('\(table)')")
+        defer { statement.reset() }
+        while try statement.step() {
+            if let words = statement.text(0), words != "ok" { throw SQLiteError(.damaged, "damaged: \(words)") }
+        }
+    }
+
+    /// Reads everything that a restart needs.
+    ///
+    /// - Parameter boot: identifies this boot of the machine.
+    func load(boot: String) throws(SQLiteError) -> StoreContents {
+        var contents = StoreContents()
+        let daemon = try database.statement(
+            "SELECT is_complete, boot, configured_selection, \(LogMemory.columns) FROM daemon")
+        defer { daemon.reset() }
+        guard try daemon.step() else { return contents }
+        var columns = Columns(daemon)
+        let (isComplete, isOfThisBoot) = (columns.flag(), columns.text() == boot)
+        contents.configuredSelection = columns.name()
+        guard let log = LogMemory(from: &columns) else {
+            throw SQLiteError(.damaged, "damaged: the table “daemon”")
+        }
+        let servers = try loadServers(&contents)
+        var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
+        memory.entries = isComplete ? try loadEntries(upTo: log.revision) : []
+        memory.isComplete = isComplete
+        contents.memory = memory
+        return contents
+    }
+
+    private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
+        var servers: [ServerMemory] = []
+        let statement = try database.statement("SELECT \(StoredServer.columns) FROM servers ORDER BY name")
+        defer { statement.reset() }
+        while try statement.step() {
+            var columns = Columns(statement)
+            if let server = StoredServer(from: &columns) {
+                contents.sources[server.name] = server.source
+                servers.append(server.memory)
+            } else {
+                contents.damagedRows += 1
+            }
+        }
+        return servers
+    }
+
+    /// The entries of the log; none if one is missing, because they must have no hole.
+    private func loadEntries(upTo revision: Int) throws(SQLiteError) -> [LogEntry] {
+        var entries: [LogEntry] = []
+        let statement = try database.statement("SELECT \(LogEntry.columns) FROM events ORDER BY entry_revision")
+        defer { statement.reset() }
+        while try statement.step() {
+            var columns = Columns(statement)
+            guard let entry = LogEntry(from: &columns) else { return [] }
+            if let last = entries.last, entry.revision != last.revision + 1 { return [] }
+            entries.append(entry)
+        }
+        return entries.last?.revision == revision ? entries : []
+    }
+
+    // MARK: Writing
+
+    /// Saves a batch, all of it or nothing.
+    func save(_ batch: StoreBatch, boot: String) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            for server in batch.servers { try save(server) }
+            for name in batch.removed { try remove(name) }
+            for change in batch.changes { try append(change, since: batch.log.notedAt) }
+            for entry in batch.entries ?? [] { try save(entry) }
+            try save(batch.log, boot: boot, batch)
+        }
+        if let changeCount { self.changeCount = changeCount + batch.changes.count }
+    }
+
+    private func save(_ log: LogMemory, boot: String, _ batch: StoreBatch) throws(SQLiteError) {
+        let statement = try database.statement(Self.logInsertion)
+        var parameters = Parameters(statement)
+        try parameters.add(batch.entries != nil)
+        try parameters.add(boot)
+        try parameters.add(batch.configuredSelection?.rawValue)
+        try log.write(to: &parameters)
+        try statement.run()
+    }
+
+    private func save(_ server: StoredServer) throws(SQLiteError) {
+        let statement = try database.statement(Self.serverInsertion)
+        var parameters = Parameters(statement)
+        try server.write(to: &parameters)
+        try statement.run()
+    }
+
+    private func save(_ entry: LogEntry) throws(SQLiteError) {
+        let statement = try database.statement(Self.entryInsertion)
+        var parameters = Parameters(statement)
+        try entry.write(to: &parameters)
+        try statement.run()
+    }
+
+    private func remove(_ name: ServerName) throws(SQLiteError) {
+        let statement = try database.statement("DELETE FROM servers WHERE name = ?")
+        try statement.bind(name.rawValue, at: 0)
+        try statement.run()
+    }
+
+    /// Forgets all servers and the log, but not the history.
+    func forgetState() throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            for table in ["daemon", "servers", "events"] { try database.execute("DELETE FROM \(table)") }
+        }
+    }
+
+    private static let logInsertion = """
+        REPLACE INTO daemon (id, is_complete, boot, configured_selection, \(LogMemory.columns)) VALUES (1, \(places(17)))
+        """
+    private static let serverInsertion =
+        "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"
+    private static let entryInsertion =
+        "REPLACE INTO events (\(LogEntry.columns)) VALUES (\(places(LogEntry.columnCount)))"
+
+    private static func places(_ count: Int) -> String {
+        String(repeating: "?, ", count: count - 1) + "?"
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import StatusModel
+public import StatusMonitor
+
+/// What the store keeps of a server.
+public struct StoredServer: Equatable, Sendable {
+    /// What its monitor needs.
+    public var memory: ServerMemory
+    /// What its source needs.
+    public var source: SourceMemory
+
+    public init(_ memory: ServerMemory, source: SourceMemory = SourceMemory()) {
+        self.memory = memory
+        self.source = source
+    }
+
+    public var name: ServerName { memory.state.name }
+}
+
+/// What a restart keeps of a server's source.
+public struct SourceMemory: Hashable, Sendable {
+    /// Whether the server is not configured, but was added by a post.
+    public var isGuest = false
+    /// Identifies the subject of its shown status: statuses of another subject are not shown.
+    public var identity: Int64 = 0
+    /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if better.
+    public var streak = 0
+    /// The user whose program requested a time to live.
+    public var timeToLiveUser: UInt32?
+
+    public init() {}
+}
+
+/// What the store is given at a time, to be saved in one transaction.
+public struct StoreBatch: Sendable {
+    /// The selection and the log.
+    public var log: LogMemory
+    /// The server that the configuration selects.
+    public var configuredSelection: ServerName?
+    /// The servers that have changed.
+    public var servers: [StoredServer] = []
+    /// The servers that were removed.
+    public var removed: [ServerName] = []
+    /// The new entries of the history.
+    public var changes: [Change] = []
+    /// The newest entries of the log, with which its streams can continue; nil before the daemon's end.
+    public var entries: [LogEntry]?
+
+    public init(log: LogMemory) { self.log = log }
+}
+
+/// What the store had when it was opened.
+public struct StoreContents: Sendable {
+    /// What the monitor needs; nil if the store is new.
+    public var memory: LedgerMemory?
+    /// The sources of its servers.
+    public var sources: [ServerName: SourceMemory] = [:]
+    /// The server that the configuration selected.
+    public var configuredSelection: ServerName?
+    /// The number of servers that could not be read, because their rows are damaged.
+    public var damagedRows = 0
+
+    public init() {}
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import StatusStore
+import Testing
+
+@Suite("The history")
+struct HistoryTests {
+    private let fixture: StoreFixture
+    private let store: StatusStore
+
+    init() throws {
+        fixture = try StoreFixture()
+        store = try fixture.openStore(at: 0)
+    }
+
+    private func save(_ changes: Change..., at time: Int64) throws { try store.save(batch(changes: changes, at: time)) }
+
+    private func change(
+        _ server: String, _ text: String, level: Level = .ok, at time: Int64, omitted: Int = 0, user: UInt32? = nil
+    ) throws -> Change {
+        Change(
+            .changed, at: Timestamp(milliseconds: time), revision: Int(time),
+            server: try state(server, text, level: level),
+            omitted: omitted, user: user)
+    }
+
+    private func read(_ query: HistoryQuery) throws -> [Change] {
+        var changes: [Change] = []
+        var page: HistoryPage?
+        repeat {
+            page = try store.history(query, after: page) { false }
+            changes += page?.changes ?? []
+        } while page?.isLast == false
+        return changes
+    }
+
+    private func texts(_ query: HistoryQuery) throws -> [String] {
+        try read(query).map { "\($0.kind) \($0.server?.headline ?? "-")" }
+    }
+
+    @Test("has each change with its server, its cause and how long it lasted")
+    func changes() throws {
+        try save(
+            try change("a", "1", at: 1000, omitted: 3, user: 7), try change("b", "2", level: .critical, at: 2000),
+            at: 2000)
+        try save(try change("a", "3", at: 5000), at: 5000)
+        let changes = try read(HistoryQuery(server: name("a")))
+        #expect(changes.map(\.at.milliseconds) == [1000, 5000])
+        #expect(changes.map(\.lasted) == [4000, nil])
+        #expect(changes[0].omitted == 3)
+        #expect(changes[0].user == 7)
+        #expect(changes[0].revision == 1000)
+        #expect(try texts(HistoryQuery()) == ["started -", "changed 1", "changed 2", "changed 3"])
+    }
+
+    @Test("measures by the boot clock while the daemon runs, because the wall clock may be set")
+    func clockSet() throws {
+        var first = batch(changes: [try change("a", "1", at: 1000)], at: 1000)
+        try store.save(first)
+        // The clock was set back by an hour, and ten seconds have passed.
+        first = batch(changes: [try change("a", "2", at: 11_000 - 3_600_000)], at: 11_000 - 3_600_000)
+        first.log.notedAt = Moment(wall: Timestamp(milliseconds: 11_000 - 3_600_000), boot: .milliseconds(11_000))
+        try store.save(first)
+        #expect(try read(HistoryQuery(server: name("a"))).map(\.lasted) == [10_000, nil])
+    }
+
+    @Test("can be limited to a time, to a level or worse, and to the newest")
+    func filters() throws {
+        for (index, level) in [Level.ok, .warning, .unknown, .critical].enumerated() {
+            try save(try change("a", level.rawValue, level: level, at: Int64(index) * 1000), at: 0)
+        }
+        let time = { (milliseconds: Int64) in Timestamp(milliseconds: milliseconds) }
+        #expect(
+            try texts(HistoryQuery(server: name("a"), since: time(1000), until: time(2000))) == [
+                "changed warning", "changed unknown",
+            ])
+        #expect(try texts(HistoryQuery(level: .unknown)) == ["changed unknown", "changed critical"])
+        #expect(try texts(HistoryQuery(server: name("a"), limit: 2)) == ["changed unknown", "changed critical"])
+        #expect(try texts(HistoryQuery(server: name("a"), level: .warning, limit: 9)).count == 3)
+        #expect(try texts(HistoryQuery(limit: 0)) == [])
+        #expect(try texts(HistoryQuery(server: name("c"))) == [])
+    }
+
+    @Test("is read in pages, without those that came meanwhile")
+    func pages() throws {
+        try store.save(batch(changes: try (0..<600).map { try change("a", "\($0)", at: $0) }))
+        let first = try store.history(HistoryQuery(server: name("a")), after: nil) { false }
+        #expect(first.changes.count == StatusStore.pageSize)
+        try save(try change("a", "new", at: 700), at: 700)
+        var (count, page) = (first.changes.count, first)
+        while !page.isLast {
+            page = try store.history(HistoryQuery(server: name("a")), after: page) { false }
+            count += page.changes.count
+        }
+        #expect(count == 600)
+        #expect(page.changes.last?.server?.headline == "599")
+    }
+
+    @Test("keeps the newest, and those that are young enough, and is pruned in steps")
+    func pruning() throws {
+        try store.save(batch(changes: try (1...1200).map { try change("a", "\($0)", at: $0) }))
+        var steps = 0
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 100) { steps += 1 }
+        #expect(steps == 2)
+        #expect(try texts(HistoryQuery()).first == "changed 1101")
+        #expect(try store.prune(before: Timestamp(milliseconds: 1150), keeping: 100) == false)
+        #expect(try texts(HistoryQuery()).first == "changed 1150")
+    }
+
+    @Test("notes when the daemon ran, also if it was killed")
+    func lives() throws {
+        try save(try change("a", "1", at: 5000), at: 5000)
+        _ = fixture.store().open(at: moment(9000))
+        #expect(
+            try read(HistoryQuery()).map { "\($0.kind) \($0.at.milliseconds)" } == [
+                "started 0", "changed 5000", "stopped 5000", "started 9000",
+            ])
+    }
+
+    @Test("ends a call that is cancelled")
+    func cancelling() throws {
+        try store.save(batch(changes: try (0..<2000).map { try change("a", "\($0)", at: $0) }))
+        #expect(throws: StoreFailure.self) { try store.history(HistoryQuery(level: .critical), after: nil) { true } }
+        #expect(try store.history(HistoryQuery(level: .critical), after: nil) { false }.changes.isEmpty)
+    }
+}
+
+@Suite("A summary")
+struct SummaryTests {
+    private let fixture: StoreFixture
+
+    init() throws { fixture = try StoreFixture() }
+
+    private func summary(_ store: StatusStore, since: Int64 = 0, until: Int64, buckets: Int = 1) throws -> StatusSummary
+    {
+        try store.summary(
+            of: name("a"), since: Timestamp(milliseconds: since), until: Timestamp(milliseconds: until),
+            buckets: buckets
+        ) { false }
+    }
+
+    private func save(_ store: StatusStore, _ level: Level, at time: Int64, stale: Bool = false) throws {
+        var state = try state("a", level.rawValue, level: level)
+        state.isStale = stale
+        try store.save(
+            batch(changes: [Change(.changed, at: Timestamp(milliseconds: time), revision: 0, server: state)], at: time))
+    }
+
+    @Test("has the time in each level, the worst one and the number of changes, for each bucket")
+    func buckets() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000)
+        try save(store, .critical, at: 5000)
+        try save(store, .warning, at: 5500)
+        try save(store, .ok, at: 9000, stale: true)
+        let summary = try summary(store, until: 10_000, buckets: 2)
+        #expect(summary.buckets.map(\.start.milliseconds) == [0, 5000])
+        #expect(summary.buckets.map(\.worst) == [.ok, .critical])
+        #expect(summary.buckets.map(\.changes) == [1, 3])
+        #expect(summary.buckets[0].times[nil] == 1000)
+        #expect(summary.buckets[0].times.ok == 4000)
+        #expect(Level.allCases.map { summary.times[$0] } == [4000, 3500, 500, 1000])
+        #expect(summary.times.availability == 7500.0 / 9000)
+    }
+
+    @Test("begins with the level of before, and counts no time in which the daemon did not run")
+    func downtime() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000)
+        try store.save(batch(changes: [Change(.stopped, at: Timestamp(milliseconds: 4000), revision: 0)], at: 4000))
+        _ = fixture.store().open(at: moment(4000))
+        let second = fixture.store()
+        _ = second.open(at: moment(7000))
+        let summary = try summary(second, since: 2000, until: 10_000)
+        #expect(summary.times.ok == 5000)
+        #expect(summary.times[nil] == 3000)
+    }
+
+    @Test("covers the period exactly, whatever the number of buckets")
+    func rounding() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 0)
+        for buckets in [1, 3, 7, 999, 1000] {
+            let summary = try summary(store, until: 1001, buckets: buckets)
+            #expect(summary.buckets.count == buckets)
+            #expect(summary.times.ok == 1001)
+        }
+        #expect(try self.summary(store, since: 5, until: 5, buckets: 3).times.known == 0)
+    }
+}

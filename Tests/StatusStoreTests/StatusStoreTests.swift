@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import SQLite
+import StatusModel
+import StatusMonitor
+import StatusStore
+import Testing
+
+@Suite("The store")
+struct StatusStoreTests {
+    private let fixture: StoreFixture
+
+    init() throws { fixture = try StoreFixture() }
+
+    /// A server of which everything is set.
+    private func complete() throws -> StoredServer {
+        var state = try state("db", "Signed In", level: .warning, at: 1000)
+        state.status?.levelChangedAt = Timestamp(milliseconds: 500)
+        state.status?.updatedAt = Timestamp(milliseconds: 2000)
+        state.description = "The database"
+        state.message = "1 of 3"
+        (state.isStale, state.isRefreshable, state.revision) = (true, true, 7)
+        var server = stored(state)
+        server.memory.definition = ServerDefinition(
+            name: state.name, description: state.description, source: state.source, placeholder: "nothing",
+            isRefreshable: true, takesPosts: false, timeToLive: .milliseconds(1500), interval: .seconds(3),
+            failure: "no such unit")
+        server.memory.followed = Revisions(updates: 7, changes: 5)
+        server.memory.refreshedAt = .microseconds(-5)
+        server.memory.graceEnd = .seconds(9)
+        server.memory.ownTimeToLive = .seconds(8)
+        server.memory.staysStale = true
+        server.source.isGuest = true
+        server.source.identity = .min
+        server.source.streak = -2
+        server.source.timeToLiveUser = 1000
+        return server
+    }
+
+    private func log() -> LogMemory {
+        var log = LogMemory(
+            epoch: Epoch("00112233445566778899aabbccddeeff"), revision: 9, notedAt: moment(2500))
+        log.followedOfAll = Revisions(updates: 9, changes: 8)
+        log.followed = Revisions(updates: 6, changes: 4)
+        log.droppedOfAll = Revisions(updates: 3, changes: 2)
+        log.droppedOfSelected = Revisions(updates: 2, changes: 1)
+        (log.selected, log.selectionRevision) = (name("db"), 6)
+        return log
+    }
+
+    @Test("returns all that was saved, and says whether the log is complete")
+    func roundTrip() throws {
+        let server = try complete()
+        var batch = StoreBatch(log: log())
+        batch.servers = [server]
+        batch.configuredSelection = name("login")
+        let store = try fixture.openStore()
+        try store.save(batch)
+        var contents = fixture.store().open(at: moment(3000)).contents
+        let memory = try #require(contents.memory)
+        #expect(memory.log == log())
+        #expect(memory.servers == [server.memory])
+        #expect(memory.isOfThisBoot)
+        #expect(!memory.isComplete)
+        #expect(contents.sources == [server.name: server.source])
+        #expect(contents.configuredSelection == name("login"))
+        contents = fixture.store(boot: "another").open(at: moment(3000)).contents
+        #expect(contents.memory?.isOfThisBoot == false)
+    }
+
+    @Test("returns the entries of the log once, after a clean stop")
+    func entries() throws {
+        var batch = StoreBatch(log: log())
+        let server = try complete().memory.state
+        batch.entries = [
+            LogEntry(revision: 7, kind: .probe),
+            LogEntry(
+                revision: 8, kind: .event(.changed), snapshot: ServerSnapshot(server), isOfSelected: true,
+                previous: Revisions(updates: 5, changes: 4)),
+            LogEntry(revision: 9, kind: .event(.selected)),
+        ]
+        try fixture.openStore().save(batch)
+        let memory = try #require(fixture.store().open(at: moment(3000)).contents.memory)
+        #expect(memory.isComplete)
+        #expect(memory.entries == batch.entries)
+        let again = try #require(fixture.store().open(at: moment(3000)).contents.memory)
+        #expect(!again.isComplete)
+        #expect(again.entries.isEmpty)
+    }
+
+    @Test("forgets a server that was removed")
+    func removal() throws {
+        let store = try fixture.openStore()
+        try store.save(batch([stored(try state("a", "1")), stored(try state("b", "1"))]))
+        var removal = batch()
+        removal.removed = [name("a")]
+        try store.save(removal)
+        let memory = fixture.store().open(at: moment(0)).contents.memory
+        #expect(memory?.servers.map(\.state.name.rawValue) == ["b"])
+    }
+
+    @Test("sets a file aside that is not a database, and says where it is")
+    func noDatabase() throws {
+        try write("nonsense, and more of it", to: fixture.path)
+        let opening = fixture.store().open(at: moment(0))
+        #expect(opening.setAside == "file is not a database; it is now \(fixture.path).damaged")
+        #expect(opening.failure == nil)
+        #expect(fixture.files.contains("statusd.sqlite.damaged"))
+        #expect(fixture.files.contains("statusd.sqlite"))
+    }
+
+    @Test("sets a file aside that a newer version has written, or another program")
+    func newer() throws {
+        _ = try fixture.openStore()
+        try Database(path: fixture.path).execute("PRAGMA user_version = 99")
+        let opening = fixture.store().open(at: moment(0))
+        #expect(
+            opening.setAside == "a newer statusd has written it (version 99); it is now \(fixture.path).newer")
+        try Database(path: fixture.path).execute("PRAGMA application_id = 1")
+        #expect(
+            fixture.store().open(at: moment(0)).setAside
+                == "another program has written it; it is now \(fixture.path).foreign")
+    }
+
+    @Test("sets a damaged file aside, with a page overwritten")
+    func damage() throws {
+        let servers = try (0..<200).map { stored(try state("server-\($0)", String(repeating: "x", count: 200))) }
+        let store = try fixture.openStore()
+        try store.save(batch(servers))
+        store.close()
+        let file = try #require(fopen(fixture.path, "r+"))
+        fseek(file, 5 * 4096, SEEK_SET)
+        for _ in 0..<8 { _ = fwrite(Array(repeating: UInt8(0x55), count: 4096), 1, 4096, file) }
+        fclose(file)
+        let opening = fixture.store().open(at: moment(0))
+        #expect(opening.setAside?.hasSuffix("it is now \(fixture.path).damaged") == true)
+        #expect(opening.contents.memory == nil)
+    }
+
+    @Test("skips a server whose row is damaged, and counts it")
+    func damagedRow() throws {
+        let store = try fixture.openStore()
+        try store.save(batch([stored(try state("a", "1")), stored(try state("b", "1"))]))
+        try Database(path: fixture.path).execute("UPDATE servers SET phase = 'dancing' WHERE name = 'a'")
+        let contents = fixture.store().open(at: moment(0)).contents
+        #expect(contents.memory?.servers.map(\.state.name.rawValue) == ["b"])
+        #expect(contents.damagedRows == 1)
+    }
+
+    @Test("requires everything again when the file was removed or replaced")
+    func replaced() throws {
+        let store = try fixture.openStore()
+        let servers = [stored(try state("a", "1"))]
+        try store.save(batch(servers))
+        unlink(fixture.path)
+        let failure = #expect(throws: StoreFailure.self) { try store.save(batch()) }
+        #expect(failure?.needsEverything == true)
+        #expect(failure?.reason == "the file was removed or replaced")
+        try store.save(batch(servers))
+        #expect(fixture.store().open(at: moment(0)).contents.memory?.servers.count == 1)
+    }
+
+    @Test("says why nothing can be saved, and works again when it can")
+    func unwritable() throws {
+        let directory = fixture.directory + "/missing"
+        let store = StatusStore(directory: directory, boot: "this")
+        let reason = "unable to open database file (no such file or directory)"
+        #expect(store.open(at: moment(0)).failure?.reason == reason)
+        #expect(throws: StoreFailure.self) { try store.save(batch()) }
+        try #require(mkdir(directory, 0o700) == 0)
+        defer {
+            store.close()
+            unlink(store.path)
+            rmdir(directory)
+        }
+        let failure = #expect(throws: StoreFailure.self) { try store.save(batch()) }
+        #expect(failure?.needsEverything == true)
+        try store.save(batch([stored(try state("a", "1"))]))
+    }
+
+    @Test("sets aside whatever is in its place")
+    func directory() throws {
+        try #require(mkdir(fixture.path, 0o700) == 0)
+        defer { rmdir(fixture.path + ".unreadable") }
+        let opening = fixture.store().open(at: moment(0))
+        #expect(opening.setAside?.hasSuffix("it is now \(fixture.path).unreadable") == true)
+        #expect(opening.failure == nil)
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        fclose(file)
+    }
+}
