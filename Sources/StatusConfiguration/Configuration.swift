@@ -15,6 +15,8 @@ public struct Configuration: Equatable, Sendable {
     public var servers: [ServerName: ServerConfiguration] = [:]
     /// The limits of clients and checks.
     public var limits = Limits()
+    /// The limits of the history.
+    public var history = HistoryLimits()
 
     /// Creates a configuration without servers that accepts posts only for configured ones.
     public init() {}

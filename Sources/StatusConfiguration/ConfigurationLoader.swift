@@ -143,6 +143,8 @@ private struct ConfigurationMerger {
         if let acceptsAny = fragment.acceptsAny { configuration.acceptsAny = acceptsAny }
         defaults = fragment.defaults.over(defaults)
         for (limit, value) in fragment.limits { configuration.limits[keyPath: limit] = value }
+        if let keep = fragment.history.keep { configuration.history.keep = keep }
+        if let changes = fragment.history.changes { configuration.history.changes = changes }
         for (name, draft) in fragment.servers { drafts[name] = draft }
     }
 

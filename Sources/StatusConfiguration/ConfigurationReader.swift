@@ -11,6 +11,7 @@ struct ConfigurationFragment: Sendable {
     var acceptsAny: Bool?
     var defaults = ServerOptions()
     var limits: [(path: any WritableKeyPath<Limits, Int> & Sendable, value: Int)] = []
+    var history: (keep: Duration?, changes: Int?) = (nil, nil)
     var servers: [(name: ServerName, draft: ServerDraft)] = []
     /// The warnings, and the errors that disable only one server.
     var problems: [Problem] = []
@@ -55,6 +56,7 @@ struct ConfigurationReader {
         case "accept": fragment.acceptsAny = try readAccept(value)
         case "defaults": try readDefaults(value)
         case "limits": try readLimits(value)
+        case "history": try readHistory(value)
         case "servers": try readServers(value)
         default: try readUnknown(key, value)
         }
@@ -65,7 +67,7 @@ struct ConfigurationReader {
         do throws(Problem) { try body(&self) } catch { fragment.errors.append(error) }
     }
 
-    private static let keys = ["select", "accept", "defaults", "limits", "servers"]
+    private static let keys = ["select", "accept", "defaults", "limits", "history", "servers"]
 
     /// A mistyped section is an error, because ignoring it would ignore everything in it.
     private mutating func readUnknown(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) {
@@ -126,6 +128,29 @@ struct ConfigurationReader {
             collect { reader throws(Problem) in
                 let value = try reader.reader.count(value, of: limit.key, in: limit.range)
                 reader.fragment.limits.append((limit.path, value))
+            }
+        }
+    }
+
+    private static let longestHistory = Duration.seconds(100 * 366 * 86_400)
+
+    private mutating func readHistory(_ node: YAMLNode) throws(Problem) {
+        if node.isNull { return }
+        guard let mapping = node.mapping else {
+            throw reader.problem(at: node, "“history” must be a mapping such as “{ keep: 90d, changes: 100000 }”")
+        }
+        for (key, value) in mapping {
+            collect { reader throws(Problem) in
+                let nodes = reader.reader
+                switch key.string {
+                case "keep":
+                    let range = Duration.seconds(60)...Self.longestHistory
+                    reader.fragment.history.keep = try nodes.duration(value, of: "keep", in: range)
+                case "changes":
+                    reader.fragment.history.changes = try nodes.count(value, of: "changes", in: 0...10_000_000)
+                default:
+                    reader.fragment.problems.append(nodes.unknown(key, among: ["keep", "changes"], within: "history"))
+                }
             }
         }
     }

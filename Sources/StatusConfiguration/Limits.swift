@@ -2,6 +2,17 @@
 
 public import SourceKinds
 
+/// The limits of the history.
+public struct HistoryLimits: Equatable, Sendable {
+    /// How long an entry is kept.
+    public var keep = Duration.seconds(90 * 86_400)
+    /// The maximum number of entries; with 0 there is no history.
+    public var changes = 100_000
+
+    /// The default limits.
+    public init() {}
+}
+
 /// The limits of clients and checks.
 public struct Limits: Equatable, Sendable {
     /// The maximum length of a client's message, in bytes.

@@ -18,19 +18,24 @@ import Varlink
 public struct Daemon: Sendable {
     private let location: ConfigurationLocation
     private let environment: [String: String]
+    private let state: StateLocation
     private let logger: Logger
 
     /// Creates a daemon that is not running.
     ///
     /// - Parameters:
     ///   - configuration: the file or directory that the command line names; nil for the standard places.
+    ///   - state: where to keep the state and the history.
     ///   - environment: the process's environment.
     ///   - logLevel: the lowest level to log.
-    public init(configuration: String?, environment: [String: String], logLevel: Logger.Level) {
+    public init(
+        configuration: String?, state: StateLocation = .standard, environment: [String: String], logLevel: Logger.Level
+    ) {
         location =
             configuration.map { ConfigurationLocation(path: $0) }
             ?? .standard(environment: environment, isRoot: geteuid() == 0)
         self.environment = environment
+        self.state = state
         logger = Logger(label: "statusd") { label in
             Journal.makeLogHandler(label: label, identifier: "statusd", names: Logger.fieldNames, level: logLevel)
         }
@@ -118,8 +123,11 @@ public struct Daemon: Sendable {
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }
+        let opened = try await Self.endingAtSignals { [state, environment] in
+            await OpenedState.open(state, environment: environment)
+        }
         let parts = try await DaemonParts.make(
-            read, subordinates, reading: reading, directories: directories, logger: logger)
+            read, subordinates, reading: reading, directories: directories, state: opened, logger: logger)
         try await parts.run()
     }
 

@@ -9,6 +9,7 @@ import StatusConfiguration
 import StatusInterface
 import StatusModel
 import StatusMonitor
+import StatusStore
 import SystemdClient
 import Varlink
 
@@ -21,7 +22,9 @@ final class DaemonParts {
     private let factory: SourceFactory
     private let registry: ServerRegistry
     private let reporter: ServiceManagerReporter
-    private let journal: JournalReporter
+    private let recorder: ChangeRecorder
+    /// Nil if nothing is kept.
+    private let keeper: StateKeeper?
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
@@ -31,12 +34,13 @@ final class DaemonParts {
 
     static func make(
         _ read: ReadConfiguration, _ subordinates: SubordinateUsers, reading: ConfigurationReading,
-        directories: DaemonDirectories, logger: Logger
+        directories: DaemonDirectories, state: OpenedState, logger: Logger
     ) throws -> DaemonParts {
         let inherited = InheritedSockets.take()
         do {
             return try DaemonParts(
-                read, subordinates, inherited: inherited, reading: reading, directories: directories, logger: logger)
+                read, subordinates, inherited: inherited, reading: reading, directories: directories, state: state,
+                logger: logger)
         } catch {
             // They are for the answer to waiting clients (``FailedStart``).
             inherited.giveBack()
@@ -47,7 +51,7 @@ final class DaemonParts {
     private init(
         _ read: ReadConfiguration, _ subordinates: SubordinateUsers, inherited: InheritedSockets,
         reading: ConfigurationReading,
-        directories: DaemonDirectories, logger: Logger
+        directories: DaemonDirectories, state: OpenedState, logger: Logger
     ) throws {
         self.logger = logger
         let live = MonitorAddress.live(directories.controlSocket)
@@ -60,13 +64,22 @@ final class DaemonParts {
         let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live, directories)
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
-        monitor = StatusMonitor()
-        journal = try JournalReporter(monitor: monitor, logger: logger)
+        monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)
         reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
         runner = SourceRunner()
         factory = SourceFactory(monitor: monitor, runner: runner, directories: directories, logger: logger)
-        registry = ServerRegistry(monitor: monitor, factory: factory, logger: logger)
+        registry = ServerRegistry(
+            monitor: monitor, factory: factory, logger: logger, restored: state.opening.contents)
+        var sinks: [any ChangeSink] = [JournalWriter(logger: logger)]
+        if let store = state.store {
+            let keeper = StateKeeper(store, state.opening, registry: registry, logger: logger)
+            sinks.append(keeper)
+            self.keeper = keeper
+        } else {
+            keeper = nil
+        }
+        recorder = try ChangeRecorder(monitor: monitor, sinks: sinks)
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
@@ -79,12 +92,17 @@ final class DaemonParts {
             logger: logger)
         service.account = subordinates.account
         service.refusal = { MonitorError.limitReached(limit: "\($0)", value: $1).reply }
+        keeper?.apply(read.configuration.history)
         _ = registry.apply(read)
-        let (service, reporter) = (service, reporter)
+        if let problem = state.problem {
+            logger.log(.stateNotSaved, level: .warning, "no state is kept: \(problem); a restart forgets all statuses")
+        }
+        let (service, reporter, keeper) = (service, reporter, keeper)
         reporter.configuration = .taken(errors: read.errorCount)
         reloader.onReload = { read in
             guard let read else { return reporter.configuration = .refused }
             service.limits = VarlinkService.Limits(read.configuration.limits)
+            keeper?.apply(read.configuration.history)
             reporter.configuration = .taken(errors: read.errorCount)
         }
     }
@@ -113,13 +131,14 @@ final class DaemonParts {
     /// Runs until SIGTERM or SIGINT.
     func run() async throws {
         let (terminated, termination) = AsyncStream.makeStream(of: Never.self)
-        let (runner, service, watcher, reloader) = (runner, service, watcher, reloader)
+        let (runner, service, watcher, reloader, keeper) = (runner, service, watcher, reloader, keeper)
         // They are shut down from the last to the first, so callers that wait for a load leave before the loads end.
         var services: [any Service] = [
             CancellableService { await runner.run { self.announceStart() } },
             CancellableService { try await service.run() },
             CancellableService { await watcher.run() },
             CancellableService { await reloader.run() },
+            CancellableService { await keeper?.run() },
             SignalService(reloader: reloader) {
                 await self.announceEnd()
                 termination.finish()
@@ -140,9 +159,10 @@ final class DaemonParts {
         try await group.run()
         termination.finish()
         await shutDown
-        journal.close()
+        recorder.close()
         registry.close()
         await factory.close()
+        await keeper?.close()
         LogLimiter.logAllRepetitions()
         for socket in passingSockets { socket.remove() }
         // Otherwise the service manager would keep showing the last status.

@@ -22,11 +22,21 @@ enum MessageID: String {
     case startFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0a"
     case messagesLost = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0b"
     case serversOmitted = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0c"
+    case refreshRequested = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0d"
+    case stateNotSaved = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0e"
+    case stateSavedAgain = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0f"
+    case stateSetAside = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a10"
+    case stateRestored = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a11"
 }
 
 extension Logger.Metadata {
     /// The metadata of a message of this kind.
     static func of(_ id: MessageID) -> Logger.Metadata { [JournalFieldNames.messageID: .string(id.rawValue)] }
+
+    /// The client that caused something.
+    static func of(_ caller: Caller) -> Logger.Metadata {
+        ["caller-uid": .string(String(caller.user)), "caller-pid": .string(String(caller.process))]
+    }
 
     /// The place of an error or a warning in a configuration.
     static func place(of problem: Problem) -> Logger.Metadata {

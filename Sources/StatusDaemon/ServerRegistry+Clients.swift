@@ -56,10 +56,10 @@ extension ServerRegistry {
     /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify.
     ///
     /// If that fails, posting still works.
-    func openNotifySocket(ofGuest name: ServerName) {
+    func openNotifySocket(ofGuest name: ServerName, restored: RestoredSource? = nil) {
         let source = removeSource(of: name) as? NotifySource
         do throws(SourceProblem) {
-            sources[name] = try factory.sockets.open(for: name, existing: source)
+            sources[name] = try factory.sockets.open(for: name, existing: source, restored: restored)
         } catch {
             closedSources[name] = source
             socketFailures.log(

@@ -10,6 +10,7 @@ import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
+import StatusStore
 
 /// The followed servers and their sources; applies a configuration to the monitor.
 @EventLoop
@@ -38,6 +39,8 @@ final class ServerRegistry {
     /// The source of a server that is not configured.
     nonisolated static let guestSource = AnySourceSettings(PushSettings())
     private var hasSelected = false
+    /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first configuration.
+    private var restored: [ServerName: SourceMemory] = [:]
     /// The sources of removed servers whose loads are still ending.
     private var departed: [ServerName: Departed] = [:]
 
@@ -45,12 +48,24 @@ final class ServerRegistry {
         weak var source: (any Source)?
     }
 
-    init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
+    /// Creates a registry without servers.
+    ///
+    /// - Parameters:
+    ///   - monitor: the monitor, which may have restored servers.
+    ///   - factory: makes their sources.
+    ///   - logger: reports why a server cannot be followed.
+    ///   - restored: what an earlier run has left of its sources, and the server that its configuration selected.
+    init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger, restored: StoreContents = StoreContents()) {
         self.monitor = monitor
         self.factory = factory
         self.logger = logger
         startWarnings = LogLimiter(logger, .warning)
         socketFailures = LogLimiter(logger, .warning)
+        guard restored.memory != nil else { return }
+        self.restored = restored.sources
+        // A selection is kept until the configuration selects another server.
+        configuration.select = restored.configuredSelection
+        hasSelected = true
     }
 
     // MARK: Configuration
@@ -72,6 +87,7 @@ final class ServerRegistry {
         reply.changed += plan.inOrder.compactMap { carryOut($0.step, for: $0.name) ? $0.name.rawValue : nil }
         reply.changed.sort()
         reply.failed = read.errors.map(Failure.init)
+        keepRestoredGuests()
         for name in guests where sources[name] == nil || needsNewSocket(name) { openNotifySocket(ofGuest: name) }
         for (name, reason) in failures where startFailures[name] != reason {
             startWarnings.forget(Self.subject(name, reason))
@@ -103,7 +119,13 @@ final class ServerRegistry {
         case .remove:
             guests.remove(name)
             remove(name)
-        case .add: if let server { add(name, server) }
+        case .add:
+            guard let server else { break }
+            if let memory = restored.removeValue(forKey: name) {
+                adopt(name, server, memory)
+            } else {
+                add(name, server)
+            }
         case .change(let source):
             guests.remove(name)
             if let server { change(name, from: source, to: server) }
@@ -152,6 +174,47 @@ final class ServerRegistry {
         monitor.add(server.definition(name: name, failure: failure))
     }
 
+    /// Continues with a server that the monitor has restored.
+    private func adopt(_ name: ServerName, _ server: ServerConfiguration, _ memory: SourceMemory) {
+        let isOther = memory.identity != server.source?.identity
+        let state = try? monitor.state(of: name)
+        let failure = start(
+            server, of: name, shown: isOther ? nil : state?.status?.level,
+            restored: isOther || state?.isRestored != true ? nil : restoredSource(name, memory))
+        if failure != nil { shownSources[name] = .some(isOther ? nil : server.source) }
+        try? monitor.redefine(
+            server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
+    }
+
+    private func restoredSource(_ name: ServerName, _ memory: SourceMemory) -> RestoredSource? {
+        guard let age = try? monitor.age(of: name) else { return nil }
+        return RestoredSource(memory, age: age, isSelected: (try? monitor.selectedState().name) == name)
+    }
+
+    /// Continues with restored servers that are not configured: those that were added by posts stay, others are removed.
+    private func keepRestoredGuests() {
+        for (name, memory) in restored {
+            if memory.isGuest {
+                guests.insert(name)
+                openNotifySocket(ofGuest: name, restored: restoredSource(name, memory))
+            } else {
+                remove(name)
+            }
+        }
+        restored = [:]
+    }
+
+    /// What a restart should keep of a server's source.
+    func memory(of name: ServerName) -> SourceMemory {
+        var memory = SourceMemory()
+        memory.isGuest = guests.contains(name)
+        let source = configuration.servers[name]?.source
+        let shown = memory.isGuest ? Self.guestSource : shownSources[name] ?? source
+        memory.identity = shown?.identity ?? 0
+        sources[name]?.note(in: &memory)
+        return memory
+    }
+
     private func change(_ name: ServerName, from source: AnySourceSettings?, to server: ServerConfiguration) {
         let state = try? monitor.state(of: name)
         // During the first load of a source, nothing of it is shown.
@@ -184,7 +247,8 @@ final class ServerRegistry {
 
     /// Starts a server's source, in place of its predecessor; returns why it cannot be followed, if so.
     private func start(
-        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil
+        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil,
+        restored: RestoredSource? = nil
     ) -> String? {
         startFailures[name] = nil
         if let failure = server.failure {
@@ -193,7 +257,8 @@ final class ServerRegistry {
             return failure
         }
         do throws(SourceProblem) {
-            sources[name] = try factory.start(server, of: name, predecessor: predecessor, shown: shown)
+            sources[name] = try factory.start(
+                server, of: name, predecessor: predecessor, shown: shown, restored: restored)
             return nil
         } catch {
             startFailures[name] = error.description
@@ -224,7 +289,8 @@ extension ServerConfiguration {
             name: name, description: description, source: source?.key ?? "none",
             placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,
             isRefreshable: isRefreshable && failure == nil, takesPosts: !isRefreshable && failure == nil,
-            timeToLive: lifetime, failure: failure)
+            timeToLive: lifetime, interval: source?.delivery == .checked ? schedule.longestPause : nil, failure: failure
+        )
     }
 }
 

@@ -83,9 +83,11 @@ struct Ledger {
         records.records(after: name, limit: limit).map(\.state)
     }
 
-    func state(of name: ServerName) throws(LedgerError) -> ServerState {
+    func state(of name: ServerName) throws(LedgerError) -> ServerState { try record(of: name).state }
+
+    func record(of name: ServerName) throws(LedgerError) -> Record {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
-        return records[place].state
+        return records[place]
     }
 
     func selectedState() throws(LedgerError) -> ServerState {

@@ -33,6 +33,20 @@ public struct ServerMemory: Equatable, Sendable {
     }
 }
 
+/// What a restart keeps of a server's source.
+public struct SourceMemory: Hashable, Sendable {
+    /// Whether the server is not configured, but was added by a post.
+    public var isGuest = false
+    /// Identifies the subject of its shown status: statuses of another subject are not shown.
+    public var identity: Int64 = 0
+    /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if better.
+    public var streak = 0
+    /// The user whose program requested a time to live.
+    public var timeToLiveUser: UInt32?
+
+    public init() {}
+}
+
 /// What a restart keeps of the selection and the event log.
 public struct LogMemory: Equatable, Sendable {
     /// The run of the daemon, which goes on after a restart.

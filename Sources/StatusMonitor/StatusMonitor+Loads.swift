@@ -38,6 +38,17 @@ extension StatusMonitor {
         try change { ledger, now throws(LedgerError) in try ledger.setTimeToLive(timeToLive, of: name, at: now) }
     }
 
+    /// The time since a server's last sign of life, or its addition.
+    public func age(of name: ServerName) throws(LedgerError) -> Duration {
+        let now = clock()
+        return try withLedger { ledger throws(LedgerError) in now.boot - (try ledger.record(of: name).refreshedAt) }
+    }
+
+    /// The time to live that a server's program asked for, if any.
+    public func ownTimeToLive(of name: ServerName) throws(LedgerError) -> Duration? {
+        try withLedger { ledger throws(LedgerError) in try ledger.record(of: name).ownTimeToLive }
+    }
+
     /// Forgets the time to live that a server's program asked for, because that program has no say any more.
     ///
     /// A stale status stays stale until a sign of life.

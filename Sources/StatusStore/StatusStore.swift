@@ -32,6 +32,9 @@ public final class StatusStore: Sendable {
         public var setAside: String?
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
+
+        /// The opening of an empty store.
+        public init() {}
     }
 
     /// Opens the file and reads it; sets it aside if it cannot be used.

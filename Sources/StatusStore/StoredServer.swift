@@ -18,20 +18,6 @@ public struct StoredServer: Equatable, Sendable {
     public var name: ServerName { memory.state.name }
 }
 
-/// What a restart keeps of a server's source.
-public struct SourceMemory: Hashable, Sendable {
-    /// Whether the server is not configured, but was added by a post.
-    public var isGuest = false
-    /// Identifies the subject of its shown status: statuses of another subject are not shown.
-    public var identity: Int64 = 0
-    /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if better.
-    public var streak = 0
-    /// The user whose program requested a time to live.
-    public var timeToLiveUser: UInt32?
-
-    public init() {}
-}
-
 /// What the store is given at a time, to be saved in one transaction.
 public struct StoreBatch: Sendable {
     /// The selection and the log.

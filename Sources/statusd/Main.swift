@@ -19,6 +19,17 @@ enum Main {
         completion: .files
     ) { $0 }
 
+    private static let state = Option(
+        "state", value: "DIRECTORY",
+        help: "Keep the state and the history in this directory; “none”: keep nothing.",
+        default: StateLocation.standard,
+        completion: .files
+    ) { text throws(InvalidValue) in
+        if text == "none" { return .none }
+        guard text.hasPrefix("/") else { throw InvalidValue("must be an absolute path, or none") }
+        return .directory(text)
+    }
+
     private static let logLevel = Option(
         "log-level", value: "LEVEL",
         help: "Log messages of this level and above: \(levels.joined(separator: ", ")) (default: info).",
@@ -36,7 +47,7 @@ enum Main {
         "statusd", abstract: "Follow the status of servers, one of them selected.",
         discussion:
             "Exit status: 0 stopped by a signal, 1 failed, 64 invalid command line, 78 invalid configuration.\n\n“statusd executor” runs plugins for the daemon; statusd-executor.service starts it.",
-        parameters: [config, logLevel])
+        parameters: [config, state, logLevel])
 
     private static let charset = Charset(environment: ProcessEnvironment.current)
 
@@ -54,7 +65,8 @@ enum Main {
                 }
             case .run(_, let arguments):
                 Daemon(
-                    configuration: arguments[config], environment: ProcessEnvironment.current,
+                    configuration: arguments[config], state: arguments[state],
+                    environment: ProcessEnvironment.current,
                     logLevel: arguments[logLevel]
                 ).runAndExit()
             }

@@ -79,15 +79,17 @@ final class SourceFactory {
     ///   - name: its name.
     ///   - predecessor: the source that it replaces, which is closed unless it can go on.
     ///   - shown: the level that is shown, if it came from the same subject.
+    ///   - restored: what an earlier run of the daemon has left of the same subject.
     func start(
-        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown: Level?
+        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown: Level?,
+        restored: RestoredSource? = nil
     ) throws(SourceProblem) -> (any Source)? {
         let settings = server.source?.base as? any SourceMaking
         if let predecessor, settings.map({ type(of: $0).takesOver(predecessor) }) != true { predecessor.close() }
         return try settings?.makeSource(
             SourceOrder(
                 server: name, schedule: server.schedule, runtime: server.runtime, predecessor: predecessor,
-                shown: shown, environment: environment))
+                shown: shown, restored: restored, environment: environment))
     }
 }
 

@@ -16,6 +16,7 @@ public struct ExecSettings: SourceSettings {
     /// Creates settings.
     public init(command: [String]) { self.command = command }
 
+    public var subjectParts: [String] { command }
     public var requirements: [SourceRequirement] { [.program(command[0])] }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> ExecSettings? {

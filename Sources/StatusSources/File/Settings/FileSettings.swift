@@ -21,6 +21,9 @@ public struct FileSettings: SourceSettings {
     /// Creates settings of a file that must exist.
     public init(path: String) { self.path = path }
 
+    public var subjectParts: [String] {
+        [path, age.map { "\($0.components.seconds)" } ?? "", size.map { String($0) } ?? "", String(exists)]
+    }
     public var requirements: [SourceRequirement] { [.visiblePath(String(beginning))] }
 
     /// The path up to its first component with a pattern.

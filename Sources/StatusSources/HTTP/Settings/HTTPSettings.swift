@@ -28,5 +28,10 @@ public struct HTTPSettings: SourceSettings {
     /// Whether the URL is `https`.
     public var isSecure: Bool { url.lowercased().hasPrefix("https:") }
 
+    public var subjectParts: [String] {
+        let codes = statusCodes.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: " ")
+        let body = contains.map { ["contains", $0] } ?? []
+        return [url, method, codes, certificateAuthority ?? "", String(redirects)] + headers + body
+    }
     public var requirements: [SourceRequirement] { certificateAuthority.map { [.readableFile($0)] } ?? [] }
 }

@@ -14,6 +14,7 @@ public struct NotifySettings: SourceSettings {
     public init(users: [String] = []) { self.users = users }
 
     public var subject: NotifySettings { NotifySettings() }
+    public var subjectParts: [String] { [] }
     public var requirements: [SourceRequirement] { users.map { .user($0) } }
 
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> NotifySettings? {

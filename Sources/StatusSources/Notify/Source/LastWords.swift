@@ -12,6 +12,9 @@ struct LastWords<Word> {
     /// The newest report that still counts.
     var newest: Word? { words.last?.word }
 
+    /// The user whose report that is.
+    var newestSender: UInt32? { words.last?.sender }
+
     /// Notes a user's report.
     mutating func note(_ word: Word, from sender: UInt32) {
         words.removeAll { $0.sender == sender }

@@ -20,13 +20,17 @@ public final class NotifySockets: SharedResource {
     ///   - server: the server.
     ///   - users: the names or numbers of users who may send, besides the usual ones.
     ///   - source: the server's previous source, open or closed.
+    ///   - restored: what an earlier run of the daemon has left, if anything.
     /// - Throws: ``SourceProblem`` if it cannot be opened; the previous source is closed then.
     public func open(
-        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil
+        for server: ServerName, users: [String] = [], existing source: NotifySource? = nil,
+        restored: RestoredSource? = nil
     ) throws(SourceProblem) -> NotifySource {
         do throws(SourceProblem) {
             let access = try senders(users)
-            guard let source, source.isOpen else { return try make(for: server, access, predecessor: source) }
+            guard let source, source.isOpen else {
+                return try make(for: server, access, predecessor: source, restored)
+            }
             do { try source.open(for: access) } catch { throw SourceProblem(error.message) }
             return source
         } catch {
@@ -42,7 +46,7 @@ public final class NotifySockets: SharedResource {
     }
 
     private func make(
-        for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?
+        for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?, _ restored: RestoredSource?
     ) throws(SourceProblem) -> NotifySource {
         guard NotifySource.count + UnixDatagramSocket.releasingCount < Self.limit else {
             throw SourceProblem(
@@ -51,7 +55,7 @@ public final class NotifySockets: SharedResource {
         }
         do throws(IOError) {
             return try NotifySource(
-                of: server, in: environment, for: access, predecessor: predecessor)
+                of: server, in: environment, for: access, predecessor: predecessor, restored: restored)
         } catch {
             throw SourceProblem(error.message)
         }
@@ -72,7 +76,8 @@ public final class NotifySockets: SharedResource {
 extension NotifySettings: SourceMaking {
     public func makeSource(_ order: SourceOrder) throws(SourceProblem) -> (any Source)? {
         try order.environment.shared(NotifySockets.self)
-            .open(for: order.server, users: users, existing: order.predecessor as? NotifySource)
+            .open(
+                for: order.server, users: users, existing: order.predecessor as? NotifySource, restored: order.restored)
     }
 
     /// A notify socket stays open, so that senders always find it.

@@ -5,7 +5,7 @@ import Glibc
 import LogLimiting
 import Logging
 import StatusModel
-import StatusMonitor
+public import StatusMonitor
 
 /// `notify: true`: a datagram socket for any program that speaks sd_notify(3).
 ///
@@ -46,9 +46,15 @@ public final class NotifySource {
 
     /// Opens the server's socket; the kernel lets only these processes send to it.
     ///
-    /// - Parameter predecessor: the closed source of the same server, if any. Its knowledge of users who may still send is kept.
+    /// - Parameters:
+    ///   - server: the server.
+    ///   - environment: what all sources share.
+    ///   - access: the processes.
+    ///   - predecessor: the closed source of the same server, if any. Its knowledge of users who may still send is kept.
+    ///   - restored: what an earlier run of the daemon has left, if anything.
     init(
-        of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?
+        of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?,
+        restored: RestoredSource?
     ) throws(IOError) {
         self.server = server
         self.environment = environment
@@ -58,9 +64,16 @@ public final class NotifySource {
         if let predecessor {
             (state, times) = (predecessor.state, predecessor.times)
             forget(predecessor.access.users(missingIn: access))
-        } else {
+        } else if !restoreTimeToLive(restored) {
             forgetTimeToLive()
         }
+    }
+
+    /// Keeps the time to live that a program requested from an earlier run of the daemon; returns whether there is one.
+    private func restoreTimeToLive(_ restored: RestoredSource?) -> Bool {
+        guard let user = restored?.memory.timeToLiveUser else { return false }
+        times.note((try? monitor.ownTimeToLive(of: server)) ?? .zero, from: user)
+        return true
     }
 
     /// Lets only these processes send, even if others have connected before; reopens the socket if its path was removed.
@@ -171,4 +184,6 @@ public final class NotifySource {
     }
 }
 
-extension NotifySource: Source {}
+extension NotifySource: Source {
+    public func note(in memory: inout SourceMemory) { memory.timeToLiveUser = times.newestSender }
+}

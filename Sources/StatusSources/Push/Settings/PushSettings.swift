@@ -10,6 +10,8 @@ public struct PushSettings: SourceSettings {
     /// Creates settings; all are equal.
     public init() {}
 
+    public var subjectParts: [String] { [] }
+
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> PushSettings? {
         try reader.nodes.flag(node, of: key) ? PushSettings() : nil
     }

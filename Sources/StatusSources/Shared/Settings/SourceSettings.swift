@@ -16,6 +16,8 @@ public protocol SourceSettings: Equatable, Sendable {
 
     /// These settings without the permitted users: two settings with the same subject describe the same thing.
     var subject: Self { get }
+    /// The parts of the subject, as texts that stay the same from version to version: a restart keeps the status of the same subject.
+    var subjectParts: [String] { get }
     /// The requirements of the source on this host.
     var requirements: [SourceRequirement] { get }
 }
@@ -61,6 +63,15 @@ public struct AnySourceSettings: Sendable {
     public var delivery: SourceDelivery { type(of: base).delivery }
     /// The settings without the permitted users (``SourceSettings/subject``).
     public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
+
+    /// A number for the subject, which stays the same from version to version: FNV-1a, because what it hashes may be secret.
+    public var identity: Int64 {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for part in [key] + base.subjectParts {
+            for byte in Array(part.utf8) + [0] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        }
+        return Int64(bitPattern: hash)
+    }
 }
 
 extension AnySourceSettings: Equatable {

@@ -2,6 +2,7 @@
 
 public import EventLoopIO
 public import NotificationStreams
+public import StatusMonitor
 
 /// Follows one server and posts its statuses.
 @EventLoop
@@ -14,10 +15,15 @@ public protocol Source: AnyObject {
     /// or until the last caller that requested a refresh leaves.
     var refreshAction: RefreshAction? { get }
 
+    /// Adds what a restart should keep of the source.
+    func note(in memory: inout SourceMemory)
+
     /// Ends the source: it posts nothing more, and releases the callers that wait for a load.
     func close()
 }
 
 extension Source {
     public var refreshAction: RefreshAction? { nil }
+
+    public func note(in memory: inout SourceMemory) {}
 }

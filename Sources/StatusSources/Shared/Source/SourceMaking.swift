@@ -3,6 +3,7 @@
 public import EventLoopIO
 public import SourceKinds
 public import StatusModel
+public import StatusMonitor
 
 /// Settings from which a source is made; those of every kind conform.
 @EventLoop
@@ -49,20 +50,39 @@ public struct SourceOrder {
     let predecessor: (any Source)?
     /// The level that is shown, if it came from the same subject.
     let shown: Level?
+    /// What an earlier run of the daemon has left of this source; nil if there is nothing.
+    let restored: RestoredSource?
     /// The resources that all sources share.
     let environment: SourceEnvironment
 
     /// Creates an order.
     public init(
         server: ServerName, schedule: CheckSchedule, runtime: Duration? = nil, predecessor: (any Source)? = nil,
-        shown: Level? = nil, environment: SourceEnvironment
+        shown: Level? = nil, restored: RestoredSource? = nil, environment: SourceEnvironment
     ) {
         self.server = server
         self.schedule = schedule
         self.runtime = runtime
         self.predecessor = predecessor
         self.shown = shown
+        self.restored = restored
         self.environment = environment
+    }
+}
+
+/// What an earlier run of the daemon has left of a source.
+public struct RestoredSource: Sendable {
+    /// What it knew.
+    public var memory: SourceMemory
+    /// The time since the last sign of life of its server.
+    public var age: Duration
+    /// Whether its server is selected, so that people wait for it.
+    public var isSelected: Bool
+
+    public init(_ memory: SourceMemory, age: Duration, isSelected: Bool) {
+        self.memory = memory
+        self.age = age
+        self.isSelected = isSelected
     }
 }
 

@@ -18,6 +18,8 @@ public struct TCPSettings: SourceSettings {
         self.port = port
     }
 
+    public var subjectParts: [String] { [host, String(port)] }
+
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> TCPSettings? {
         let what = "HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379, with a port from 1 to 65535"
         let text = try reader.nodes.string(node, of: key, what)

@@ -13,6 +13,8 @@ public struct UnitSettings: SourceSettings {
     /// Creates settings.
     public init(unit: String) { self.unit = unit }
 
+    public var subjectParts: [String] { [unit] }
+
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> UnitSettings? {
         let nodes = reader.nodes
         let text = try nodes.string(node, of: key, "a unit's name, such as nginx.service")

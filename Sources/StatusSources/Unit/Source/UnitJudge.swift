@@ -28,6 +28,8 @@ struct UnitJudge {
     private var runtime: Duration?
     private var interval: Duration
     private var hysteresis: Hysteresis
+    /// The results in a row that do not count yet (``Hysteresis/signedStreak``).
+    var signedStreak: Int { hysteresis.signedStreak }
     /// The unit's state, and the time since which it has been in that state.
     private var state: [String] = []
     private var since = Duration.zero
@@ -67,11 +69,13 @@ struct UnitJudge {
     ///   - runtime: how long a oneshot may run; nil if that is not limited.
     ///   - schedule: how many times in a row a level must be found, an interval apart, to count.
     ///   - shown: the level that is shown.
-    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?) {
+    ///   - signedStreak: the results that came before a restart (``Hysteresis/signedStreak``).
+    init(of name: String, runtime: Duration?, schedule: CheckSchedule, shown: Level?, signedStreak: Int = 0) {
         self.name = name
         self.runtime = runtime
         interval = schedule.interval
-        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: shown)
+        hysteresis = Hysteresis(
+            failures: schedule.failures, successes: schedule.successes, shown: shown, signedStreak: signedStreak)
     }
 
     /// Changes the settings; the history of the unit is kept.

@@ -36,7 +36,11 @@ final class UnitSource {
         )
         hasReason = (try? monitor.state(of: server))?.phase == .failed
         let former = (order.predecessor as? UnitSource).flatMap { $0.unit == unit ? $0 : nil }
-        judge = former?.judge ?? UnitJudge(of: unit, runtime: runtime, schedule: schedule, shown: order.shown)
+        judge =
+            former?.judge
+            ?? UnitJudge(
+                of: unit, runtime: runtime, schedule: schedule, shown: order.shown,
+                signedStreak: order.restored?.memory.streak ?? 0)
         if former?.runtime != runtime || former?.schedule != schedule || order.shown == nil {
             judge.change(runtime: runtime, schedule: schedule, shown: order.shown)
         }
@@ -104,6 +108,8 @@ final class UnitSource {
 }
 
 extension UnitSource: Source {
+    func note(in memory: inout SourceMemory) { memory.streak = judge.signedStreak }
+
     var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.loader.refresh() } }
 
     func close() {

@@ -4,7 +4,7 @@ public import EventLoopIO
 public import NotificationStreams
 import SourceKinds
 import StatusModel
-import StatusMonitor
+public import StatusMonitor
 
 /// Runs a server's check: once at first, then in each interval, when something changed, and when a client requests it.
 @EventLoop
@@ -21,6 +21,8 @@ public final class CheckSource {
     /// Other users can cause changes at any rate, so a load that only a change caused does not count towards `failures` and `successes`.
     private var isCounted = false
     private var predecessor: CheckSource?
+    /// The pause before the first load.
+    private let firstPause: Duration?
     private var isClosed = false
     private let closing: AsyncStream<Never>
     private let closer: AsyncStream<Never>.Continuation
@@ -35,7 +37,10 @@ public final class CheckSource {
         self.clock = clock
         (server, schedule, environment) = (order.server, order.schedule, order.environment)
         predecessor = order.predecessor as? CheckSource
-        hysteresis = Hysteresis(failures: schedule.failures, successes: schedule.successes, shown: order.shown)
+        hysteresis = Hysteresis(
+            failures: schedule.failures, successes: schedule.successes, shown: order.shown,
+            signedStreak: order.restored?.memory.streak ?? 0)
+        firstPause = order.restored.flatMap { Self.pause(after: $0, interval: order.schedule.interval) }
         (closing, closer) = AsyncStream.makeStream()
     }
 
@@ -61,7 +66,20 @@ public final class CheckSource {
         loader.close()
     }
 
+    /// The longest pause before an overdue load after a restart.
+    private static let longestCatchUp = Duration.seconds(30)
+
+    /// The pause before the first load of a server whose status was restored: the rest of its interval.
+    ///
+    /// Overdue loads are spread over time, too.
+    private static func pause(after restored: RestoredSource, interval: Duration) -> Duration? {
+        if restored.isSelected { return nil }
+        let rest = interval - restored.age
+        return rest > .zero ? min(rest, interval) : min(interval, longestCatchUp) * .random(in: 0...1)
+    }
+
     private func followSchedule() async {
+        if let firstPause { do { try await clock.sleep(for: firstPause) } catch { return } }
         // The second load is at a random time of the interval: sources that began together are spread over time.
         var pauses = 0.05...1.0
         while !Task.isCancelled {
@@ -148,6 +166,8 @@ public final class CheckSource {
 }
 
 extension CheckSource: Source {
+    public func note(in memory: inout SourceMemory) { memory.streak = hysteresis.signedStreak }
+
     public var refreshAction: RefreshAction? { RefreshAction { [weak self] in await self?.refresh() } }
 
     private func refresh() async {

@@ -27,14 +27,20 @@ struct Hysteresis {
     private var direction = Direction.worse
     private var streak = 0
 
+    /// The number of results in a row that do not count yet: positive if they are worse, negative if better.
+    var signedStreak: Int { direction == .worse ? streak : -streak }
+
     /// - Parameters:
     ///   - failures: how many worse results in a row are needed.
     ///   - successes: how many better results in a row are needed.
     ///   - shown: the level that is shown; nil if there is none, so that the first result counts at once.
-    init(failures: Int, successes: Int, shown: Level?) {
+    ///   - signedStreak: the results that came before a restart (``signedStreak``).
+    init(failures: Int, successes: Int, shown: Level?, signedStreak: Int = 0) {
         self.failures = failures
         self.successes = successes
         self.shown = shown
+        direction = signedStreak < 0 ? .better : .worse
+        streak = shown == nil ? 0 : Int(min(signedStreak.magnitude, UInt(Int.max)))
     }
 
     /// Whether a level is worse or better than the one that is shown; nil if neither, or if none is shown.

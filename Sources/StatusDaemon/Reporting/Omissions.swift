@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The events that were left out of the journal since they were last counted in it, except changes of existing servers.
-struct JournalOmissions {
+/// The events that were not recorded since they were last counted, except changes of existing servers.
+struct Omissions {
     var selections = 0
     var additions = 0
     var removals = 0

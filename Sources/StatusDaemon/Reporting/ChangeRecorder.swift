@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import Logging
 import StatusModel
 import StatusMonitor
 
-/// Writes every event to the journal (or to standard error), one entry each: the journal is the history.
+/// Records every change, in the journal and in the history, one entry each.
 ///
 /// A server that changes all the time is limited: after ``burst`` entries it gets one in each interval, which says how many were left out. The last
-/// one that was left out is written later, so the newest entry is always current. All servers together stay below journald's default limit for a
-/// service, 10000 entries in 30 s, because journald would drop even the newest. Selections are limited like the changes of one server. Additions and
+/// one that was left out is recorded later, so the newest entry is always current. All servers together stay below journald's default limit for a
+/// service, 10,000 entries in 30 s, because journald would drop even the newest. Selections are limited like the changes of one server. Additions and
 /// removals are counted if there are too many to list.
 @EventLoop
-final class JournalReporter {
+final class ChangeRecorder {
     /// The number of entries that a server may write at once.
     private nonisolated static let burst = 20
     /// The time until it may write one more.
@@ -29,8 +28,8 @@ final class JournalReporter {
         var lastText: String?
         /// The changes that were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
-        /// The revision of the newest of them.
-        var newest = 0
+        /// The revision of the newest of them, and the client that caused it.
+        var newest = (revision: 0, caller: Caller?.none)
 
         init(of name: ServerName) { self.name = name }
 
@@ -38,7 +37,8 @@ final class JournalReporter {
     }
 
     private let monitor: StatusMonitor
-    private let logger: Logger
+    private let sinks: [any ChangeSink]
+    private let clock: @Sendable () -> Moment
     private var watch: Watch?
     private var timer: TimerSource?
     private var isTimerRunning = false
@@ -53,13 +53,27 @@ final class JournalReporter {
     private var waitingNames: Set<ServerName> = []
     /// The selections that may still be written.
     private var selectionCredit = burst
-    private var omissions = JournalOmissions()
+    /// The client that caused the last selection.
+    private var selectionCaller: Caller?
+    private var omissions = Omissions()
 
-    init(monitor: StatusMonitor, logger: Logger) throws {
+    /// Creates a recorder of all changes from now on.
+    ///
+    /// - Parameters:
+    ///   - monitor: the monitor whose changes it records.
+    ///   - sinks: what takes them, in this order.
+    ///   - since: the position after which to begin; nil for the newest.
+    ///   - clock: returns the current time.
+    init(
+        monitor: StatusMonitor, sinks: [any ChangeSink], since: Cursor? = nil,
+        clock: @escaping @Sendable () -> Moment = Moment.now
+    ) throws {
         self.monitor = monitor
-        self.logger = logger
+        self.sinks = sinks
+        self.clock = clock
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
-        watch = try monitor.watch(.all) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) } }
+        watch = try monitor.watch(.all, since: since) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) }
+        }
         read()
     }
 
@@ -89,11 +103,13 @@ final class JournalReporter {
 
     private func write(_ event: Event) {
         switch event.kind {
-        case .changed: if let snapshot = event.snapshot { writeChange(snapshot) }
-        case .selected: writeSelection(event.server)
+        case .changed: if let snapshot = event.snapshot { writeChange(snapshot, event.caller) }
+        case .selected:
+            selectionCaller = event.caller
+            writeSelection(event.server)
         case .added: if let server = event.server { writeAddition(server) }
-        case .removed: if let server = event.server { writeRemoval(server) }
-        case .gap: logger.notice("events missed", metadata: ["missed": "\(event.missed ?? 0)"])
+        case .removed: if let server = event.server { writeRemoval(server, event.caller) }
+        case .gap: for sink in sinks { sink.recordOmissions("\(event.missed.map { "\($0) " } ?? "")events") }
         case .snapshot:
             while let servers = watch?.nextServers(limit: 256) {
                 for server in servers { account(of: server.name).lastText = server.headline }
@@ -105,10 +121,10 @@ final class JournalReporter {
     // MARK: Servers and selections
 
     private func writeAddition(_ server: ServerState) {
-        if takeCredit() { write(.added, server, "\(server.name) added") } else { omissions.additions += 1 }
+        if takeCredit() { record(.added, server) } else { omissions.additions += 1 }
     }
 
-    private func writeRemoval(_ server: ServerState) {
+    private func writeRemoval(_ server: ServerState, _ caller: Caller?) {
         let omitted = accounts[server.name]?.omitted ?? 0
         accounts[server.name] = nil
         lastAccount = nil
@@ -117,8 +133,7 @@ final class JournalReporter {
             omissions.changesOfRemoved += omitted
             return
         }
-        let metadata: Logger.Metadata = omitted > 0 ? ["omitted": .string(String(omitted))] : [:]
-        write(.removed, server, "\(server.name) removed\(note(ofOmitted: omitted))", metadata: metadata)
+        record(.removed, server, omitted: omitted, by: caller)
     }
 
     private func writeSelection(_ server: ServerState?) {
@@ -131,13 +146,7 @@ final class JournalReporter {
         // The newest one that was left out is being written.
         let omitted = max(0, omissions.selections - 1)
         omissions.selections = 0
-        var metadata: Logger.Metadata = [:]
-        if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
-        let note = omitted > 0 ? " (\(omitted) earlier selections left out)" : ""
-        guard let server else {
-            return logger.log(.selected, level: .info, "no server selected\(note)", metadata: metadata)
-        }
-        write(.selected, server, "selected \(server.name): \(server.markedHeadline)\(note)", metadata: metadata)
+        record(.selected, server, omitted: omitted, by: selectionCaller)
     }
 
     /// Takes the credit for one entry from that of all servers; returns whether there was enough.
@@ -155,9 +164,9 @@ final class JournalReporter {
             writeSelection(try? monitor.selectedState())
         }
         if let servers = omissions.servers {
-            logger.log(.serversOmitted, level: .info, "left out earlier: \(servers)")
+            for sink in sinks { sink.recordOmissions(servers) }
         }
-        omissions = JournalOmissions()
+        omissions = Omissions()
     }
 
     // MARK: Changes
@@ -170,17 +179,17 @@ final class JournalReporter {
         return account
     }
 
-    private func writeChange(_ snapshot: ServerSnapshot) {
+    private func writeChange(_ snapshot: ServerSnapshot, _ caller: Caller?) {
         startTimer()
         let account = account(of: snapshot.state.name)
         if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
-            write(change: snapshot.state, account)
+            write(change: snapshot.state, account, by: caller)
         } else {
             if account.omitted == 0 { enqueue(snapshot.state.name) }
             account.omitted += 1
-            account.newest = snapshot.state.revision
+            account.newest = (snapshot.state.revision, caller)
         }
     }
 
@@ -190,21 +199,12 @@ final class JournalReporter {
         if waitingNames.insert(name).inserted { waiting.append(name) }
     }
 
-    private func write(change server: ServerState, _ account: Account) {
+    private func write(change server: ServerState, _ account: Account, by caller: Caller?) {
         // The newest one that was left out is being written.
         let omitted = max(0, account.omitted - 1)
-        var metadata: Logger.Metadata = [:]
-        if let old = account.lastText { metadata["old-text"] = .string(old) }
-        if omitted > 0 { metadata["omitted"] = .string(String(omitted)) }
         account.omitted = 0
+        record(.changed, server, oldText: account.lastText, omitted: omitted, by: caller)
         account.lastText = server.headline
-        write(
-            .changed, server, "\(server.name): \(server.markedHeadline)\(note(ofOmitted: omitted))", metadata: metadata)
-    }
-
-    private func note(ofOmitted count: Int) -> String {
-        let changes = count == 1 ? "change" : "changes"
-        return count > 0 ? " (\(count) earlier \(changes) left out)" : ""
     }
 
     /// Writes the current state of the longest waiting servers, at most `most`; returns how many it wrote.
@@ -221,8 +221,8 @@ final class JournalReporter {
             guard let account = accounts[name], account.omitted > 0 else { continue }
             guard var server = try? monitor.state(of: name) else { continue }
             // A selection may have changed its revision since.
-            server.revision = account.newest
-            write(change: server, account)
+            server.revision = account.newest.revision
+            write(change: server, account, by: account.newest.caller)
             written += 1
         }
         waiting.removeFirst(looked)
@@ -253,29 +253,13 @@ final class JournalReporter {
 
     // MARK: Entries
 
-    private func write(
-        _ id: MessageID, _ server: ServerState, _ message: Logger.Message, metadata: Logger.Metadata = [:]
+    private func record(
+        _ kind: ChangeKind, _ server: ServerState?, oldText: String? = nil, omitted: Int = 0, by caller: Caller? = nil
     ) {
-        var metadata = metadata
-        metadata["server"] = .string(server.name.rawValue)
-        metadata["text"] = .string(server.headline)
-        metadata["phase"] = .string(server.phase.rawValue)
-        metadata["source"] = .string(server.source)
-        metadata["selected"] = .string(server.isSelected ? "yes" : "no")
-        metadata["revision"] = .string(String(server.revision))
-        if let level = server.status?.level { metadata["level"] = .string(level.rawValue) }
-        logger.log(id, level: id == .changed ? server.journalLevel : .info, message, metadata: metadata)
-    }
-}
-
-extension ServerState {
-    /// The log level of a change.
-    fileprivate var journalLevel: Logger.Level {
-        if phase == .failed || isStale { return .warning }
-        switch status?.level {
-        case .critical: return .error
-        case .warning, .unknown: return .warning
-        case .ok, nil: return .notice
-        }
+        let change = Change(
+            kind, at: clock().wall, revision: server?.revision ?? monitor.cursor.revision, server: server,
+            omitted: omitted, user: caller?.user)
+        let recorded = RecordedChange(change: change, oldText: oldText, caller: caller)
+        for sink in sinks { sink.record(recorded) }
     }
 }

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+import StatusModel
+import StatusMonitor
+import StatusStore
+
+/// Where the daemon keeps its state.
+public enum StateLocation: Sendable, Equatable {
+    /// The usual directory (statusd(8)).
+    case standard
+    /// A directory.
+    case directory(String)
+    /// Nowhere.
+    case none
+}
+
+/// The store with which a daemon starts, and what an earlier run has left in it.
+struct OpenedState: Sendable {
+    /// The store; nil if there is none.
+    var store: StatusStore?
+    /// What the store had.
+    var opening = StatusStore.Opening()
+    /// Why there is no store; nil if none is wanted.
+    var problem: String?
+    /// Keeps other daemons from using the directory.
+    private var lock: FileLock?
+
+    /// How long opening may take.
+    private static let limit = Duration.seconds(10)
+
+    /// A state without a store.
+    init(problem: String? = nil) { self.problem = problem }
+
+    /// Opens the store, on a separate thread, because a disk may block.
+    ///
+    /// A daemon without a store works, but a restart forgets everything.
+    @EventLoop
+    static func open(_ location: StateLocation, environment: [String: String]) async -> OpenedState {
+        if location == .none { return OpenedState() }
+        guard let directory = directory(location, environment) else {
+            return OpenedState(problem: "there is no directory for it; set STATE_DIRECTORY, or use “--state none”")
+        }
+        let boot = bootID(environment)
+        let opened = await BlockingThread.run(within: limit) { open(directory, boot: boot) }
+        return opened ?? OpenedState(problem: "the directory \(directory) does not answer")
+    }
+
+    /// What a monitor continues with.
+    ///
+    /// Streams continue only if it is known that nothing happened after the log was saved, and a later start will know that it is not.
+    var memory: LedgerMemory? {
+        guard var memory = opening.contents.memory else { return nil }
+        if !memory.isComplete || opening.failure != nil {
+            memory.log.epoch = .random()
+            memory.entries = []
+        }
+        return memory
+    }
+
+    private static func directory(_ location: StateLocation, _ environment: [String: String]) -> String? {
+        if case .directory(let path) = location { return path }
+        if let directory = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(directory) }
+        if geteuid() == 0 { return "/var/lib/statusd" }
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/statusd" }
+        guard let home = environment["HOME"], home.hasPrefix("/") else { return nil }
+        return home + "/.local/state/statusd"
+    }
+
+    private static func open(_ directory: String, boot: String) -> OpenedState {
+        if let problem = make(directory) { return OpenedState(problem: problem) }
+        do throws(DaemonError) {
+            try TrustedDirectory.checkParents(of: directory)
+            try TrustedDirectory.check(directory)
+        } catch {
+            return OpenedState(problem: error.description)
+        }
+        var state = OpenedState()
+        do throws(IOError) {
+            state.lock = try FileLock(at: directory + "/lock")
+        } catch {
+            // A disk that is full or read-only may be mended later.
+            if error.code == .addressInUse {
+                return OpenedState(problem: "another statusd uses the directory \(directory)")
+            }
+        }
+        let store = StatusStore(directory: directory, boot: boot)
+        state.opening = store.open(at: .now())
+        state.store = store
+        return state
+    }
+
+    /// Creates the directory and those that contain it; returns why that is impossible.
+    private static func make(_ directory: String) -> String? {
+        var end = directory.startIndex
+        while end != directory.endIndex {
+            end = directory[directory.index(after: end)...].firstIndex(of: "/") ?? directory.endIndex
+            let path = String(directory[..<end])
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST || access(path, F_OK) == 0 else {
+                return "cannot create the directory \(path): \(String(cString: strerror(errno)).asPhrase)"
+            }
+        }
+        return nil
+    }
+
+    /// Identifies this boot of the machine: the unit's %b, because its sandbox hides the file, or the file.
+    private static func bootID(_ environment: [String: String]) -> String {
+        if let boot = environment["STATUSD_BOOT_ID"], !boot.isEmpty { return boot }
+        guard let file = fopen("/proc/sys/kernel/random/boot_id", "re") else { return Epoch.random().description }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 64)
+        guard fgets(&line, Int32(line.count), file) != nil else { return Epoch.random().description }
+        let bytes = line.prefix { $0 != 0 && $0 != 10 }.map(UInt8.init(bitPattern:))
+        return String(decoding: bytes.filter { $0 != UInt8(ascii: "-") }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// When to save: a change at once, but no more than one batch in each second; after a failure, more and more seldom.
+struct SavingSchedule {
+    /// The shortest time between two batches.
+    private static let interval = Duration.seconds(1)
+    /// The same, if a caller waits for a batch.
+    private static let shortestInterval = Duration.milliseconds(50)
+    /// The longest time without a batch.
+    ///
+    /// If the daemon is killed, the time of its end is known that exactly.
+    private static let longestInterval = Duration.seconds(600)
+    /// The pauses after failures.
+    private static let pauses = (first: Duration.seconds(1), longest: Duration.seconds(60))
+    /// The time between two looks for old entries, and between the steps of one.
+    private static let pruning = (interval: Duration.seconds(60), step: Duration.milliseconds(50))
+
+    /// Whether something is to be saved.
+    private(set) var isPending = true
+    private var isUrgent = false
+    private var lastSave = ContinuousClock.now - longestInterval
+    private var pause = Duration.zero
+    private var retry: ContinuousClock.Instant?
+    /// When to look for old entries; nil if nothing was saved since the last look.
+    private var pruningTime: ContinuousClock.Instant? = .now
+    private var lastPruning = ContinuousClock.now
+
+    /// The time of the next batch or step.
+    var next: ContinuousClock.Instant { pruningTime.map { min(nextSave, $0) } ?? nextSave }
+
+    private var nextSave: ContinuousClock.Instant {
+        if let retry { return retry }
+        guard isPending else { return lastSave + Self.longestInterval }
+        return lastSave + (isUrgent ? Self.shortestInterval : Self.interval)
+    }
+
+    func isDue(at now: ContinuousClock.Instant) -> Bool { nextSave <= now }
+
+    func isPruningDue(at now: ContinuousClock.Instant) -> Bool { pruningTime.map { $0 <= now } ?? false }
+
+    /// Notes that something has changed.
+    mutating func notePending() { isPending = true }
+
+    /// Notes that a caller waits for the next batch.
+    mutating func hurry() { isUrgent = true }
+
+    /// Notes that a batch begins.
+    mutating func begin(at now: ContinuousClock.Instant) {
+        lastSave = now
+        (isPending, isUrgent, retry) = (false, false, nil)
+        pruningTime = pruningTime ?? max(now, lastPruning + Self.pruning.interval)
+    }
+
+    mutating func succeeded() { pause = .zero }
+
+    mutating func failed(at now: ContinuousClock.Instant) {
+        pause = min(max(pause * 2, Self.pauses.first), Self.pauses.longest)
+        retry = now + pause
+    }
+
+    /// Looks for old entries soon, because the limits have changed.
+    mutating func pruneSoon() { pruningTime = .now }
+
+    mutating func pruned(at now: ContinuousClock.Instant, hasMore: Bool) {
+        lastPruning = now
+        pruningTime = hasMore ? now + Self.pruning.step : nil
+    }
+}

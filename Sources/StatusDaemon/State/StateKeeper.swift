@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Logging
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import StatusStore
+
+/// Saves what has changed, so that a restart forgets nothing.
+///
+/// Changes are saved together, at most a second after the first of them. The store's calls run on a separate thread, one at a time: a slow disk
+/// delays only the next batch. Meanwhile the monitor notes which servers have changed, which takes no more memory than a name for each.
+@EventLoop
+final class StateKeeper {
+    /// The most entries of the history that wait to be saved.
+    private static let waitingChanges = 4096
+    /// The number of servers that are copied in a turn.
+    private static let serversPerTurn = 256
+    /// How long a caller waits for its changes to be saved.
+    private static let flushTime = Duration.seconds(2)
+    /// After this time without an answer, the disk is reported.
+    private static let usualTime = Duration.seconds(30)
+    /// How long the last batch may take.
+    private static let endTime = Duration.milliseconds(1500)
+
+    private let store: StatusStore
+    private let monitor: StatusMonitor
+    private let registry: ServerRegistry
+    private var report: StateReport
+    private var schedule = SavingSchedule()
+    private var limits = HistoryLimits()
+    /// The entries of the history that are still to be saved.
+    private var changes: [Change] = []
+    /// When a call of the store counts as one that hangs; nil if none runs.
+    private var hangTime: ContinuousClock.Instant?
+    private var isBusy: Bool { hangTime != nil }
+    /// Ends the current wait.
+    private var endWait: (@Sendable (()) -> Void)?
+    /// The callers that wait until what they have seen is saved.
+    private var flushes: [@Sendable (()) -> Void] = []
+
+    /// Creates a keeper that is not running.
+    ///
+    /// - Parameters:
+    ///   - store: the store, which was opened.
+    ///   - opening: what it found.
+    ///   - registry: the servers and their sources.
+    ///   - logger: reports when nothing can be saved, and when it can again.
+    init(_ store: StatusStore, _ opening: StatusStore.Opening, registry: ServerRegistry, logger: Logger) {
+        self.store = store
+        self.registry = registry
+        monitor = registry.monitor
+        report = StateReport(path: store.path, logger: logger)
+        report.note(opening)
+        if opening.failure != nil { schedule.failed(at: .now) }
+        monitor.scheduleSaving { [weak self] in EventLoop.perform { self?.noteChange() } }
+    }
+
+    /// What an administrator should know, as phrases: why nothing is saved, or that a file was set aside.
+    var notices: [String] { report.notices }
+
+    /// Applies the limits of a new configuration.
+    func apply(_ limits: HistoryLimits) {
+        self.limits = limits
+        if limits.changes == 0 { changes = [] }
+        schedule.pruneSoon()
+        endWait?(())
+    }
+
+    /// Saves changes until the task is cancelled.
+    func run() async {
+        start({ store throws(StoreFailure) in try store.checkHistory() }) { keeper, result in
+            if case .failure(let failure) = result { keeper.note(failure) }
+        }
+        while !Task.isCancelled {
+            await wait(until: hangTime ?? schedule.next)
+            if let hangTime {
+                if hangTime <= .now { noteHang() }
+            } else if schedule.isDue(at: .now) {
+                await save()
+            } else if schedule.isPruningDue(at: .now) {
+                prune()
+            }
+        }
+    }
+
+    /// Returns when all changes up to now are saved, or cannot be saved now.
+    func flush() async {
+        guard schedule.isPending || isBusy else { return }
+        await TimedWait<Void>.run(within: Self.flushTime) { end in
+            flushes.append(end)
+            schedule.hurry()
+            endWait?(())
+        }
+    }
+
+    /// Saves the last changes, and the log, with which streams continue after a restart, if that does not take too long.
+    func close() async {
+        let end = ContinuousClock.now + Self.endTime
+        while isBusy, .now < end { await wait(until: end) }
+        guard !isBusy else { return report.noteUnsavedEnd() }
+        let (names, _) = monitor.takeUnsaved()
+        let (entries, log) = monitor.entries
+        var batch = makeBatch(log)
+        add(names[...], to: &batch)
+        batch.entries = entries
+        batch.changes.append(Change(.stopped, at: log.notedAt.wall, revision: log.revision))
+        let last = batch
+        let isSaved = await BlockingThread.run(within: end - .now) { [store] in
+            let isSaved = (try? store.save(last)) != nil
+            store.close()
+            return isSaved
+        }
+        if isSaved != true { report.noteUnsavedEnd() }
+    }
+
+    // MARK: Waiting
+
+    private func noteChange() {
+        schedule.notePending()
+        endWait?(())
+    }
+
+    private func wait(until time: ContinuousClock.Instant) async {
+        let rest = time - .now
+        guard rest > .zero else { return }
+        await TimedWait<Void>.run(within: rest) { endWait = $0 }
+        endWait = nil
+    }
+
+    /// Starts a call of the store, which may hang; only one runs at a time.
+    private func start<Value: Sendable>(
+        _ body: @escaping @Sendable (StatusStore) throws(StoreFailure) -> Value,
+        then: @escaping @EventLoop @Sendable (StateKeeper, Result<Value, StoreFailure>) -> Void
+    ) {
+        hangTime = .now + Self.usualTime
+        BlockingThread.start { [store] in
+            let result: Result<Value, StoreFailure>
+            do throws(StoreFailure) { result = .success(try body(store)) } catch { result = .failure(error) }
+            EventLoop.perform {
+                self.hangTime = nil
+                then(self, result)
+                self.endWait?(())
+            }
+        }
+    }
+
+    /// Reports a call that hangs, once.
+    private func noteHang() {
+        hangTime = .now + .seconds(86_400)
+        report.noteHang(after: Self.usualTime)
+    }
+
+    // MARK: Saving
+
+    private func save() async {
+        let (names, log) = monitor.takeUnsaved()
+        schedule.begin(at: .now)
+        let waiting = flushes
+        flushes = []
+        var batch = makeBatch(log)
+        var rest = names[...]
+        while !rest.isEmpty {
+            add(rest.prefix(Self.serversPerTurn), to: &batch)
+            rest = rest.dropFirst(Self.serversPerTurn)
+            if !rest.isEmpty { await Self.nextTurn() }
+        }
+        let complete = batch
+        start({ store throws(StoreFailure) in try store.save(complete) }) { keeper, result in
+            if case .failure(let failure) = result {
+                keeper.keep(complete, names, after: failure)
+            } else {
+                keeper.noteSaved()
+            }
+            for end in waiting { end(()) }
+        }
+    }
+
+    private func noteSaved() {
+        schedule.succeeded()
+        report.noteSaved()
+    }
+
+    /// Keeps what could not be saved for the next batch.
+    private func keep(_ batch: StoreBatch, _ names: [ServerName], after failure: StoreFailure) {
+        changes = Array((batch.changes + changes).suffix(Self.waitingChanges))
+        monitor.keepUnsaved(names)
+        note(failure)
+    }
+
+    private func makeBatch(_ log: LogMemory) -> StoreBatch {
+        var batch = StoreBatch(log: log)
+        batch.configuredSelection = registry.configuration.select
+        batch.changes = changes
+        changes = []
+        return batch
+    }
+
+    private func add(_ names: ArraySlice<ServerName>, to batch: inout StoreBatch) {
+        for (name, memory) in zip(names, monitor.save(names)) {
+            if let memory {
+                batch.servers.append(StoredServer(memory, source: registry.memory(of: name)))
+            } else {
+                batch.removed.append(name)
+            }
+        }
+    }
+
+    private func note(_ failure: StoreFailure) {
+        if failure.needsEverything {
+            monitor.keepAllUnsaved()
+            report.noteNewFile(failure)
+        } else {
+            schedule.failed(at: .now)
+            report.note(failure)
+        }
+    }
+
+    private static func nextTurn() async {
+        await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
+    }
+
+    // MARK: Pruning
+
+    /// Removes old entries of the history, in steps between which changes are saved.
+    private func prune() {
+        let oldest = Timestamp(milliseconds: Moment.now().wall.milliseconds - Int64(limits.keep / .milliseconds(1)))
+        let keeping = limits.changes
+        start({ store throws(StoreFailure) in try store.prune(before: oldest, keeping: keeping) }) { keeper, result in
+            keeper.schedule.pruned(at: .now, hasMore: (try? result.get()) ?? false)
+            if case .failure(let failure) = result { keeper.note(failure) }
+        }
+    }
+}
+
+extension StateKeeper: ChangeSink {
+    func record(_ recorded: RecordedChange) {
+        guard limits.changes > 0 else { return }
+        // While nothing can be saved, the newest are kept.
+        if changes.count >= Self.waitingChanges { changes.removeFirst(Self.waitingChanges / 2) }
+        changes.append(recorded.change)
+        noteChange()
+    }
+}

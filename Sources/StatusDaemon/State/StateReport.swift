@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Logging
+import StatusModel
+import StatusStore
+
+/// Reports what happens to the store: each trouble once, and its end.
+struct StateReport {
+    private let path: String
+    private let logger: Logger
+    /// Why nothing is saved now.
+    private var failure: String?
+    /// What was set aside in this run.
+    private var setAside: String?
+
+    init(path: String, logger: Logger) {
+        self.path = path
+        self.logger = logger
+    }
+
+    /// The troubles that last, as phrases.
+    var notices: [String] {
+        let failures = failure.map { "the state is not saved: \($0); it is tried again" }
+        return [failures, setAside.map { "an earlier state was set aside: \($0)" }].compactMap { $0 }
+    }
+
+    mutating func note(_ opening: StatusStore.Opening) {
+        if let reason = opening.setAside { note(setAside: reason) }
+        if opening.contents.damagedRows > 0 {
+            logger.log(
+                .stateSetAside, level: .warning,
+                "the status of \(opening.contents.damagedRows) servers could not be read from \(path)")
+        }
+        if let failure = opening.failure { note(failure) }
+    }
+
+    mutating func note(_ failure: StoreFailure) {
+        guard self.failure != failure.reason else { return }
+        self.failure = failure.reason
+        logger.log(
+            .stateNotSaved, level: .error,
+            "cannot save the state in \(path): \(failure); a restart would forget what changes; it is tried again")
+    }
+
+    /// Notes that a call of the store does not return.
+    mutating func noteHang(after time: Duration) {
+        failure = "no answer for \(TimeSpan.text(time))"
+        logger.log(
+            .stateNotSaved, level: .error,
+            "cannot save the state in \(path): no answer for \(TimeSpan.text(time)); a restart would forget what changes"
+        )
+    }
+
+    /// Notes that a new file is used.
+    mutating func noteNewFile(_ failure: StoreFailure) {
+        guard let reason = failure.reason else { return }
+        note(setAside: reason)
+    }
+
+    private mutating func note(setAside reason: String) {
+        setAside = reason
+        logger.log(.stateSetAside, level: .error, "cannot use the state in \(path): \(reason); a new file is used")
+    }
+
+    mutating func noteSaved() {
+        guard failure != nil else { return }
+        failure = nil
+        logger.log(.stateSavedAgain, level: .notice, "the state is saved again in \(path)")
+    }
+
+    /// Notes that the last changes could not be saved.
+    func noteUnsavedEnd() {
+        logger.log(
+            .stateNotSaved, level: .error, "cannot save the last changes in \(path); the next start will lack them")
+    }
+}
