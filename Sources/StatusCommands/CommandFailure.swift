@@ -98,6 +98,7 @@ struct CommandFailure: Error {
         case .nothingSelected:
             return "no server is selected; run “statusctl select NAME”, or give a server name"
         case .invalidStatus(let reason): return "cannot post the status: \(visible(reason))"
+        case .historyUnavailable(let reason): return "cannot read the history: \(visible(reason))"
         case .limitReached(let limit, let value):
             let limit = visible(limit)
             let amount = limit == "message" ? "messages of \(value) bytes" : "\(value) \(limit)"

@@ -49,7 +49,9 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             case .reloadFailed: .invalidConfiguration
             case .service(.permissionDenied): .permissionDenied
             case .connection(let error): ExitStatus(error.code)
-            case .isConfigured, .refreshFailed, .invalidStatus, .limitReached, .service, .other, .cancelled: .failed
+            case .isConfigured, .refreshFailed, .invalidStatus, .historyUnavailable, .limitReached, .service, .other,
+                .cancelled:
+                .failed
             }
     }
 

@@ -83,7 +83,7 @@ final class DaemonParts {
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
-            monitor: monitor, watcher: watcher, registry: registry, reloader: reloader)
+            monitor: monitor, watcher: watcher, registry: registry, reloader: reloader, state: KeptState(keeper, state))
         service = VarlinkService(
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
@@ -138,12 +138,12 @@ final class DaemonParts {
             CancellableService { try await service.run() },
             CancellableService { await watcher.run() },
             CancellableService { await reloader.run() },
-            CancellableService { await keeper?.run() },
             SignalService(reloader: reloader) {
                 await self.announceEnd()
                 termination.finish()
             },
         ]
+        if let keeper { services.append(CancellableService { await keeper.run() }) }
         if let interval = ServiceManager.watchdogInterval {
             services.append(
                 WatchdogService(interval: interval, probe: WatchdogProbe(through: service), logger: logger))

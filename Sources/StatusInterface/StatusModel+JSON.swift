@@ -7,6 +7,7 @@ public import Varlink
 extension Level: JSONEnumeration {}
 extension Phase: JSONEnumeration {}
 extension EventKind: JSONEnumeration {}
+extension ChangeKind: JSONEnumeration {}
 
 extension Timestamp: JSONReadable, JSONWritable {
     public init(from reader: inout JSONReader) throws(JSONError) {

@@ -50,22 +50,22 @@ public struct LevelTimes: Hashable, Sendable {
     }
 }
 
+/// A part of a period, and the history of one server in it.
+public struct SummaryBucket: Hashable, Sendable {
+    /// Its beginning.
+    public var start: Timestamp
+    /// The worst level; nil if there was none.
+    public var worst: Level?
+    /// The time in each level.
+    public var times = LevelTimes()
+    /// The number of changes.
+    public var changes = 0
+
+    public init(start: Timestamp) { self.start = start }
+}
+
 /// The history of one server in equal parts of a period.
 public struct StatusSummary: Hashable, Sendable {
-    /// A part of the period.
-    public struct Bucket: Hashable, Sendable {
-        /// Its beginning.
-        public var start: Timestamp
-        /// The worst level; nil if there was none.
-        public var worst: Level?
-        /// The time in each level.
-        public var times = LevelTimes()
-        /// The number of changes.
-        public var changes = 0
-
-        public init(start: Timestamp) { self.start = start }
-    }
-
     /// The server.
     public var server: ServerName
     /// The beginning of the period.
@@ -73,9 +73,9 @@ public struct StatusSummary: Hashable, Sendable {
     /// Its end.
     public var until: Timestamp
     /// Its parts, in order.
-    public var buckets: [Bucket]
+    public var buckets: [SummaryBucket]
 
-    public init(server: ServerName, since: Timestamp, until: Timestamp, buckets: [Bucket]) {
+    public init(server: ServerName, since: Timestamp, until: Timestamp, buckets: [SummaryBucket]) {
         self.server = server
         self.since = since
         self.until = until

@@ -78,7 +78,7 @@ struct SummaryTally {
             Timestamp(milliseconds: since.milliseconds + Int64(Double(index) * width))
         }
         summary = StatusSummary(
-            server: server, since: since, until: until, buckets: starts.map { StatusSummary.Bucket(start: $0) })
+            server: server, since: since, until: until, buckets: starts.map { SummaryBucket(start: $0) })
         time = since.milliseconds
     }
 

@@ -11,11 +11,13 @@ enum StatusCommand {
         mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
-        let server = try await context.client.describe(server: context.arguments[Options.anyServer]).server
+        let reply = try await context.client.describe(server: context.arguments[Options.anyServer])
+        let server = reply.server
         if terminal.isJSON {
             terminal.json(server)
         } else {
             for line in ServerText.details(server, style: terminal.style) { terminal.line(line) }
+            for notice in reply.notices ?? [] { terminal.note("warning: \(VisibleText.escape(notice))") }
         }
         return server.isHealthy ? .done : .notOK
     }

@@ -44,7 +44,8 @@ enum ServerText {
 
     /// The lines of `status` for one server.
     static func details(_ server: ServerState, style: Style) -> [String] {
-        var lines = ["\(style.strong(server.name.rawValue)): \(style.level(headline(server), of: server))"]
+        let mark = server.isRestored ? " " + style.faint(beforeRestart) : ""
+        var lines = ["\(style.strong(server.name.rawValue)): \(style.level(headline(server), of: server))\(mark)"]
         func add(_ label: String, _ value: String?) {
             if let value { lines.append("  \(fit(label + ":", 13)) \(value)") }
         }
@@ -93,15 +94,20 @@ enum ServerText {
 
     /// The reason why the shown status may not be current; includes “stale” if ``levelWord(_:)`` does not.
     static func reason(for server: ServerState) -> String {
-        let reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
-        return isStaleUnsaid(server) ? "\(reason) (stale)" : reason
+        var reason = server.status == nil ? "" : server.message.map { " (\($0))" } ?? ""
+        if isStaleUnsaid(server) { reason += " (stale)" }
+        return server.isRestored ? "\(reason) \(beforeRestart)" : reason
     }
+
+    /// The mark of a status that the server's source has not confirmed since the daemon's restart.
+    private static let beforeRestart = "(before restart)"
 
     private static func isStaleUnsaid(_ server: ServerState) -> Bool { server.isStale && levelWord(server) != "stale" }
 
     /// The status in `list`, with the reason if the server is failed.
     private static func tableText(_ server: ServerState) -> String {
-        server.phase == .failed ? headline(server) + reason(for: server) : headline(server)
+        if server.phase == .failed { return headline(server) + reason(for: server) }
+        return server.isRestored ? "\(headline(server)) \(beforeRestart)" : headline(server)
     }
 
     /// The text of the status, or the reason in brackets if there is no status.

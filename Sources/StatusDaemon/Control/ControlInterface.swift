@@ -17,6 +17,7 @@ final class ControlInterface: MonitorService {
     private let watcher: SelectionWatcher
     let registry: ServerRegistry
     private let reloader: Reloader
+    let state: KeptState
     private let unknownErrors: LogLimiter
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
@@ -32,12 +33,14 @@ final class ControlInterface: MonitorService {
     private static let keepAliveInterval = Duration.seconds(30)
 
     init(
-        monitor: StatusMonitor, watcher: SelectionWatcher, registry: ServerRegistry, reloader: Reloader
+        monitor: StatusMonitor, watcher: SelectionWatcher, registry: ServerRegistry, reloader: Reloader,
+        state: KeptState
     ) throws {
         self.monitor = monitor
         self.watcher = watcher
         self.registry = registry
         self.reloader = reloader
+        self.state = state
         unknownErrors = LogLimiter(registry.logger, .error)
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
@@ -83,7 +86,8 @@ final class ControlInterface: MonitorService {
 
     func describe(_ parameters: DescribeParameters, _ call: MonitorCall<DescribeReply>) throws {
         let state = try parameters.server.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
-        call.reply(DescribeReply(server: state))
+        let notices = self.state.notices
+        call.reply(DescribeReply(server: state, notices: notices.isEmpty ? nil : notices))
     }
 
     func watch(_ parameters: WatchParameters, _ call: MonitorCall<WatchReply>) throws {

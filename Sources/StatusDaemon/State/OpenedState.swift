@@ -78,7 +78,7 @@ struct OpenedState: Sendable {
         }
         var state = OpenedState()
         do throws(IOError) {
-            state.lock = try FileLock(at: directory + "/lock")
+            state.lock = try FileLock(at: directory + "/statusd.lock")
         } catch {
             // A disk that is full or read-only may be mended later.
             if error.code == .addressInUse {

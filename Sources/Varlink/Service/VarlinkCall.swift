@@ -44,6 +44,9 @@ public final class VarlinkCall {
     /// The calling process, as it was when it connected.
     public var caller: PeerCredentials { connection.caller }
 
+    /// The user whose limits apply (``VarlinkService/account``).
+    public var account: UInt32 { connection.account }
+
     private let connection: ServerConnection
     private var received: ReceivedCall
     /// The call's text, which is valid while its handler runs.

@@ -24,7 +24,7 @@ AREAS = {
     "handling a call": "Varlink.ServerConnection.(handle in",
     "decoding a post's parameters": "StatusInterface.PostParameters.init(from:",
     "posting to the monitor": "StatusMonitor.StatusMonitor.post(_: StatusModel.StatusText",
-    "the journal's account of it": "StatusDaemon.JournalReporter.(wake in",
+    "the journal's account of it": "StatusDaemon.ChangeRecorder.(wake in",
     "writing it to a stream": "StatusDaemon.EventStream.(produce in",
     "encoding it": "StatusDaemon.EventEncoder.write(_:",
 }

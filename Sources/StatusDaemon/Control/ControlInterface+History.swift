@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import StatusStore
+import Varlink
+
+/// The methods that read the history.
+extension ControlInterface {
+    func history(_ parameters: HistoryParameters, _ call: MonitorCall<HistoryReply>) throws {
+        guard call.wantsMore else { throw MonitorError.service(.expectedMore) }
+        let all = parameters.all ?? false
+        if all, parameters.server != nil { throw MonitorError.service(.invalidParameter("all")) }
+        if let limit = parameters.limit, limit < 0 { throw MonitorError.service(.invalidParameter("limit")) }
+        let server = all ? nil : try parameters.server ?? monitor.selectedState().name
+        let query = HistoryQuery(
+            server: server, since: parameters.since, until: parameters.until, level: parameters.level,
+            limit: parameters.limit)
+        let buffer = HistoryBuffer()
+        let stream = call.stream({ buffer.next() }, onClose: { buffer.close() })
+        call.perform { call in
+            do {
+                try await self.stream(query, through: buffer, stream, for: call.untyped.account)
+            } catch {
+                stream.fail(self.failure(for: error) ?? .cancelled)
+            }
+        }
+    }
+
+    private func stream(
+        _ query: HistoryQuery, through buffer: HistoryBuffer, _ stream: MethodStream<HistoryReply, MonitorError>,
+        for account: UInt32
+    ) async throws {
+        var previous: HistoryPage?
+        repeat {
+            let (isFirst, last) = (previous == nil, previous)
+            let page = try await state.read(for: account, isFirst: isFirst) { store, isCancelled throws(StoreFailure) in
+                try store.history(query, after: last, isCancelled: isCancelled)
+            }
+            if isFirst, page.isLast, page.changes.isEmpty { try checkKnown(query.server) }
+            buffer.fill(page.changes)
+            stream.wake()
+            previous = page
+            await buffer.emptied()
+        } while previous?.isLast == false && !stream.isClosed
+        stream.finish(HistoryReply(change: nil))
+    }
+
+    func summary(_ parameters: SummaryParameters, _ call: MonitorCall<SummaryReply>) throws {
+        let server = try parameters.server ?? monitor.selectedState().name
+        let buckets = parameters.buckets ?? 1
+        guard 1...1000 ~= buckets else { throw MonitorError.service(.invalidParameter("buckets")) }
+        let until = parameters.until ?? Moment.now().wall
+        let since = parameters.since ?? Timestamp(milliseconds: until.milliseconds - 86_400_000)
+        guard since <= until else { throw MonitorError.service(.invalidParameter("since")) }
+        call.perform { call throws(MonitorError) in
+            do {
+                let summary = try await self.state.read(for: call.untyped.account) {
+                    store, isCancelled throws(StoreFailure) in
+                    try store.summary(
+                        of: server, since: since, until: until, buckets: buckets, isCancelled: isCancelled)
+                }
+                if summary.times.known == 0, summary.changes == 0 { try self.checkKnown(server) }
+                call.reply(
+                    SummaryReply(
+                        server: summary.server.rawValue, since: summary.since.description,
+                        until: summary.until.description, buckets: summary.buckets))
+            } catch {
+                throw self.failure(for: error) ?? .cancelled
+            }
+        }
+    }
+
+    /// Refuses a server that neither exists nor has a history.
+    private func checkKnown(_ server: ServerName?) throws {
+        if let server { _ = try monitor.state(of: server) }
+    }
+}
+
+/// The entries of the history between the thread that reads them and the stream that writes them.
+@EventLoop
+private final class HistoryBuffer {
+    private var changes: ArraySlice<Change> = []
+    private var isClosed = false
+    private var waiter: CheckedContinuation<Void, Never>?
+
+    func fill(_ changes: [Change]) { self.changes = changes[...] }
+
+    /// The next reply; nil if there is none now.
+    func next() -> HistoryReply? {
+        if let change = changes.popFirst() { return HistoryReply(change: change) }
+        end()
+        return nil
+    }
+
+    /// Returns when the stream has written all entries, or was closed.
+    func emptied() async {
+        guard !changes.isEmpty, !isClosed else { return }
+        await withCheckedContinuation { waiter = $0 }
+    }
+
+    func close() {
+        isClosed = true
+        changes = []
+        end()
+    }
+
+    private func end() { waiter.take()?.resume() }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import StatusInterface
+import StatusModel
+import StatusStore
+
+/// The state that the daemon keeps, as the control interface sees it.
+@EventLoop
+final class KeptState {
+    /// Nil if nothing is kept.
+    private let keeper: StateKeeper?
+    private let queue: HistoryQueue?
+    /// Why nothing is kept.
+    private let problem: String?
+
+    init(_ keeper: StateKeeper?, _ state: OpenedState) {
+        self.keeper = keeper
+        queue = state.store.map { HistoryQueue($0) }
+        problem = state.problem
+    }
+
+    /// Phrases about the state that an administrator should read.
+    var notices: [String] { (problem.map { ["no state is kept: \($0)"] } ?? []) + (keeper?.notices ?? []) }
+
+    /// Reads the history for a user, with all changes up to now.
+    ///
+    /// - Throws: `MonitorError`; `CancellationError`.
+    func read<Value: Sendable>(
+        for account: UInt32, isFirst: Bool = true,
+        _ body: @escaping @Sendable (StatusStore, @escaping @Sendable () -> Bool) throws(StoreFailure) -> Value
+    ) async throws -> Value {
+        guard let queue, let keeper else {
+            throw MonitorError.historyUnavailable(reason: problem ?? "statusd was started with “--state none”")
+        }
+        if isFirst { await keeper.flush() }
+        do {
+            return try await queue.read(for: account, body)
+        } catch let error as StoreFailure {
+            throw MonitorError.historyUnavailable(reason: error.description)
+        }
+    }
+}
