@@ -48,10 +48,11 @@ extension MonitorClient {
 
     /// Waits until a server has a level or a text; without a timeout, for ever.
     public func wait(
-        server: ServerName, level: Level?, text: String?, timeout: Duration?
+        server: ServerName, level: Level?, text: String?, timeout: Duration?, since: Cursor? = nil
     ) async throws(MonitorError) -> ServerState {
         try await wait(
             server: server, level: level, text: text, timeoutMilliseconds: timeout.map { Int($0 / .milliseconds(1)) },
+            since: since,
             within: timeout.map { $0 + Self.grace }
         ).server
     }

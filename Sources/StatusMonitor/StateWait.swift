@@ -17,11 +17,20 @@ public final class StateWait: Sendable {
     /// The reader of the server's events, while the wait lasts.
     private let watch = Mutex<Watch?>(nil)
 
-    init(for name: ServerName, _ monitor: StatusMonitor, where isWanted: @escaping @Sendable (ServerState) -> Bool) {
+    init(
+        for name: ServerName, since: Cursor?, _ monitor: StatusMonitor,
+        where isWanted: @escaping @Sendable (ServerState) -> Bool
+    ) {
         self.isWanted = isWanted
-        let watch = try? monitor.watch(.server(name), mayComeLater: true) { [weak self] _ in self?.look() }
+        let watch = try? monitor.watch(.server(name), since: since, mayComeLater: true) { [weak self] _ in self?.look()
+        }
         self.watch.withLock { $0 = watch }
-        look()
+        // A stream that continues has no snapshot.
+        if since != nil, let state = try? monitor.state(of: name), isWanted(state) {
+            end(state)
+        } else {
+            look()
+        }
     }
 
     /// The state that matched; nil if there is none yet.
@@ -68,10 +77,10 @@ public final class StateWait: Sendable {
 }
 
 extension StatusMonitor {
-    /// Begins to wait for a state of a server, from this call on.
+    /// Begins to wait for a state of a server, from this call on, or from a cursor on.
     public func wait(
-        for name: ServerName, where isWanted: @escaping @Sendable (ServerState) -> Bool
+        for name: ServerName, since: Cursor? = nil, where isWanted: @escaping @Sendable (ServerState) -> Bool
     ) -> StateWait {
-        StateWait(for: name, self, where: isWanted)
+        StateWait(for: name, since: since, self, where: isWanted)
     }
 }

@@ -56,12 +56,18 @@ enum WaitCommand {
         let deadline = context.deadline
         var client = context.client
         var hasComeBack = false
+        // What happens while the daemon restarts counts, too.
+        var begin: Cursor?
         while true {
             do throws(MonitorError) {
-                if deadline == nil { try await client.checkAnswers() }
+                if begin == nil {
+                    begin = try await cursor(of: client)
+                } else if deadline == nil {
+                    try await client.checkAnswers()
+                }
                 await context.mayTakeItsTime()
                 let left = deadline.map { max(.zero, $0 - .now) }
-                return try await client.wait(server: server, level: level, text: text, timeout: left)
+                return try await client.wait(server: server, level: level, text: text, timeout: left, since: begin)
             } catch {
                 let lost = error.connectionError?.code
                 let hasGone = lost == .closed || lost == .timedOut && deadline != nil
@@ -70,6 +76,15 @@ enum WaitCommand {
             }
             client = try await back(daemon, at: context.address, by: deadline)
             hasComeBack = true
+        }
+    }
+
+    /// The place from which to wait; nil if the daemon is too old to know it.
+    private static func cursor(of client: MonitorClient) async throws(MonitorError) -> Cursor? {
+        do throws(MonitorError) {
+            return try await client.getCursor().cursor
+        } catch .service(.methodNotFound) {
+            return nil
         }
     }
 

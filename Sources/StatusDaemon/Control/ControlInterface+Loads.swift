@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LogLimiting
+import Logging
 import StatusInterface
 import StatusModel
 import StatusMonitor
@@ -11,6 +13,7 @@ extension ControlInterface {
     func refresh(_ parameters: RefreshParameters, _ call: MonitorCall<RefreshReply>) throws {
         let name = try parameters.server.map { try known($0) } ?? monitor.selectedState().name
         try registry.checkRefreshable(name)
+        noteRefresh(of: name, by: Caller(call))
         call.perform { call throws(MonitorError) in
             do {
                 try await self.refresh(name, answering: call)
@@ -20,6 +23,12 @@ extension ControlInterface {
                 throw self.failure(for: error) ?? .cancelled
             }
         }
+    }
+
+    private func noteRefresh(of name: ServerName, by caller: Caller) {
+        refreshes.log(
+            "\(name): refresh requested", about: "\(name)",
+            metadata: .of(.refreshRequested).merging(.of(caller)) { $1 }.merging(["server": "\(name)"]) { $1 })
     }
 
     /// Loads the status and replies with one event at the end; with `more`, also with one at the beginning.
@@ -62,7 +71,7 @@ extension ControlInterface {
         let monitor = monitor
         let name = parameters.server
         let timeout = parameters.timeoutMilliseconds.map { Duration.milliseconds($0) }
-        let wait = monitor.wait(for: name, where: parameters.condition)
+        let wait = monitor.wait(for: name, since: parameters.since, where: parameters.condition)
         if let state = wait.found { return call.reply(WaitReply(server: state)) }
         if let timeout, timeout <= .zero { throw MonitorError.waitTimedOut(server: try? monitor.state(of: name)) }
         call.perform { call throws(MonitorError) in

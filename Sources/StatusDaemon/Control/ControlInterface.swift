@@ -19,6 +19,8 @@ final class ControlInterface: MonitorService {
     private let reloader: Reloader
     let state: KeptState
     private let unknownErrors: LogLimiter
+    /// Clients can refresh as often as they like.
+    let refreshes: LogLimiter
     private let encoder = EventEncoder()
     private var streams: [ObjectIdentifier: EventStream] = [:] {
         didSet {
@@ -28,6 +30,9 @@ final class ControlInterface: MonitorService {
     }
     private var keepAlive: TimerSource?
     private var isKeepAliveScheduled = false
+
+    /// The number of refreshes of a server in half a minute that are logged individually.
+    private static let refreshesLogged = 10
 
     /// The longest time without an event on a stream.
     private static let keepAliveInterval = Duration.seconds(30)
@@ -42,6 +47,7 @@ final class ControlInterface: MonitorService {
         self.reloader = reloader
         self.state = state
         unknownErrors = LogLimiter(registry.logger, .error)
+        refreshes = LogLimiter(registry.logger, .info, burst: Self.refreshesLogged)
         keepAlive = try TimerSource(accuracy: .seconds(1)) { [unowned self] in keepStreamsAlive() }
     }
 
@@ -102,6 +108,8 @@ final class ControlInterface: MonitorService {
         streams[ObjectIdentifier(stream)] = stream
     }
 
+    func getCursor(_ call: MonitorCall<GetCursorReply>) { call.reply(GetCursorReply(cursor: monitor.cursor)) }
+
     // MARK: Changing
 
     func post(_ parameters: PostParameters, _ call: MonitorCall<PostReply>) throws {
@@ -145,13 +153,13 @@ final class ControlInterface: MonitorService {
 
     func reload(_ parameters: ReloadParameters, _ call: MonitorCall<ReloadReply>) {
         let isDryRun = parameters.dryRun ?? false
-        let (reloader, watcher, monitor) = (reloader, watcher, monitor)
+        let (reloader, watcher, monitor, caller) = (reloader, watcher, monitor, Caller(call))
         if call.isOneway {
-            if !isDryRun { reloader.request() }
+            if !isDryRun { reloader.request(by: caller) }
             return call.untyped.reply()
         }
         call.perform { call in
-            let outcome = await reloader.reload(isDryRun: isDryRun)
+            let outcome = await reloader.reload(isDryRun: isDryRun, by: caller)
             if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }
             switch outcome {
             case .success(let reply):

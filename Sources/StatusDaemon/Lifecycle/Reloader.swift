@@ -6,6 +6,7 @@ import Logging
 import SourceKinds
 import StatusConfiguration
 import StatusInterface
+import StatusModel
 import SystemdClient
 
 /// Reads the configuration again and applies it, one reload after another.
@@ -15,8 +16,10 @@ import SystemdClient
 final class Reloader {
     typealias Outcome = Result<ReloadReply, Problem>
 
-    private struct Caller {
+    private struct Waiter {
         let continuation: CheckedContinuation<Outcome?, Never>
+        /// The client that waits.
+        let caller: Caller?
         /// Whether it is a dry run.
         let isDryRun: Bool
     }
@@ -30,14 +33,16 @@ final class Reloader {
     private let outcomes: LogLimiter
     private let failures: LogLimiter
     /// The callers of the current reload, and those of the next.
-    private var current: [Int: Caller] = [:]
-    private var next: [Int: Caller] = [:]
+    private var current: [Int: Waiter] = [:]
+    private var next: [Int: Waiter] = [:]
     private var lastCaller = 0
     /// The number of callers that wait for the next reload.
     var waiting: Int { next.count }
     private var hasEnded = false
     /// Whether a reload was requested without waiting for it.
     private var isRequested = false
+    /// The client that did so, if it was one.
+    private var requester: Caller?
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
     /// Called with the configuration before a reload ends; with nil if it was refused.
@@ -65,9 +70,10 @@ final class Reloader {
     func run() async {
         for await _ in wakeUps where isRequested || !next.isEmpty {
             let isDryRun = !isRequested && next.values.allSatisfy(\.isDryRun)
-            isRequested = false
+            let caller = next.values.lazy.filter { !$0.isDryRun }.compactMap(\.caller).first ?? requester
+            (isRequested, requester) = (false, nil)
             (current, next) = (next, [:])
-            let outcome = isDryRun ? await preview() : await perform()
+            let outcome = isDryRun ? await preview() : await perform(for: caller)
             resumeCurrent(outcome)
             try? await EventLoop.sleep(for: max(pause, timeOnLoop * 10))
         }
@@ -77,21 +83,26 @@ final class Reloader {
     }
 
     /// Requests a reload without waiting for it.
-    func request() {
+    ///
+    /// - Parameter caller: the client for which it is.
+    func request(by caller: Caller? = nil) {
         isRequested = true
+        requester = caller
         wakeUp.yield()
     }
 
     /// Reloads; returns what changed, or why nothing did, or nil if the daemon stops first or the task is cancelled.
     ///
-    /// - Parameter isDryRun: whether to return only what would change; another caller may reload at the same time.
-    func reload(isDryRun: Bool = false) async -> Outcome? {
+    /// - Parameters:
+    ///   - isDryRun: whether to return only what would change; another caller may reload at the same time.
+    ///   - client: the client for which it is.
+    func reload(isDryRun: Bool = false, by client: Caller? = nil) async -> Outcome? {
         lastCaller += 1
         let caller = lastCaller
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 if hasEnded || Task.isCancelled { return continuation.resume(returning: nil) }
-                next[caller] = Caller(continuation: continuation, isDryRun: isDryRun)
+                next[caller] = Waiter(continuation: continuation, caller: client, isDryRun: isDryRun)
                 wakeUp.yield()
             }
         } onCancel: {
@@ -126,7 +137,9 @@ final class Reloader {
         }
     }
 
-    private func perform() async -> Outcome? {
+    /// - Parameter caller: the client for which it is, or one of them.
+    private func perform(for caller: Caller?) async -> Outcome? {
+        let origin = caller.map { Logger.Metadata.of($0) } ?? [:]
         ServiceManager.notify(.reloading)
         let result = await reading.read()
         // The daemon shuts down, and has announced that.
@@ -138,7 +151,7 @@ final class Reloader {
             onReload(nil)
             failures.log(
                 "configuration not reloaded: \(problem)", about: "reload",
-                metadata: .of(.reloadFailed).merging(.place(of: problem)) { $1 })
+                metadata: .of(.reloadFailed).merging(.place(of: problem)) { $1 }.merging(origin) { $1 })
             return .failure(problem)
         case .success(let read):
             let begin = ContinuousClock.now
@@ -148,7 +161,7 @@ final class Reloader {
             onReload(read)
             let isLogged = outcomes.log(
                 "configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: read.errorCount))",
-                about: "reload", metadata: .of(.reloaded))
+                about: "reload", metadata: .of(.reloaded).merging(origin) { $1 })
             if isLogged { for problem in read.errors + read.warnings { logger.log(problem) } }
             return .success(reply)
         }
