@@ -39,6 +39,9 @@ struct DaemonDirectories: Sendable {
         }
     }
 
+    /// The file with the tally of events.
+    var tally: String { "\(runtime)/events" }
+
     var controlSocket: String { "\(runtime)/\(MonitorInterface.name)" }
 
     /// Creates missing directories and locks them: until the lock is released, no other daemon uses them.
@@ -88,7 +91,10 @@ struct DaemonDirectories: Sendable {
     func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
     private func make() throws(DaemonError) {
-        try TrustedDirectory.checkParents(of: runtime)
+        func trusted(_ path: String) -> TrustedDirectory {
+            TrustedDirectory(path, variable: "RUNTIME_DIRECTORY", example: "/run/statusd-root")
+        }
+        try trusted(runtime).checkParents()
         // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
             guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
@@ -99,7 +105,7 @@ struct DaemonDirectories: Sendable {
                 )
             }
             // This comes before anything is created or changed in it.
-            try TrustedDirectory.check(directory)
+            try trusted(directory).check()
         }
         guard access(runtime, W_OK | X_OK) == 0 else {
             let reason = String(cString: strerror(errno))

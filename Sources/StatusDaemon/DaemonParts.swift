@@ -64,7 +64,9 @@ final class DaemonParts {
         let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live, directories)
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
-        monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)
+        let tally = TallyFile(at: directories.tally)
+        monitor = StatusMonitor(
+            restoring: state.memory(after: tally?.past), tally: tally?.tally, notesUnsaved: state.store != nil)
         reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
         runner = SourceRunner()

@@ -276,10 +276,9 @@ final class ServerRegistry {
     /// Why a server cannot be followed; nil if it can.
     func failure(of name: ServerName) -> String? { configuration.servers[name]?.failure ?? startFailures[name] }
 
-    /// Closes all sources.
+    /// Closes all sources; what they knew can still be saved (``memory(of:)``).
     func close() {
         for source in sources.values { source.close() }
-        sources = [:]
     }
 }
 

@@ -7,27 +7,36 @@ import Glibc
 /// Users who can replace a directory at the right moment could make root change files elsewhere.
 ///
 /// Other users can lose only their own files, so every directory is accepted for them.
-enum TrustedDirectory {
-    private static let advice =
-        "set RUNTIME_DIRECTORY to a directory that only root may write to, such as /run/statusd-root"
+struct TrustedDirectory {
+    private let path: String
+    private let advice: String
+
+    /// - Parameters:
+    ///   - path: the directory.
+    ///   - variable: the environment variable that sets another one.
+    ///   - example: a directory that only root may write to.
+    init(_ path: String, variable: String, example: String) {
+        self.path = path
+        advice = "set \(variable) to a directory that only root may write to, such as \(example)"
+    }
 
     /// Refuses a directory that other users may replace, because of the directories that contain it.
-    static func checkParents(of path: String) throws(DaemonError) {
-        guard isRoot else { return }
+    func checkParents() throws(DaemonError) {
+        guard Self.isRoot else { return }
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? "./"
         guard let resolved = realpath(parent, nil) else {
             throw DaemonError(.system, "cannot access \(parent): \(String(cString: strerror(errno))); \(advice)")
         }
         defer { free(resolved) }
         // Neither the links nor their targets may be replaceable.
-        for path in ancestry(of: parent) + ancestry(of: String(cString: resolved)) where !isFixed(path) {
+        for path in Self.ancestry(of: parent) + Self.ancestry(of: String(cString: resolved)) where !Self.isFixed(path) {
             throw DaemonError(.system, "users other than root can replace files in the directory \(path); \(advice)")
         }
     }
 
     /// Refuses a directory that does not belong to root, or that other users may write to.
-    static func check(_ path: String) throws(DaemonError) {
-        guard isRoot else { return }
+    func check() throws(DaemonError) {
+        guard Self.isRoot else { return }
         var status = stat()
         guard lstat(path, &status) == 0 else {
             throw DaemonError(.system, "cannot access \(path): \(String(cString: strerror(errno))); \(advice)")

@@ -23,6 +23,12 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
         Epoch(high: .random(in: 1 ... .max), low: .random(in: 0 ... .max))
     }
 
+    /// The two halves of the number.
+    public var words: (UInt64, UInt64) { (high, low) }
+
+    /// The epoch with these halves.
+    public init(_ words: (UInt64, UInt64)) { self.init(high: words.0, low: words.1) }
+
     /// Parses the form of ``description``; any other text is ``none``.
     public init(_ text: String) {
         var (high, low) = (UInt64(0), UInt64(0))

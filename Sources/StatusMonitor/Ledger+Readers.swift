@@ -96,6 +96,11 @@ extension Ledger {
             position.revision = -1
             return
         }
+        var since = since
+        if let past, since.revision <= past.events.latest {
+            guard hasSeenAll(&position, behind: since.revision, of: past) else { return }
+            since.revision = past.events.latest
+        }
         position.revision = since.revision
         guard since.revision < lastOfInterest(to: position) else { return }
         guard since.revision + 1 >= log.oldest || since.revision >= lastDropped(of: position) else {

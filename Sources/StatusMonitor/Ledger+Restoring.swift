@@ -6,15 +6,54 @@ extension Ledger {
     /// Takes over what an earlier run has left, without an event: for readers, the log goes on.
     mutating func restore(_ memory: consuming LedgerMemory, at now: Moment) {
         epoch = memory.log.epoch
-        log.restore(memory.entries, upTo: memory.log)
-        restorePositions(memory.log)
+        var position = memory.log
+        if let events = memory.past, events.epoch == epoch, events.latest >= position.revision {
+            past = (events, position.revision)
+            position.revision = events.latest
+            // What the log cannot give any more, it has dropped.
+            let latest = Revisions(updates: events.latest, changes: events.latest)
+            (position.droppedOfAll, position.droppedOfSelected) = (latest, latest)
+            (position.followedOfAll, position.followed) = (latest, latest)
+        }
+        log.restore(memory.entries, upTo: position)
+        restorePositions(position)
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
             record.grantGrace(at: now)
             records.insert(record)
         }
+        notePastEvents()
         if let name = memory.log.selected, records[name] != nil { restoreSelection(name) }
+    }
+}
+
+extension Ledger {
+    /// Notes the last events of servers that had some which were not saved.
+    private mutating func notePastEvents() {
+        guard let (events, saved) = past, events.latest > saved else { return }
+        var last: [UInt64: Revisions] = [:]
+        for (offset, entry) in events.entries.enumerated() where events.oldest + offset > saved {
+            if let kind = entry.event { last[entry.server, default: Revisions()].note(events.oldest + offset, kind) }
+        }
+        for place in records.indices {
+            guard let revisions = last[records[place].server.number] else { continue }
+            records[place].followed.updates = revisions.updates
+            if revisions.changes > 0 { records[place].followed.changes = revisions.changes }
+        }
+    }
+
+    /// Whether a reader with a cursor of a run that was killed has missed nothing of it.
+    ///
+    /// Otherwise it begins with a gap of known length. That may be zero: the reader has seen events that were not saved, so the state is an older one.
+    func hasSeenAll(
+        _ position: inout WatchPosition, behind revision: Int, of past: (events: PastEvents, saved: Int)
+    ) -> Bool {
+        let missed = past.events.count(after: revision, wantedBy: position)
+        if missed == 0, past.events.count(after: past.saved, wantedBy: position) == 0 { return true }
+        position.revision = revision
+        (position.isLost, position.lost) = (true, missed)
+        return false
     }
 }
 

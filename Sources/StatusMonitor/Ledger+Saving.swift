@@ -63,15 +63,17 @@ extension Ledger {
 
     /// Notes that servers could not be saved; returns whether they are the first since the last save.
     mutating func keepUnsaved(_ names: some Collection<ServerName>) -> Bool {
+        var isFirst = false
         for name in names {
-            guard let place = records.place(of: name) else {
+            if let place = records.place(of: name) {
+                isFirst = noteUnsaved(at: place) || isFirst
+            } else {
                 // Its removal is still to be saved.
                 unsaved.note(name)
-                continue
+                isFirst = unsaved.note() || isFirst
             }
-            _ = noteUnsaved(at: place)
         }
-        return unsaved.note()
+        return isFirst
     }
 
     /// The newest entries of the log.

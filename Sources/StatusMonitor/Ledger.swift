@@ -63,12 +63,17 @@ struct Ledger {
     private(set) var followedOfAll = Revisions()
     /// What has changed since it was last saved.
     var unsaved: Unsaved
+    /// What an earlier run, which was killed, had noted of its events; and the revision up to which they were saved.
+    var past: (events: PastEvents, saved: Int)?
+    /// Notes the events for the case that this process is killed.
+    var tally: EventTally?
     /// When the next look for stale statuses is scheduled.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
 
-    init(epoch: Epoch, capacities: ClosedRange<Int>, notesUnsaved: Bool = false) {
+    init(epoch: Epoch, capacities: ClosedRange<Int>, notesUnsaved: Bool = false, tally: EventTally? = nil) {
+        self.tally = tally
         self.epoch = epoch
         unsaved = Unsaved(isOn: notesUnsaved)
         log = EventLog(capacities: capacities)
@@ -201,6 +206,16 @@ struct Ledger {
         return effects
     }
 
+    @inline(__always)
+    private mutating func noteInTally(_ entry: LogEntry, _ place: Int?) {
+        guard tally != nil else { return }
+        let kind: EventKind? = if case .event(let kind) = entry.kind { kind } else { nil }
+        let noted = EventTally.Entry(
+            server: place.map { records[$0].server.number } ?? 0, revision: entry.revision, kind: kind,
+            isOfSelected: entry.isOfSelected)
+        tally?.note(noted, at: entry.revision)
+    }
+
     // MARK: Restarts
 
     /// What a restart should keep of the selection and the log.
@@ -221,6 +236,7 @@ struct Ledger {
     mutating func restoreSelection(_ name: ServerName) { selected = name }
 
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
+        noteInTally(entry, place)
         log.append(entry)
         if case .event(let kind) = entry.kind {
             followedOfAll.note(entry.revision, kind)

@@ -88,6 +88,8 @@ public struct LedgerMemory: Sendable {
     public var isOfThisBoot: Bool
     /// Whether nothing happened after that, because the daemon was stopped.
     public var isComplete = true
+    /// The newest events of a run that was killed, also those that were not saved; nil if they are unknown.
+    public var past: PastEvents?
 
     public init(log: LogMemory, entries: [LogEntry] = [], servers: [ServerMemory], isOfThisBoot: Bool) {
         self.log = log

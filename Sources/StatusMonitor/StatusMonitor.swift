@@ -22,21 +22,24 @@ public final class StatusMonitor: Sendable {
     /// - Parameters:
     ///   - epoch: names this run of the daemon, for cursors, unless it continues an earlier one.
     ///   - memory: what an earlier run has left.
+    ///   - tally: notes the events for the case that this process is killed.
     ///   - notesUnsaved: whether to note what changes, for ``takeUnsaved()``.
     ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps more for it; powers of two.
     ///     The default is what the daemon accepts in seven and in thirty milliseconds at full load; a reader may get no processor for ten.
     ///   - bus: where servers post their notifications.
     ///   - clock: returns the current time.
     public init(
-        epoch: Epoch = .random(), restoring memory: LedgerMemory? = nil, notesUnsaved: Bool = false,
+        epoch: Epoch = .random(), restoring memory: LedgerMemory? = nil, tally: sending EventTally? = nil,
+        notesUnsaved: Bool = false,
         capacities: ClosedRange<Int> = 4096...16384,
         bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
         self.bus = bus
         self.clock = clock
-        var ledger = Ledger(epoch: epoch, capacities: capacities, notesUnsaved: notesUnsaved)
+        var ledger = Ledger(epoch: epoch, capacities: capacities, notesUnsaved: notesUnsaved, tally: tally)
         if let memory { ledger.restore(memory, at: clock()) }
+        ledger.tally?.begin(ledger.epoch, after: ledger.log.latest)
         self.ledger = Mutex(ledger)
     }
 
@@ -219,10 +222,12 @@ public final class StatusMonitor: Sendable {
     }
 
     /// What a restart should keep of some servers; nil for those that do not exist.
-    public func save(_ names: some Collection<ServerName>) -> [ServerMemory?] { ledger.withLock { $0.save(names) } }
+    public func save(_ names: some Collection<ServerName> & Sendable) -> [ServerMemory?] {
+        ledger.withLock { $0.save(names) }
+    }
 
     /// Notes that servers could not be saved, so they count as changed.
-    public func keepUnsaved(_ names: some Collection<ServerName>) {
+    public func keepUnsaved(_ names: some Collection<ServerName> & Sendable) {
         if ledger.withLock({ $0.keepUnsaved(names) }) { onUnsaved.withLock { $0 }?() }
     }
 

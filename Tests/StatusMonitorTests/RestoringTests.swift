@@ -228,10 +228,13 @@ struct UnsavedTests {
     @Test("are noted again if they could not be saved")
     func failure() throws {
         let monitor = StatusMonitor(notesUnsaved: true)
+        let calls = Mutex(0)
+        monitor.scheduleSaving { calls.withLock { $0 += 1 } }
         monitor.add(ServerDefinition(name: name("a"), source: "push"))
         let names = monitor.takeUnsaved().names
         _ = monitor.save(names)
         monitor.keepUnsaved(names + [name("gone")])
+        #expect(calls.withLock { $0 } == 2)
         #expect(monitor.takeUnsaved().names.map(\.rawValue) == ["a", "gone"])
     }
 }

@@ -18,9 +18,9 @@ extension ControlInterface {
         let query = HistoryQuery(
             server: server, since: parameters.since, until: parameters.until, level: parameters.level,
             limit: parameters.limit)
-        let buffer = HistoryBuffer()
-        let stream = call.stream({ buffer.next() }, onClose: { buffer.close() })
         call.perform { call in
+            let buffer = HistoryBuffer()
+            let stream = call.stream({ buffer.next() }, onClose: { buffer.close() })
             do {
                 try await self.stream(query, through: buffer, stream, for: call.untyped.account)
             } catch {

@@ -49,11 +49,21 @@ struct OpenedState: Sendable {
 
     /// What a monitor continues with.
     ///
-    /// Streams continue only if it is known that nothing happened after the log was saved, and a later start will know that it is not.
-    var memory: LedgerMemory? {
+    /// Streams continue only if all events are known that their clients can have seen: those of a run that was stopped were saved, those of a run
+    /// that was killed are in the tally.
+    ///
+    /// - Parameter past: the tally of the last run of any daemon in this runtime directory; nil if there was none since the machine's boot.
+    func memory(after past: PastEvents?) -> LedgerMemory? {
         guard var memory = opening.contents.memory else { return nil }
-        if !memory.isComplete || opening.failure != nil {
+        let isLast = past.map { $0.epoch == memory.log.epoch && $0.latest >= memory.log.revision } ?? memory.isComplete
+        // A later start must know that the log, as it was saved, is not complete any more.
+        guard isLast, opening.failure == nil else {
             memory.log.epoch = .random()
+            memory.entries = []
+            return memory
+        }
+        if !memory.isComplete || past.map({ $0.latest > memory.log.revision }) == true {
+            memory.past = past
             memory.entries = []
         }
         return memory
@@ -71,8 +81,9 @@ struct OpenedState: Sendable {
     private static func open(_ directory: String, boot: String) -> OpenedState {
         if let problem = make(directory) { return OpenedState(problem: problem) }
         do throws(DaemonError) {
-            try TrustedDirectory.checkParents(of: directory)
-            try TrustedDirectory.check(directory)
+            let trusted = TrustedDirectory(directory, variable: "STATE_DIRECTORY", example: "/var/lib/statusd-root")
+            try trusted.checkParents()
+            try trusted.check()
         } catch {
             return OpenedState(problem: error.description)
         }
@@ -97,11 +108,18 @@ struct OpenedState: Sendable {
         while end != directory.endIndex {
             end = directory[directory.index(after: end)...].firstIndex(of: "/") ?? directory.endIndex
             let path = String(directory[..<end])
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST || access(path, F_OK) == 0 else {
-                return "cannot create the directory \(path): \(String(cString: strerror(errno)).asPhrase)"
-            }
+            if mkdir(path, 0o700) == 0 || isDirectory(path) { continue }
+            let reason = errno == EEXIST ? "there is a file of that name" : String(cString: strerror(errno)).asPhrase
+            return "cannot create the directory \(path): \(reason)"
         }
         return nil
+    }
+
+    private static func isDirectory(_ path: String) -> Bool {
+        let number = errno
+        defer { errno = number }
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// Identifies this boot of the machine: the unit's %b, because its sandbox hides the file, or the file.

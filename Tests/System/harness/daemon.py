@@ -119,9 +119,9 @@ class Follower:
 class Daemon:
     """A statusd of its own, ended with the `with` block. `configuration` is YAML, a function that makes it for the
     daemon's folder, or None for the embedded defaults;
-    `prefix` a command that runs statusd."""
+    `prefix` a command that runs statusd, `arguments` are those of every start."""
 
-    def __init__(self, configuration=None, start=True, prefix=(), **options):
+    def __init__(self, configuration=None, start=True, prefix=(), arguments=(), **options):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="statusd-", dir="/tmp"))
         self.folder.chmod(0o755)
         self.runtime = self.folder / "run"
@@ -137,6 +137,7 @@ class Daemon:
             CONFIGURATION_DIRECTORY=self.folder / "etc", STATUSD_ADDRESS=f"unix:{self.socket}")
         self.options = options
         self.prefix = prefix
+        self.arguments = arguments
         self.process = None
         if start:
             try:
@@ -149,7 +150,7 @@ class Daemon:
         """Starts the daemon and waits for its READY=1."""
         ready = self.manager.lines().count("READY=1")
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([*self.prefix, STATUSD, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=stderr or log,
+            self.process = subprocess.Popen([*self.prefix, STATUSD, *self.arguments, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=stderr or log,
                                             env=self.environment, **self.options)
 
         def is_ready():

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a restart keeps: statuses, selection, streams; and what happens to a state that cannot be used."""
+"""What a restart keeps: statuses, the selection and streams; and a state that cannot be used or saved."""
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
+import subprocess
 import time
 
-from harness.daemon import STATUSD, Daemon, Follower, environment, run
-from harness.expect import contains, equal, eventually
+from harness.daemon import NOBODY, STATUSD, Daemon, environment, run
+from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 
 CONFIGURATION = """\
@@ -21,13 +24,278 @@ servers:
 
 def restart(daemon, how=signal.SIGTERM):
     """Ends the daemon and starts it again."""
-    daemon.stop(how) if how == signal.SIGTERM else daemon.kill()
+    daemon.stop(how)
     daemon.start()
 
 
-def saved(daemon, text):
-    """Waits until a status is in the store."""
-    def look():
-        with sqlite3.connect(f"file:{daemon.folder}/state/statusd.sqlite?mode=ro", uri=True) as store:
-            return store.execute("SELECT count(*) FROM servers WHERE text = ?", (text,)).fetchone()[0] == 1
-    eventually(look, f"“{text}” to be saved", within=2)
+def stored(daemon, query):
+    """The first column of the first row of a query of the store; None without one."""
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.folder}/state/statusd.sqlite?mode=ro", uri=True)) as store:
+        row = store.execute(query).fetchone()
+        return row and row[0]
+
+
+def is_saved(daemon, server, text):
+    """Whether the store has a status."""
+    try:
+        return stored(daemon, f"SELECT text FROM servers WHERE name = '{server}'") == text
+    except sqlite3.OperationalError:
+        return False
+
+
+def wait_until_saved(daemon, server, text):
+    """Waits until the store has a status, which takes no more than two seconds."""
+    begin = time.monotonic()
+    eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved")
+    assert time.monotonic() - begin < 2, "saved too late"
+
+
+@test("a restart keeps statuses with their times, the selection, and servers that were added by posts")
+def everything():
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "Signed In", "--level", "warning")
+        daemon.done("post", "guest", "hello")
+        daemon.done("select", "guest")
+        before = daemon.describe("db")
+        restart(daemon)
+        after = daemon.describe("db")
+        equal(after.pop("restored"), True)
+        equal(after, before)
+        contains(daemon.ctl("status").out, "guest: hello (before restart)")
+        contains(daemon.done("list"), "Signed In (before restart)")
+        contains(daemon.manager.status(), "guest: hello (before restart)")
+        equal(daemon.log().count("added"), 3, "a restart adds no server")
+        daemon.done("post", "guest", "hello")
+        equal(daemon.describe("guest").get("restored"), None)
+        eventually(lambda: daemon.manager.status() == "guest: hello", "the mark to go")
+        daemon.done("forget", "guest")
+        restart(daemon)
+        equal(daemon.ctl("status", "guest").status, 4)
+
+
+@test("a status is saved two seconds after it was posted at the latest, so a killed daemon has it again")
+def killed():
+    with Daemon(CONFIGURATION) as daemon:
+        for number in range(3):
+            daemon.done("post", "db", f"Step {number}")
+            wait_until_saved(daemon, "db", f"Step {number}")
+            restart(daemon, signal.SIGKILL)
+            equal(daemon.text("db"), f"Step {number}")
+
+
+@test("watch shows every change once over restarts, and in order")
+def watch_over_restarts():
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "begin")
+        with daemon.follow("watch", "--json", "db") as lines:
+            lines.until("begin")
+            for number in range(30):
+                daemon.done("post", "db", f"Step {number}")
+                if number % 10 == 5:
+                    restart(daemon)
+            lines.until("Step 29")
+            events = [json.loads(line) for line in lines.seen if '"event"' in line or '"kind"' in line]
+            texts = [e["server"]["status"]["text"] for e in events if e["kind"] == "changed"]
+            equal(texts, [f"Step {number}" for number in range(30)])
+            assert not [e for e in events if e["kind"] in ("gap", "snapshot")][1:], events
+
+
+@test("watch begins with a gap after a crash only if it missed something, with the exact number")
+def watch_over_crashes():
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "1")
+        with daemon.connect() as connection:
+            cursor = connection.call("GetCursor")["cursor"]
+        wait_until_saved(daemon, "db", "1")
+        restart(daemon, signal.SIGKILL)
+        with daemon.connect() as connection:
+            connection.send("Watch", {"server": "db", "since": cursor}, more=True)
+            equal(connection.receive()["parameters"]["event"]["kind"], "alive")
+            daemon.done("post", "db", "2")
+            equal(connection.receive()["parameters"]["event"]["kind"], "changed")
+        for text in ("3", "4", "5"):
+            daemon.done("post", "db", text)
+        restart(daemon, signal.SIGKILL)
+        with daemon.connect() as connection:
+            connection.send("Watch", {"server": "db", "since": cursor}, more=True)
+            gap = connection.receive()["parameters"]["event"]
+            equal((gap["kind"], gap["missed"]), ("gap", 4))
+            equal(connection.receive()["parameters"]["event"]["kind"], "snapshot")
+
+
+@test("wait sees a state that lasted only while the daemon restarted")
+def wait_over_restart():
+    with Daemon(CONFIGURATION) as daemon, daemon.connect() as connection:
+        cursor = connection.call("GetCursor")["cursor"]
+        restart(daemon)
+        daemon.done("post", "db", "brief")
+        daemon.done("post", "db", "over")
+        with daemon.connect() as again:
+            reply = again.call("Wait", {"server": "db", "text": "brief", "since": cursor, "timeoutMilliseconds": 0})
+            equal(reply["server"]["status"]["text"], "brief")
+
+
+@test("a restart does not repeat checks early, and keeps the results that do not count yet")
+def checks():
+    with Daemon(lambda folder: (
+            "servers:\n"
+            f"  plugin: {{ exec: [/bin/sh, -c, 'echo $$ >>{folder}/runs; exit $(cat {folder}/level)'], interval: 1h, failures: 3 }}\n"
+    ), start=False) as daemon:
+        (daemon.folder / "level").write_text("0")
+        daemon.start()
+        eventually(lambda: daemon.describe("plugin").get("status"), "the first check")
+        (daemon.folder / "level").write_text("2")
+        daemon.ctl("refresh", "plugin")
+        contains(daemon.describe("plugin")["message"], "1 of 3")
+        runs = len((daemon.folder / "runs").read_text().splitlines())
+        restart(daemon)
+        equal(daemon.describe("plugin")["restored"], True)
+        equal(len((daemon.folder / "runs").read_text().splitlines()), runs)
+        daemon.ctl("refresh", "plugin")
+        contains(daemon.describe("plugin")["message"], "2 of 3")
+        daemon.ctl("refresh", "plugin")
+        equal(daemon.describe("plugin")["status"]["level"], "critical")
+
+
+@test("a status of another source is not restored")
+def other_source():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.stop()
+        daemon.file.write_text("servers: { db: { tcp: '127.0.0.1:1' } }\n")
+        daemon.start()
+        eventually(lambda: "refused" in (daemon.text("db") or ""), "the check")
+        assert "Signed In" not in daemon.log().split("stopping")[-1], daemon.log()
+
+
+@test("the time in which the daemon was down counts, but an overdue server gets one interval to report")
+def overdue():
+    with Daemon("servers: { db: { push: true, ttl: 2s } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.stop()
+        time.sleep(2.5)
+        daemon.start()
+        state = daemon.describe("db")
+        equal(state["stale"], False)
+        contains(state["message"], "ended while statusd was down", "2s after the restart")
+        eventually(lambda: daemon.describe("db")["stale"], "stale after the grace")
+        equal(daemon.describe("db").get("message"), None)
+
+
+@test("a state that is damaged, newer or of another program is set aside, and status says so")
+def set_aside():
+    def newer(path):
+        with contextlib.closing(sqlite3.connect(path)) as store:
+            store.execute("PRAGMA user_version = 99")
+
+    def foreign(path):
+        with contextlib.closing(sqlite3.connect(path)) as store:
+            store.execute("PRAGMA application_id = 1")
+
+    def damaged(path):
+        with open(path, "r+b") as file:
+            file.write(b"x" * 200)
+
+    for damage, suffix, reason in ((newer, "newer", "a newer statusd"), (foreign, "foreign", "another program"),
+                                   (damaged, "damaged", "not a database")):
+        with Daemon(CONFIGURATION) as daemon:
+            daemon.done("post", "db", "Signed In")
+            daemon.stop()
+            damage(daemon.folder / "state" / "statusd.sqlite")
+            daemon.start()
+            contains(daemon.log(), "cannot use the state", reason, f"statusd.sqlite.{suffix}")
+            contains(daemon.ctl("status", "db").err, "warning: an earlier state was set aside", reason)
+            daemon.done("post", "db", "Signed Out")
+            restart(daemon)
+            equal(daemon.text("db"), "Signed Out")
+
+
+@test("a file or directory that is removed or replaced while the daemon runs is written again")
+def replaced():
+    with Daemon(CONFIGURATION) as daemon:
+        state = daemon.folder / "state"
+        for number, damage in enumerate((
+                lambda: (state / "statusd.sqlite").unlink(),
+                lambda: (state / "statusd.sqlite").write_text("nonsense"),
+                lambda: (state.rename(daemon.folder / "old"), state.mkdir()))):
+            daemon.done("post", "db", f"before {number}")
+            wait_until_saved(daemon, "db", f"before {number}")
+            damage()
+            daemon.done("post", "login", f"after {number}")
+            eventually(lambda n=number: is_saved(daemon, "login", f"after {n}"), "the new file", 5)
+            equal(is_saved(daemon, "db", f"before {number}"), True)
+        restart(daemon)
+        equal(daemon.text("login"), "after 2")
+
+
+@test("a full disk is reported once, nothing else suffers, and all is saved when there is room again")
+def full_disk():
+    if os.geteuid() != 0:
+        raise Skip("mounting a small file system needs root")
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        state = daemon.folder / "state"
+        if run("mount", "-t", "tmpfs", "-o", "size=512k,mode=755", "small", state).status:
+            raise Skip("mounting is not possible here")
+        try:
+            daemon.start()
+            daemon.done("post", "db", "Signed In")
+            wait_until_saved(daemon, "db", "Signed In")
+            with open(state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
+                while True:
+                    ballast.write(b"x" * 4096)
+            for number in range(40):
+                daemon.done("post", f"guest-{number}", "x" * 1000)
+            eventually(lambda: "cannot save the state" in daemon.log(), "the report")
+            contains(daemon.log(), "full")
+            contains(daemon.ctl("status", "db").err, "warning: the state is not saved")
+            time.sleep(2.5)
+            equal(daemon.log().count("cannot save the state"), 1, "reported once")
+            daemon.done("post", "db", "Signed Out")
+            (state / "ballast").unlink()
+            eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
+            equal(daemon.ctl("status", "db").err, "")
+            restart(daemon)
+            equal(daemon.text("db"), "Signed Out")
+            equal(daemon.text("guest-39"), "x" * 1000)
+        finally:
+            daemon.stop()
+            subprocess.run(["umount", state], check=True)
+
+
+@test("without a state directory, or with “--state none”, only the state is missing")
+def no_state():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        daemon.start(["--state", "none"])
+        daemon.done("post", "db", "Signed In")
+        daemon.stop()
+        equal(os.listdir(daemon.folder / "state"), [])
+        shutil.rmtree(daemon.folder / "state")
+        (daemon.folder / "state").write_text("a file")
+        daemon.start()
+        contains(daemon.log(), "no state is kept: cannot create the directory")
+        contains(daemon.ctl("status", "db").err, "warning: no state is kept")
+        daemon.done("post", "db", "Signed In")
+
+
+@test("two daemons never use one state")
+def locked():
+    with Daemon(CONFIGURATION) as first, Daemon(CONFIGURATION, start=False) as second:
+        second.environment["STATE_DIRECTORY"] = first.environment["STATE_DIRECTORY"]
+        second.start()
+        contains(second.log(), "no state is kept: another statusd uses the directory")
+        second.done("post", "db", "Signed In")
+        first.assert_alive()
+
+
+@test("the history and the journal name the user and the process of a client")
+def callers():
+    with Daemon("accept: any\nservers: { tcp: { tcp: '127.0.0.1:1', interval: 1h } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        with daemon.connect() as connection:
+            connection.send("History", {"server": "db"}, more=True)
+            changes = []
+            while (change := connection.receive()["parameters"].get("change")):
+                changes.append(change)
+        equal([c["kind"] for c in changes], ["added", "changed"])
+        equal(changes[1]["user"], os.geteuid())
+        equal(changes[1]["text"], "Signed In")

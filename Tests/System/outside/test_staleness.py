@@ -122,7 +122,7 @@ def held_up():
                 equal((server["status"]["text"], server["stale"]), ("Still serving", False))
 
 
-@test("after a restart, each time to live starts again")
+@test("a restart makes no status stale")
 def restart():
     with Daemon("servers: { web: { push: true, ttl: 1h } }\n") as daemon:
         daemon.done("post", "web", "Serving")

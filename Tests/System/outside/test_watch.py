@@ -151,9 +151,9 @@ def interrupted():
 
 
 @contextlib.contextmanager
-def watching_over_restart(configuration):
+def watching_over_restart(configuration, arguments=()):
     """A daemon that was restarted during a watch of one of its servers, and the output of that watch."""
-    with Daemon(configuration) as daemon:
+    with Daemon(configuration, arguments=arguments) as daemon:
         daemon.done("post", "db", "before")
         with daemon.follow("watch", "db") as lines:
             lines.until("before")
@@ -171,9 +171,9 @@ def reconnects():
         eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
 
 
-@test("watch waits for a server that is not configured to return after a restart")
+@test("watch waits for a server that is not configured to return after a restart without a state")
 def guest_after_restart():
-    with watching_over_restart("accept: any\n") as (daemon, lines):
+    with watching_over_restart("accept: any\n", ["--state", "none"]) as (daemon, lines):
         return_without = ["statusctl: the daemon is back", "statusctl: it has no server “db”; waiting for it"]
         eventually(lambda: lines.errors[1:] == return_without, "one sentence about the server")
         daemon.stop()
@@ -335,7 +335,8 @@ def full_after_restart():
         lines.until("well")
         eventually(lambda: lines.errors[:2] == ["statusctl: the daemon disconnected; waiting for it to return", "statusctl: the daemon is back"])
     waited = json.dumps({"parameters": {"server": state}}).encode() + b"\0"
-    with serving([b""], [full], [full], [waited]) as address:
+    cursor = json.dumps({"parameters": {"cursor": snapshot["cursor"]}}).encode() + b"\0"
+    with serving([b""], [full], [full], [cursor, waited]) as address:
         equal(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address).status, 0)
     with serving([full]) as address:
         contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: 2 connections")

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Testing
+
+/// Memory that survives a monitor.
+private final class SharedMemory: Sendable {
+    private let address: UInt
+
+    init() {
+        address = UInt(bitPattern: UnsafeMutableRawPointer.allocate(byteCount: EventTally.size, alignment: 64))
+        fill(with: 0)
+    }
+
+    deinit { start?.deallocate() }
+
+    private var start: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: address) }
+
+    func fill(with byte: UInt8) { start?.initializeMemory(as: UInt8.self, repeating: byte, count: EventTally.size) }
+
+    var tally: EventTally {
+        guard let start else { preconditionFailure("no memory") }
+        return EventTally(start)
+    }
+}
+
+@Suite("A monitor after a crash")
+struct CrashTests {
+    /// A monitor that is killed after its state was saved for the last time.
+    private final class Crash {
+        private let memory = SharedMemory()
+        let first: StatusMonitor
+        private var saved: LedgerMemory?
+
+        init() {
+            first = StatusMonitor(tally: memory.tally, capacities: 8...8)
+            for server in ["a", "b"] { first.add(ServerDefinition(name: name(server), source: "push")) }
+        }
+
+        func post(_ text: String, to server: String) throws { try first.post(try StatusText(text), to: name(server)) }
+
+        /// Saves the state, as a batch of the store does.
+        func save() {
+            let log = first.takeUnsaved().log
+            var memory = LedgerMemory(
+                log: log, servers: first.save(first.states.map(\.name)).compactMap { $0 }, isOfThisBoot: true)
+            memory.isComplete = false
+            saved = memory
+        }
+
+        /// Kills the monitor and starts another one.
+        func restart() throws -> StatusMonitor {
+            var memory = try #require(saved)
+            memory.past = self.memory.tally.read()
+            return StatusMonitor(restoring: memory, capacities: 8...8)
+        }
+    }
+
+    @Test("continues a stream without a gap if everything was saved, and the reader has seen it")
+    func nothingLost() throws {
+        let crash = Crash()
+        try crash.post("1", to: "a")
+        let seen = crash.first.cursor
+        crash.save()
+        let second = try crash.restart()
+        let watch = try second.watch(.all, since: seen) { _ in }
+        #expect(watch.lines() == [])
+        try second.post(try StatusText("2"), to: name("a"))
+        #expect(watch.lines() == ["changed a 2"])
+    }
+
+    @Test("starts a stream with a gap that has exactly the missed events")
+    func gap() throws {
+        let crash = Crash()
+        crash.save()
+        let seen = crash.first.cursor
+        try crash.post("1", to: "a")
+        try crash.post("1", to: "b")
+        try crash.post("2", to: "a")
+        try crash.post("2", to: "a")
+        let second = try crash.restart()
+        #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["gap 3", "snapshot -"])
+        #expect(try second.watch(.all, updates: true, since: seen) { _ in }.lines().first == "gap 4")
+        #expect(
+            try second.watch(.server(name("b")), since: seen) { _ in }.lines() == ["gap 1", "snapshot b no status yet"])
+    }
+
+    @Test("makes no gap for a quiet server")
+    func quiet() throws {
+        let crash = Crash()
+        crash.save()
+        let seen = crash.first.cursor
+        try crash.post("1", to: "a")
+        let second = try crash.restart()
+        let watch = try second.watch(.server(name("b")), since: seen) { _ in }
+        #expect(watch.lines() == [])
+        try second.post(try StatusText("2"), to: name("b"))
+        #expect(watch.lines() == ["changed b 2"])
+        #expect(try second.watch(.selected, since: seen) { _ in }.lines() == [])
+    }
+
+    @Test("tells a reader that has seen what was not saved that the state is an older one")
+    func rolledBack() throws {
+        let crash = Crash()
+        try crash.post("1", to: "a")
+        crash.save()
+        try crash.post("2", to: "a")
+        let seen = crash.first.cursor
+        let second = try crash.restart()
+        #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 0", "snapshot a 1"])
+        #expect(second.cursor == seen)
+    }
+
+    @Test("makes a gap of unknown length for a cursor that is older than the tally")
+    func old() throws {
+        let crash = Crash()
+        let seen = crash.first.cursor
+        for count in 1...5000 { try crash.post("\(count)", to: "a") }
+        crash.save()
+        let second = try crash.restart()
+        #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["gap -", "snapshot -"])
+    }
+
+    @Test("keeps gaps exact for later cursors, and after a second crash")
+    func later() throws {
+        let crash = Crash()
+        crash.save()
+        try crash.post("1", to: "a")
+        let second = try crash.restart()
+        let seen = second.cursor
+        try second.post(try StatusText("2"), to: name("a"))
+        #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 0", "snapshot a 2"])
+        let next = second.cursor
+        try second.post(try StatusText("3"), to: name("a"))
+        #expect(try second.watch(.server(name("a")), since: next) { _ in }.lines() == ["changed a 3"])
+    }
+
+    @Test("ignores a tally that is damaged")
+    func damaged() {
+        let memory = SharedMemory()
+        for byte in [UInt8(0), 0x55, 0xff] {
+            memory.fill(with: byte)
+            #expect(memory.tally.read() == nil)
+        }
+    }
+}
