@@ -123,12 +123,19 @@ public struct Daemon: Sendable {
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }
+        try await makeParts(read, subordinates, reading, directories).run()
+    }
+
+    /// Makes the parts, which continue with the state of an earlier run; that is released when they have it.
+    private func makeParts(
+        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, _ reading: ConfigurationReading,
+        _ directories: DaemonDirectories
+    ) async throws -> DaemonParts {
         let opened = try await Self.endingAtSignals { [state, environment] in
             await OpenedState.open(state, environment: environment)
         }
-        let parts = try await DaemonParts.make(
+        return try await DaemonParts.make(
             read, subordinates, reading: reading, directories: directories, state: opened, logger: logger)
-        try await parts.run()
     }
 
     @EventLoop private func subordinateUsers() -> SubordinateUsers {

@@ -36,6 +36,8 @@ final class ServerRegistry {
     private var shownSources: [ServerName: AnySourceSettings?] = [:]
     /// The servers that are not configured, but were added by posts.
     var guests: Set<ServerName> = []
+    /// Restored ones whose notify sockets are still to be opened.
+    private var socketless: [(name: ServerName, memory: SourceMemory)] = []
     /// The source of a server that is not configured.
     nonisolated static let guestSource = AnySourceSettings(PushSettings())
     private var hasSelected = false
@@ -87,8 +89,8 @@ final class ServerRegistry {
         reply.changed += plan.inOrder.compactMap { carryOut($0.step, for: $0.name) ? $0.name.rawValue : nil }
         reply.changed.sort()
         reply.failed = read.errors.map(Failure.init)
-        keepRestoredGuests()
         for name in guests where sources[name] == nil || needsNewSocket(name) { openNotifySocket(ofGuest: name) }
+        keepRestoredGuests()
         for (name, reason) in failures where startFailures[name] != reason {
             startWarnings.forget(Self.subject(name, reason))
         }
@@ -196,12 +198,25 @@ final class ServerRegistry {
         for (name, memory) in restored {
             if memory.isGuest {
                 guests.insert(name)
-                openNotifySocket(ofGuest: name, restored: restoredSource(name, memory))
+                socketless.append((name, memory))
             } else {
                 remove(name)
             }
         }
         restored = [:]
+        openRestoredSockets()
+    }
+
+    /// Opens the notify sockets of restored servers, as many in a turn as there is time for: there may be thousands.
+    private func openRestoredSockets() {
+        let share = TurnShare()
+        while !share.isUsedUp {
+            guard let (name, memory) = socketless.popLast() else { return socketless = [] }
+            // It may have been opened since, or forgotten.
+            guard guests.contains(name), sources[name] == nil, closedSources[name] == nil else { continue }
+            openNotifySocket(ofGuest: name, restored: restoredSource(name, memory))
+        }
+        EventLoop.atNextTurn { [weak self] in self?.openRestoredSockets() }
     }
 
     /// What a restart should keep of a server's source.
