@@ -131,6 +131,8 @@ let package = Package(
         .target(
             name: "StatusTestSupport", dependencies: ["StatusModel", "StatusMonitor", logging]),
         .target(name: "NotificationStreamsTestSupport"),
+        // Linked into all tests, which import nothing from it. It has no headers, but their folder must exist.
+        .target(name: "CThreadSanitizer", publicHeadersPath: "."),
         .testTarget(
             name: "NotificationStreamsTests", dependencies: ["NotificationStreams", "NotificationStreamsTestSupport"]),
         .testTarget(
@@ -210,6 +212,8 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
     ]
 }
 
-for target in package.targets where ![.system, .plugin].contains(target.type) && target.name != "CExecutorHooks" {
+for target in package.targets
+where ![.system, .plugin].contains(target.type) && !["CExecutorHooks", "CThreadSanitizer"].contains(target.name) {
     target.swiftSettings = settings
 }
+for target in package.targets where target.type == .test { target.dependencies.append("CThreadSanitizer") }
