@@ -30,10 +30,10 @@ final class ServerRegistry {
     var closedSources: [ServerName: any Source] = [:]
     /// Why sources could not be started; a reload tries again.
     private var startFailures: [ServerName: String] = [:]
-    /// The sources of the statuses that servers still show although they cannot be followed now; nil: of none.
+    /// The subjects of the statuses that servers still show although they cannot be followed now (`AnySourceSettings.identity`); nil: of none.
     ///
     /// When that is corrected, such a status may be shown again.
-    private var shownSources: [ServerName: AnySourceSettings?] = [:]
+    private var shownSubjects: [ServerName: Int64?] = [:]
     /// The servers that are not configured, but were added by posts.
     var guests: Set<ServerName> = []
     /// Restored ones whose notify sockets are still to be opened.
@@ -178,12 +178,12 @@ final class ServerRegistry {
 
     /// Continues with a server that the monitor has restored.
     private func adopt(_ name: ServerName, _ server: ServerConfiguration, _ memory: SourceMemory) {
-        let isOther = memory.identity != server.source?.identity
+        let isOther = memory.subject == nil || memory.subject != server.source?.identity
         let state = try? monitor.state(of: name)
         let failure = start(
             server, of: name, shown: isOther ? nil : state?.status?.level,
             restored: isOther || state?.isRestored != true ? nil : restoredSource(name, memory))
-        if failure != nil { shownSources[name] = .some(isOther ? nil : server.source) }
+        if failure != nil { shownSubjects[name] = .some(memory.subject) }
         try? monitor.redefine(
             server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
     }
@@ -223,9 +223,8 @@ final class ServerRegistry {
     func memory(of name: ServerName) -> SourceMemory {
         var memory = SourceMemory()
         memory.isGuest = guests.contains(name)
-        let source = configuration.servers[name]?.source
-        let shown = memory.isGuest ? Self.guestSource : shownSources[name] ?? source
-        memory.identity = shown?.identity ?? 0
+        let source = memory.isGuest ? Self.guestSource : configuration.servers[name]?.source
+        memory.subject = shownSubjects[name] ?? source?.identity
         sources[name]?.note(in: &memory)
         return memory
     }
@@ -234,12 +233,12 @@ final class ServerRegistry {
         let state = try? monitor.state(of: name)
         // During the first load of a source, nothing of it is shown.
         let isShown = state?.phase != .loading || state?.status != nil
-        let shownSource = shownSources.removeValue(forKey: name) ?? (isShown ? source : nil)
-        let isOther = shownSource?.subject != server.source?.subject
+        let shownSubject = shownSubjects.removeValue(forKey: name) ?? (isShown ? source?.identity : nil)
+        let isOther = shownSubject != server.source?.identity
         let failure = start(
             server, of: name, predecessor: removeSource(of: name),
             shown: isOther ? nil : state?.status?.level)
-        if failure != nil { shownSources[name] = .some(shownSource) }
+        if failure != nil { shownSubjects[name] = .some(shownSubject) }
         try? monitor.redefine(
             server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
     }
@@ -250,7 +249,7 @@ final class ServerRegistry {
         // Other sources have ended when they are closed.
         departed[name] = (source as? CheckSource).map { Departed(source: $0) }
         startFailures[name] = nil
-        shownSources.removeValue(forKey: name)
+        shownSubjects.removeValue(forKey: name)
         // If it comes back, it is selected again.
         if name == configuration.select, (try? monitor.selectedState().name) == name { hasSelected = false }
         try? monitor.remove(name, by: caller)

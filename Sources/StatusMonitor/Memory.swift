@@ -37,8 +37,8 @@ public struct ServerMemory: Equatable, Sendable {
 public struct SourceMemory: Hashable, Sendable {
     /// Whether the server is not configured, but was added by a post.
     public var isGuest = false
-    /// Identifies the subject of its shown status: statuses of another subject are not shown.
-    public var identity: Int64 = 0
+    /// Identifies the subject of its shown status, as a number that stays the same from run to run; nil if there is none.
+    public var subject: Int64?
     /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if better.
     public var streak = 0
     /// The user whose program requested a time to live.

@@ -65,7 +65,7 @@ extension Revisions {
 extension StoredServer {
     static let columns = """
         name, \(StateColumns.names), placeholder, failure, time_to_live, report_interval, takes_posts, updates_revision, changes_revision,
-        refreshed_at, grace_end, own_time_to_live, stays_stale, guest, identity, streak, time_to_live_user
+        refreshed_at, grace_end, own_time_to_live, stays_stale, guest, subject, streak, time_to_live_user
         """
     static let columnCount = 28
 
@@ -83,7 +83,7 @@ extension StoredServer {
         try parameters.add(memory.ownTimeToLive)
         try parameters.add(memory.staysStale)
         try parameters.add(source.isGuest)
-        try parameters.add(source.identity)
+        try parameters.add(source.subject)
         try parameters.add(source.streak)
         try parameters.add(source.timeToLiveUser.map { Int64($0) })
     }
@@ -106,7 +106,7 @@ extension StoredServer {
                 state: state, definition: definition, followed: followed, refreshedAt: refreshedAt,
                 graceEnd: graceEnd, ownTimeToLive: ownTimeToLive, staysStale: columns.flag()))
         source.isGuest = columns.flag()
-        source.identity = columns.integer() ?? 0
+        source.subject = columns.integer()
         source.streak = Int(clamping: columns.integer() ?? 0)
         source.timeToLiveUser = columns.user()
     }

@@ -33,7 +33,7 @@ enum Schema {
             placeholder TEXT, failure TEXT, time_to_live INTEGER, report_interval INTEGER, takes_posts INTEGER,
             updates_revision INTEGER, changes_revision INTEGER,
             refreshed_at INTEGER, grace_end INTEGER, own_time_to_live INTEGER, stays_stale INTEGER,
-            guest INTEGER, identity INTEGER, streak INTEGER, time_to_live_user INTEGER
+            guest INTEGER, subject INTEGER, streak INTEGER, time_to_live_user INTEGER
         ) WITHOUT ROWID;
         CREATE TABLE events (
             entry_revision INTEGER PRIMARY KEY,

@@ -10,6 +10,7 @@ import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
+import StatusStore
 import StatusTestSupport
 import Varlink
 
@@ -18,7 +19,7 @@ import Varlink
 /// The daemon's parts around a registry, in a temporary directory.
 @EventLoop
 final class DaemonFixture {
-    let monitor = StatusMonitor()
+    let monitor: StatusMonitor
     let registry: ServerRegistry
     let factory: SourceFactory
     let directories: DaemonDirectories
@@ -31,14 +32,27 @@ final class DaemonFixture {
     let recorder = LogRecorder()
     let logger: Logger
 
-    init() throws {
+    /// - Parameter restored: what an earlier run has left.
+    init(restored: StoreContents = StoreContents()) throws {
+        monitor = StatusMonitor(restoring: restored.memory)
         let folder = "/tmp/statusd-test-\(UUID().uuidString.prefix(8))"
         directories = try DaemonDirectories(environment: ["RUNTIME_DIRECTORY": folder], isRoot: false)
         try FileManager.default.createDirectory(atPath: directories.notify, withIntermediateDirectories: true)
         logger = recorder.logger
         factory = SourceFactory(
             monitor: monitor, runner: SourceRunner(), directories: directories, logger: logger)
-        registry = ServerRegistry(monitor: monitor, factory: factory, logger: logger)
+        registry = ServerRegistry(monitor: monitor, factory: factory, logger: logger, restored: restored)
+    }
+
+    /// A daemon that continues with the state of this one.
+    func restarted() throws -> DaemonFixture {
+        let names = monitor.states.map(\.name)
+        var contents = StoreContents()
+        contents.memory = LedgerMemory(
+            log: monitor.takeUnsaved().log, servers: monitor.save(names).compactMap { $0 }, isOfThisBoot: true)
+        contents.sources = Dictionary(uniqueKeysWithValues: names.map { ($0, registry.memory(of: $0)) })
+        contents.configuredSelection = registry.configuration.select
+        return try DaemonFixture(restored: contents)
     }
 
     isolated deinit {

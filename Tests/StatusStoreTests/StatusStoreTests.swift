@@ -32,7 +32,7 @@ struct StatusStoreTests {
         server.memory.ownTimeToLive = .seconds(8)
         server.memory.staysStale = true
         server.source.isGuest = true
-        server.source.identity = .min
+        server.source.subject = .min
         server.source.streak = -2
         server.source.timeToLiveUser = 1000
         return server

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StatusDaemon
+
+@Suite("When the state is saved")
+struct SavingScheduleTests {
+    private let begin = ContinuousClock.now + .seconds(10)
+
+    /// A schedule that has just saved everything.
+    private func schedule() -> SavingSchedule {
+        var schedule = SavingSchedule()
+        schedule.begin(at: begin)
+        schedule.succeeded()
+        schedule.pruned(at: begin, hasMore: false)
+        return schedule
+    }
+
+    @Test("a change is saved a second after the last batch, at once if that was earlier")
+    func interval() {
+        var schedule = schedule()
+        #expect(!schedule.isDue(at: begin + .seconds(1)))
+        schedule.notePending()
+        #expect(!schedule.isDue(at: begin + .milliseconds(999)))
+        #expect(schedule.isDue(at: begin + .seconds(1)))
+    }
+
+    @Test("a caller that waits for its change gets it saved soon")
+    func urgent() {
+        var schedule = schedule()
+        schedule.notePending()
+        schedule.hurry()
+        #expect(schedule.isDue(at: begin + .milliseconds(50)))
+    }
+
+    @Test("an idle daemon saves the time now and then")
+    func idle() {
+        let schedule = schedule()
+        #expect(schedule.next == begin + .seconds(600))
+        #expect(schedule.isDue(at: begin + .seconds(600)))
+    }
+
+    @Test("after a failure the pauses grow up to a minute, and a success ends that")
+    func failures() {
+        var schedule = schedule()
+        var time = begin
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            schedule.notePending()
+            schedule.failed(at: time)
+            #expect(!schedule.isDue(at: time + .seconds(pause) - .milliseconds(1)))
+            time += .seconds(pause)
+            #expect(schedule.isDue(at: time))
+            schedule.begin(at: time)
+        }
+        schedule.succeeded()
+        schedule.notePending()
+        #expect(schedule.isDue(at: time + .seconds(1)))
+    }
+
+    @Test("old entries are looked for a minute after the last look, if anything was saved, and in steps")
+    func pruning() {
+        var schedule = schedule()
+        #expect(!schedule.isPruningDue(at: begin + .seconds(1000)))
+        schedule.notePending()
+        schedule.begin(at: begin + .seconds(1))
+        #expect(!schedule.isPruningDue(at: begin + .seconds(59)))
+        #expect(schedule.isPruningDue(at: begin + .seconds(60)))
+        schedule.pruned(at: begin + .seconds(60), hasMore: true)
+        #expect(schedule.isPruningDue(at: begin + .seconds(61)))
+    }
+}
