@@ -189,8 +189,8 @@ final class ServerRegistry {
     }
 
     private func restoredSource(_ name: ServerName, _ memory: SourceMemory) -> RestoredSource? {
-        guard let age = try? monitor.age(of: name) else { return nil }
-        return RestoredSource(memory, age: age, isSelected: (try? monitor.selectedState().name) == name)
+        guard let age = try? monitor.age(of: name), let state = try? monitor.state(of: name) else { return nil }
+        return RestoredSource(memory, age: age, isUrgent: state.isSelected || state.phase == .failed)
     }
 
     /// Continues with restored servers that are not configured: those that were added by posts stay, others are removed.

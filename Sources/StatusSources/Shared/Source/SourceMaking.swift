@@ -76,13 +76,13 @@ public struct RestoredSource: Sendable {
     public var memory: SourceMemory
     /// The time since the last sign of life of its server.
     public var age: Duration
-    /// Whether its server is selected, so that people wait for it.
-    public var isSelected: Bool
+    /// Whether to load now, because people look at its server, or the last load failed.
+    public var isUrgent: Bool
 
-    public init(_ memory: SourceMemory, age: Duration, isSelected: Bool) {
+    public init(_ memory: SourceMemory, age: Duration, isUrgent: Bool) {
         self.memory = memory
         self.age = age
-        self.isSelected = isSelected
+        self.isUrgent = isUrgent
     }
 }
 

@@ -73,7 +73,7 @@ public final class CheckSource {
     ///
     /// Overdue loads are spread over time, too.
     private static func pause(after restored: RestoredSource, interval: Duration) -> Duration? {
-        if restored.isSelected { return nil }
+        if restored.isUrgent { return nil }
         let rest = interval - restored.age
         return rest > .zero ? min(rest, interval) : min(interval, longestCatchUp) * .random(in: 0...1)
     }

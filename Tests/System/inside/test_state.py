@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of the service: over restarts and crashes, and in surroundings that fail."""
+
+import json
+import os
+import pathlib
+import pwd
+import signal
+import sqlite3
+import subprocess
+import time
+
+from harness.daemon import Follower, environment, run
+from harness.expect import contains, equal, eventually
+from harness.runner import test
+
+from .unit import as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
+
+STATE = pathlib.Path("/var/lib/statusd")
+FILE = STATE / "statusd.sqlite"
+
+
+def describe(server):
+    """The state of a server."""
+    with connect() as connection:
+        return connection.call("Describe", {"server": server})["server"]
+
+
+@test("systemctl restart and kill -9 keep statuses and the selection, and only the daemon can read the state")
+def restarts():
+    with service():
+        statusctl("post", "db", "Signed In", "--level", "warning")
+        statusctl("post", "web", "Serving")
+        statusctl("select", "web")
+        time.sleep(1.5)
+        for restart in (lambda: systemctl("restart", "statusd"), lambda: os.kill(main_process(), signal.SIGKILL)):
+            before, since = main_process(), describe("db")["status"]["changedAt"]
+            restart()
+            restarted(before)
+            equal(show("StatusText"), "web: Serving (before restart)")
+            equal((describe("db")["status"]["text"], describe("db")["status"]["changedAt"]), ("Signed In", since))
+        equal((FILE.stat().st_mode & 0o777, pwd.getpwuid(FILE.stat().st_uid).pw_name), (0o600, "statusd"))
+        statusctl("post", "web", "Serving")
+        eventually(lambda: show("StatusText") == "web: Serving", "the mark to go")
+
+
+@test("a watch over systemctl restart shows every change once, while others post")
+def watch_over_restarts():
+    with service():
+        statusctl("post", "db", "begin")
+        with Follower("/usr/bin/statusctl", "watch", "--json", "db", env=environment()) as lines:
+            lines.until("begin")
+            poster = subprocess.Popen(["/bin/sh", "-c", "for n in $(seq 1 60); do statusctl post db \"Step $n\" || exit 1; done"])
+            for _ in range(4):
+                time.sleep(0.2)
+                systemctl("restart", "statusd")
+            equal(poster.wait(30), 0)
+            lines.until("Step 60")
+            events = [json.loads(line) for line in lines.seen]
+            texts = [e["server"]["status"]["text"] for e in events if e["kind"] == "changed"]
+            equal(texts, [f"Step {number}" for number in range(1, 61)])
+
+
+@test("the boot is recognised although the sandbox hides the kernel's file: a time to live goes on over a restart")
+def boot():
+    with service(configuration="servers: { app: { notify: true, ttl: 1h } }\n"):
+        run("systemd-notify", "--status=Serving", "WATCHDOG_USEC=600000000", env=environment(NOTIFY_SOCKET="/run/statusd/notify/app"))
+        eventually(lambda: describe("app")["phase"] == "loaded", "the status")
+        systemctl("restart", "statusd")
+        systemctl("stop", "statusd.socket", "statusd.service")
+        store = sqlite3.connect(FILE)
+        boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip().replace("-", "")
+        equal(store.execute("SELECT boot FROM daemon").fetchone()[0], boot_id)
+        equal(store.execute("SELECT own_time_to_live FROM servers").fetchone()[0], 600000000)
+        store.close()
+
+
+@test("the journal names the user and the process of a client that posts, selects, refreshes, reloads or forgets")
+def callers():
+    with service(configuration="accept: any\nservers: { tcp: { tcp: '127.0.0.1:1', interval: 1h } }\n"):
+        processes = {}
+        for name, command in (("post", ("post", "db", "Signed In")), ("select", ("select", "db")), ("refresh", ("refresh", "tcp")),
+                              ("forget", ("forget", "db")), ("reload", ("reload",))):
+            process = subprocess.Popen(["/usr/bin/statusctl", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process.wait(15)
+            processes[name] = process.pid
+        for name, message in (("post", "db: Signed In"), ("select", "selected db"), ("refresh", "tcp: refresh requested"),
+                              ("forget", "db removed"), ("reload", "configuration reloaded")):
+            entries = [e for e in journal() if e["MESSAGE"].startswith(message)]
+            equal([(e.get("STATUSD_CALLER_UID"), e.get("STATUSD_CALLER_PID")) for e in entries][-1:], [("0", str(processes[name]))], name)
+
+
+@test("journald can be restarted and stopped, without harm to the daemon or its state")
+def journald():
+    with service():
+        statusctl("post", "db", "1")
+        systemctl("restart", "systemd-journald")
+        statusctl("post", "db", "2")
+        eventually(lambda: any(e.get("STATUSD_TEXT") == "2" for e in journal()), "the entry after the restart")
+        sockets = ("systemd-journald.socket", "systemd-journald-dev-log.socket", "systemd-journald.service")
+        run("systemctl", "stop", *sockets)
+        try:
+            for number in range(3, 200):
+                statusctl("post", "db", str(number))
+        finally:
+            systemctl("start", *sockets)
+        statusctl("post", "db", "the end")
+        eventually(lambda: any(e.get("STATUSD_TEXT") == "the end" for e in journal()), "the entry after the start")
+
+
+@test("the state survives a full /run and a state directory that is replaced under the daemon")
+def places():
+    with service():
+        statusctl("post", "db", "1")
+        time.sleep(1.5)
+        moved = pathlib.Path("/var/lib/statusd-moved")
+        run("rm", "-rf", str(moved))
+        done("cp", "-a", str(STATE), str(moved))
+        for path in STATE.glob("statusd.sqlite*"):
+            path.unlink()
+        statusctl("post", "db", "2")
+        eventually(lambda: any("removed or replaced" in e["MESSAGE"] for e in journal()), "the report")
+        time.sleep(2)
+        before = main_process()
+        os.kill(before, signal.SIGKILL)
+        restarted(before)
+        equal(describe("db")["status"]["text"], "2")
+        run("rm", "-rf", str(moved))
+
+
+@test("a daemon that was stopped for seconds by SIGSTOP goes on, and nothing is stale too early")
+def frozen():
+    with service(configuration="servers: { db: { push: true, ttl: 1min } }\n"):
+        statusctl("post", "db", "1")
+        process = main_process()
+        os.kill(process, signal.SIGSTOP)
+        time.sleep(5)
+        os.kill(process, signal.SIGCONT)
+        statusctl("post", "db", "2")
+        equal((main_process(), describe("db")["stale"]), (process, False))
