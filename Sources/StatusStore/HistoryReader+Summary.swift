@@ -6,9 +6,11 @@ import StatusModel
 extension HistoryReader {
     /// Sums up the history of a server in a period.
     ///
-    /// - Parameter buckets: the number of equal parts.
+    /// - Parameters:
+    ///   - buckets: the number of equal parts.
+    ///   - now: the current time; nothing is known of what comes after it.
     func summary(
-        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Timestamp
     ) throws(SQLiteError) -> StatusSummary {
         var tally = SummaryTally(server, since: since, until: until, buckets: buckets)
         let number = try number(of: server)
@@ -31,7 +33,7 @@ extension HistoryReader {
                 tally.run(statement.integer(2) == 1, at: time)
             }
         }
-        return tally.end()
+        return tally.end(now: now.milliseconds)
     }
 
     private func number(of server: ServerName) throws(SQLiteError) -> Int64 {
@@ -102,9 +104,11 @@ struct SummaryTally {
         self.isRunning = isRunning
     }
 
-    /// The sums up to the end of the period.
-    mutating func end() -> StatusSummary {
-        advance(to: summary.until.milliseconds)
+    /// The sums up to the end of the period; a level after `now` is not known.
+    mutating func end(now: Int64) -> StatusSummary {
+        let end = summary.until.milliseconds
+        run(false, at: min(now, end))
+        advance(to: end)
         return summary
     }
 

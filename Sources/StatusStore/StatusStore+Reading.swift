@@ -31,14 +31,15 @@ extension StatusStore {
     ///   - since: the beginning.
     ///   - until: the end.
     ///   - buckets: the number of equal parts; at least 1.
+    ///   - now: the current time; nothing is known of what comes after it.
     ///   - isCancelled: called now and then; if it returns true, the call fails.
     /// - Throws: ``StoreFailure``.
     public func summary(
-        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int,
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Timestamp,
         isCancelled: @escaping @Sendable () -> Bool
     ) throws(StoreFailure) -> StatusSummary {
         try read(isCancelled) { reader throws(SQLiteError) in
-            try reader.summary(of: server, since: since, until: until, buckets: buckets)
+            try reader.summary(of: server, since: since, until: until, buckets: buckets, now: now)
         }
     }
 

@@ -133,11 +133,12 @@ struct SummaryTests {
 
     init() throws { fixture = try StoreFixture() }
 
-    private func summary(_ store: StatusStore, since: Int64 = 0, until: Int64, buckets: Int = 1) throws -> StatusSummary
-    {
+    private func summary(
+        _ store: StatusStore, since: Int64 = 0, until: Int64, buckets: Int = 1, now: Int64 = .max
+    ) throws -> StatusSummary {
         try store.summary(
             of: name("a"), since: Timestamp(milliseconds: since), until: Timestamp(milliseconds: until),
-            buckets: buckets
+            buckets: buckets, now: Timestamp(milliseconds: now)
         ) { false }
     }
 
@@ -176,6 +177,17 @@ struct SummaryTests {
         let summary = try summary(second, since: 2000, until: 10_000)
         #expect(summary.times.ok == 5000)
         #expect(summary.times[nil] == 3000)
+    }
+
+    @Test("knows no level of the future")
+    func future() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000)
+        let summary = try summary(store, until: 10_000, buckets: 5, now: 5000)
+        #expect(summary.times.ok == 4000)
+        #expect(summary.times[nil] == 6000)
+        #expect(summary.buckets.map(\.worst) == [.ok, .ok, .ok, nil, nil])
+        #expect(try self.summary(store, since: 8000, until: 10_000, now: 5000).times[nil] == 2000)
     }
 
     @Test("covers the period exactly, whatever the number of buckets")

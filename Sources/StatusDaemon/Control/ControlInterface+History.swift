@@ -52,7 +52,8 @@ extension ControlInterface {
         let server = try parameters.server ?? monitor.selectedState().name
         let buckets = parameters.buckets ?? 1
         guard 1...1000 ~= buckets else { throw MonitorError.service(.invalidParameter("buckets")) }
-        let until = parameters.until ?? Moment.now().wall
+        let now = Moment.now().wall
+        let until = parameters.until ?? now
         let since = parameters.since ?? Timestamp(milliseconds: until.milliseconds - 86_400_000)
         guard since <= until else { throw MonitorError.service(.invalidParameter("since")) }
         call.perform { call throws(MonitorError) in
@@ -60,7 +61,7 @@ extension ControlInterface {
                 let summary = try await self.state.read(for: call.untyped.account) {
                     store, isCancelled throws(StoreFailure) in
                     try store.summary(
-                        of: server, since: since, until: until, buckets: buckets, isCancelled: isCancelled)
+                        of: server, since: since, until: until, buckets: buckets, now: now, isCancelled: isCancelled)
                 }
                 if summary.times.known == 0, summary.changes == 0 { try self.checkKnown(server) }
                 call.reply(
