@@ -41,6 +41,11 @@ struct CommandLineReader<Status: Sendable> {
                 options.append((StandardOptions.help.specification, nil))
             } else if word.hasPrefix("--") {
                 try readOption(word.dropFirst(2), &rest)
+            } else if let option = parameters.first(where: { $0.isShortForm(word) }) {
+                guard let value = word.count > 2 ? String(word.dropFirst(2)) : rest.popFirst() else {
+                    throw error("\(word) requires a value")
+                }
+                options.append((option, value))
             } else if word.hasPrefix("-"), word != "-" {
                 throw error("unknown option “\(word)”\(advice(for: word))")
             } else {
@@ -145,6 +150,14 @@ extension ParameterSpecification {
 
     var isOption: Bool {
         if case .option = form { true } else { false }
+    }
+
+    /// Whether a word is the short form of this option, without its value or with a valid one.
+    ///
+    /// With another one, it is rather a long option that lacks a hyphen.
+    fileprivate func isShortForm(_ word: String) -> Bool {
+        guard let letter, isOption, word.hasPrefix("-\(letter)") else { return false }
+        return word.count == 2 || (try? check([String(word.dropFirst(2))])) != nil
     }
 
     fileprivate var isStandard: Bool { StandardOptions.all(ofCommand: false).contains { $0.name == name } }

@@ -37,15 +37,15 @@ extension CommandParser {
 
     /// The option whose value comes next.
     private func optionBefore(_ words: [String], of command: Command<Status>?) -> ParameterSpecification? {
-        guard let last = words.last, last.hasPrefix("--") else { return nil }
-        return specifications(of: command).first { $0.isOption && "--\($0.name)" == last }
+        guard let last = words.last, last.hasPrefix("-") else { return nil }
+        return specifications(of: command).first { $0.takesNextWord(after: last) }
     }
 
     private func argument(_ before: [String], of command: Command<Status>) async -> [(String, String)] {
         var count = 0
         var words = before[...]
         while let word = words.popFirst() {
-            if specifications(of: command).contains(where: { $0.isOption && "--\($0.name)" == word }) {
+            if specifications(of: command).contains(where: { $0.takesNextWord(after: word) }) {
                 words = words.dropFirst()
             } else if !word.hasPrefix("-") {
                 count += 1
@@ -73,5 +73,12 @@ extension CommandParser {
         // What precedes an invalid word counts.
         try? line.read(words)
         return line.validOptions
+    }
+}
+
+extension ParameterSpecification {
+    /// Whether a word is this option without its value, which comes next.
+    fileprivate func takesNextWord(after word: String) -> Bool {
+        isOption && (word == "--\(name)" || letter.map { word == "-\($0)" } ?? false)
     }
 }

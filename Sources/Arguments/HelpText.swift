@@ -47,7 +47,8 @@ struct HelpText<Status: Sendable> {
     private var standardOptions: [ParameterSpecification] { StandardOptions.all(ofCommand: command != nil) }
 
     private static func option(_ parameter: ParameterSpecification) -> (String, String) {
-        let short = parameter.name == StandardOptions.help.specification.name ? "  -h, " : "      "
+        let letter = parameter.name == StandardOptions.help.specification.name ? "h" : parameter.letter
+        let short = letter.map { "  -\($0), " } ?? "      "
         let value = if case .option(let value) = parameter.form { " \(value)" } else { "" }
         return ("\(short)--\(parameter.name)\(value)", parameter.help)
     }

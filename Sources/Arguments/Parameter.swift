@@ -31,6 +31,8 @@ public struct ParameterSpecification: Sendable {
 
     /// Its name, without hyphens.
     public let name: String
+    /// The letter of its short form, such as `n` of `-n`; nil if it has none.
+    public let letter: Character?
     /// How users write it.
     public let form: Form
     /// Its help, in a sentence.
@@ -76,7 +78,7 @@ public struct Flag: Parameter {
     /// A flag.
     public init(_ name: String, help: String) {
         specification = ParameterSpecification(
-            name: name, form: .flag, help: help, completion: .nothing, check: { _ in })
+            name: name, letter: nil, form: .flag, help: help, completion: .nothing, check: { _ in })
     }
 }
 
@@ -85,9 +87,10 @@ public struct Option<Value: Sendable>: Parameter {
     public let specification: ParameterSpecification
     let value: @Sendable (String?) throws(InvalidValue) -> Value
 
-    /// An option with a default value.
+    /// An option with a default value, and with a short form if it has a letter: `-n VALUE` or `-nVALUE`.
     public init(
-        _ name: String, value: String, help: String, default defaultValue: Value, completion: Completion = .nothing,
+        _ name: String, letter: Character? = nil, value: String, help: String, default defaultValue: Value,
+        completion: Completion = .nothing,
         parse: @escaping @Sendable (String) throws(InvalidValue) -> Value
     ) {
         let read: @Sendable (String?) throws(InvalidValue) -> Value = { text throws(InvalidValue) in
@@ -96,7 +99,7 @@ public struct Option<Value: Sendable>: Parameter {
         }
         self.value = read
         specification = ParameterSpecification(
-            name: name, form: .option(value: value), help: help, completion: completion,
+            name: name, letter: letter, form: .option(value: value), help: help, completion: completion,
             check: { words throws(InvalidValue) in _ = try read(words.last) })
     }
 }
@@ -112,7 +115,7 @@ public struct Argument<Value: Sendable>: Parameter {
     ) {
         self.value = value
         specification = ParameterSpecification(
-            name: name, form: .argument(arity), help: help, completion: completion,
+            name: name, letter: nil, form: .argument(arity), help: help, completion: completion,
             check: { words throws(InvalidValue) in _ = try value(words) })
     }
 }

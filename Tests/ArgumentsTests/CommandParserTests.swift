@@ -7,7 +7,7 @@ import Testing
 @Suite("Parsing a command line") struct CommandParserTests {
     private static let json = Flag("json", help: "Write JSON.")
     private static let level = Option(
-        "level", value: "LEVEL", help: "How serious.", default: 0, completion: .words(["1", "2"])
+        "level", letter: "l", value: "LEVEL", help: "How serious.", default: 0, completion: .words(["1", "2"])
     ) {
         text throws(InvalidValue) in
         guard let level = Int(text) else { throw InvalidValue("must be a number") }
@@ -56,7 +56,7 @@ import Testing
         "options may stand anywhere, with their value after a blank or an equals sign",
         arguments: [
             "post db --level 2 --json", "--json post --level=2 db", "--level 2 post --json db",
-            "post --json --level 1 --level 2 db",
+            "post --json --level 1 --level 2 db", "post -l 2 db --json", "post db -l2 --json",
         ])
     func options(line: String) throws {
         let arguments = try #require(try arguments(line))
@@ -94,6 +94,8 @@ import Testing
             ("post db -j", "unknown option “-j”; did you mean “--json”?"),
             ("post db -levle 2", "unknown option “-levle”; did you mean “--level”?"),
             ("post db --level", "--level requires a value"),
+            ("post db -l", "-l requires a value"),
+            ("post db -l x", "invalid --level “x”: must be a number"),
             ("post db --level x", "invalid --level “x”: must be a number"),
             ("post a/b", "invalid NAME “a/b”: must not contain a slash"),
             ("post db --json=yes", "--json takes no value"),
@@ -125,7 +127,7 @@ import Testing
             return
         }
         #expect(text.hasPrefix("Post.\n\nUsage: tool post [OPTION…] NAME [OTHER]\n"))
-        for part in ["NAME", "The name.", "--level LEVEL", "--json", "-h, --help"] { #expect(text.contains(part)) }
+        for part in ["NAME", "The name.", "-l, --level LEVEL", "--json", "-h, --help"] { #expect(text.contains(part)) }
         #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
@@ -159,6 +161,8 @@ import Testing
             (["post", "db", "--j"], ["--json"]),
             (["check", "x"], []),
             (["post", "--level", "2", ""], ["far"]),
+            (["post", "db", "-l", ""], ["1", "2"]),
+            (["post", "-l", "2", ""], ["far"]),
             (["post", "--level", "x", "--json", ""], ["db", "web"]),
             (["post", "--v"], ["--version"]),
             (["--g"], ["--generate-completion-script"]),
