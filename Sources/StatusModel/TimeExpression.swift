@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A time as people write it, by the rules of systemd.time(7): `2026-11-25 12:00`, `yesterday`, `2h ago`.
+///
+/// What it means depends on the current time and on the time zone, so it is read first and resolved later.
+public struct TimeExpression: Hashable, Sendable {
+    /// The accepted forms, for messages.
+    public static let rule =
+        "must be a time such as “2026-11-25 12:00”, 2026-11-25, 12:00, yesterday, -2h, “2h ago”, @1764072000 or 2026-11-25T12:00:00Z"
+
+    /// What the text names.
+    enum Form: Hashable, Sendable {
+        /// Now, or so much later.
+        case now(plus: Duration)
+        /// The milliseconds since 1970-01-01T00:00:00Z.
+        case epoch(Int64)
+        /// The beginning of today, or of the day so many days later.
+        case day(after: Int64)
+        /// A date and a time of day, and milliseconds.
+        case date(CivilTime, milliseconds: Int64)
+        /// A time of today.
+        case ofToday(CivilTime, milliseconds: Int64)
+    }
+
+    /// The zone of a date.
+    enum Zone: Hashable, Sendable {
+        case local
+        case fixed(minutesEast: Int64)
+    }
+
+    let form: Form
+    let zone: Zone
+
+    /// The time that it means; the nearest one of the years 1970 to 9999.
+    public func timestamp(now: Timestamp, local: CivilZone) -> Timestamp {
+        let last: Int64 = 253_402_300_799_999
+        let milliseconds = milliseconds(now: now, in: zone(local)) ?? 0
+        return Timestamp(milliseconds: min(max(0, milliseconds), last))
+    }
+
+    private func zone(_ local: CivilZone) -> CivilZone {
+        switch zone {
+        case .local: local
+        case .fixed(let minutes): .fixed(minutesEast: minutes)
+        }
+    }
+
+    private func milliseconds(now: Timestamp, in zone: CivilZone) -> Int64? {
+        func today() -> CivilTime { zone.time(Int64((Double(now.milliseconds) / 1000).rounded(.down))) }
+        switch form {
+        case .now(let duration):
+            let later = duration.milliseconds
+            let (sum, overflow) = now.milliseconds.addingReportingOverflow(later)
+            return overflow ? (later < 0 ? 0 : .max) : sum
+        case .epoch(let milliseconds): return milliseconds
+        case .day(let count): return zone.seconds(today().midnight(daysLater: count)).map { $0 * 1000 }
+        case .date(let date, let milliseconds): return zone.seconds(date).map { $0 * 1000 + milliseconds }
+        case .ofToday(let time, let milliseconds):
+            var date = today().midnight()
+            (date.hour, date.minute, date.second) = (time.hour, time.minute, time.second)
+            return zone.seconds(date).map { $0 * 1000 + milliseconds }
+        }
+    }
+}
+
+extension Duration {
+    /// The whole milliseconds; the division of two durations would round.
+    var milliseconds: Int64 { components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000 }
+}
