@@ -19,6 +19,18 @@ public enum UserDatabase {
         }
     }
 
+    /// Returns the name of a user; nil if there is no such user.
+    ///
+    /// - Throws: ``IOError`` if the lookup fails.
+    public static func name(ofUser number: UInt32) throws(IOError) -> String? {
+        try lookUp("user \(number)") { buffer, size in
+            var entry = passwd()
+            var found: UnsafeMutablePointer<passwd>?
+            let failure = getpwuid_r(number, &entry, buffer, size, &found)
+            return (failure, found == nil ? nil : String(cString: entry.pw_name))
+        }
+    }
+
     /// Returns the id of a group; nil if there is no such group.
     ///
     /// - Throws: ``IOError`` if the lookup fails.
@@ -32,9 +44,9 @@ public enum UserDatabase {
     }
 
     /// Calls `body` with more and more memory until that is enough.
-    private static func lookUp(
-        _ what: String, _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, number: UInt32?)
-    ) throws(IOError) -> UInt32? {
+    private static func lookUp<Value>(
+        _ what: String, _ body: (UnsafeMutablePointer<CChar>, Int) -> (failure: Int32, value: Value?)
+    ) throws(IOError) -> Value? {
         var size = 4096
         while size <= 1 << 24 {
             let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
@@ -43,7 +55,7 @@ public enum UserDatabase {
             switch result.failure {
             case ERANGE: size *= 4
             // All of these mean that there is no such entry (getpwnam(3)).
-            case 0, ENOENT, ESRCH, EBADF, EPERM: return result.number
+            case 0, ENOENT, ESRCH, EBADF, EPERM: return result.value
             case let failure: throw IOError(errno: failure, "cannot look up the \(what)")
             }
         }
