@@ -37,6 +37,30 @@ enum Options {
     /// An optional name of a server, which the daemon checks.
     static let anyServer = Argument<String?>.optional("name", help: "The server's name.", completion: .servers)
 
+    /// Any number of names of servers, which the command or the daemon checks.
+    static let servers = Argument<[String]>.list("name", help: "The server's name.", completion: .servers)
+
+    /// A time, by the rules of systemd.time(7).
+    static func time(_ name: String, help: String) -> Option<TimeExpression?> {
+        Option(name, value: "TIME", help: help, default: nil) { text throws(InvalidValue) in
+            guard let time = TimeExpression(text) else { throw InvalidValue(TimeExpression.rule) }
+            return time
+        }
+    }
+
+    /// A number of things in a range.
+    static func number(
+        _ name: String, letter: Character? = nil, in range: ClosedRange<Int>, help: String
+    ) -> Option<Int?> {
+        Option(name, letter: letter, value: "N", help: help, default: nil) { text throws(InvalidValue) in
+            guard let number = Int(text), range ~= number else {
+                let end = range.upperBound == .max ? "" : " to \(range.upperBound)"
+                throw InvalidValue("must be a whole number from \(range.lowerBound)\(end)")
+            }
+            return number
+        }
+    }
+
     /// An option whose value is a level.
     static func level<Value: Sendable>(
         help: String, default value: Value, _ make: @escaping @Sendable (Level) -> Value

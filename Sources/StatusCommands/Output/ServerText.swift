@@ -111,12 +111,12 @@ enum ServerText {
     }
 
     /// The text of the status, or the reason in brackets if there is no status.
-    private static func headline(_ server: ServerState) -> String {
+    static func headline(_ server: ServerState) -> String {
         server.status == nil ? "(\(server.headline))" : server.headline
     }
 
     /// Pads with blanks, or cuts and adds an ellipsis.
-    private static func fit(_ text: String, _ width: Int, _ ellipsis: String = "") -> String {
+    static func fit(_ text: String, _ width: Int, _ ellipsis: String = "") -> String {
         let count = text.count
         if count > width { return text.prefix(width - ellipsis.count) + ellipsis }
         return text + String(repeating: " ", count: width - count)

@@ -25,7 +25,12 @@ struct Style: Sendable {
         if server.phase == .failed { return paint(text, "31") }
         if server.phase == .loading { return faint(text) }
         if server.isStale { return paint(text, "35") }
-        switch server.status?.level {
+        return level(text, server.status?.level)
+    }
+
+    /// A text in the colour of a level; nil is none.
+    func level(_ text: String, _ level: Level?) -> String {
+        switch level {
         case .ok: return paint(text, "32")
         case .warning: return paint(text, "33")
         case .critical: return paint(text, "31")

@@ -65,6 +65,12 @@ struct Terminal: Sendable {
         if !isJSON { StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO) }
     }
 
+    /// Writes a faint message to standard error if someone looks at a terminal.
+    func hint(_ text: String) {
+        guard !isJSON, width != nil, isatty(STDERR_FILENO) == 1 else { return }
+        StandardOutput.write(charset.text(style.faint("statusctl: \(text)") + "\n"), to: STDERR_FILENO)
+    }
+
     /// Writes a failure.
     func failure(_ failure: CommandFailure) {
         guard isJSON else { return note(failure.sentence) }

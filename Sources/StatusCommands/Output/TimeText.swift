@@ -15,7 +15,12 @@ enum TimeText {
     }
 
     private static let day = "%Y-%m-%d"
-    private static var now: Timestamp { Timestamp(milliseconds: Int64(Glibc.time(nil)) * 1000) }
+    /// The current time.
+    static var now: Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
+    }
 
     private static func format(_ time: Timestamp, _ pattern: String) -> String {
         var seconds = time_t(time.milliseconds / 1000)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import StatusInterface
+import StatusModel
+import Varlink
+
+/// The command `statusctl history`.
+enum HistoryCommand {
+    static let all = Flag("all", help: "Show every server, and when the daemon started and stopped.")
+    private static let level = Options.level(
+        help: "Only this level or worse ones, in the order ok, warning, unknown, critical.", default: Level?.none
+    ) { $0 }
+    private static let lines = Options.number(
+        "lines", letter: "n", in: 1 ... .max, help: "Only the newest changes, at most so many (default: all).")
+    private static let summary = Flag(
+        "summary", help: "Show how long each level lasted, the availability and a timeline.")
+    private static let buckets = Options.number(
+        "buckets", in: 1...1000,
+        help: "With --summary: divide the period into so many parts (default: as many as fit; 60 without a terminal).")
+
+    static let command = ClientCommand.make(
+        "history",
+        abstract:
+            "Show past changes of the selected server; with names, of those servers; with --all, of every server.",
+        discussion: "TIME is as in systemd.time(7), and local unless it ends in UTC, Z or an offset.",
+        parameters: [
+            Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, summary, buckets,
+        ],
+        mayBeRepeated: true, validate: validate, run: run)
+
+    private static func validate(_ arguments: ParsedArguments) throws(InvalidUsage) {
+        if arguments[all], !arguments[Options.servers].isEmpty {
+            throw InvalidUsage("give server names or --all, not both")
+        }
+        let period = HistoryPeriod(arguments, now: TimeText.now)
+        try period.check()
+        guard arguments[summary] else {
+            if arguments[buckets] != nil { throw InvalidUsage("--buckets requires --summary") }
+            return
+        }
+        if arguments[level] != nil { throw InvalidUsage("give --summary or --level, not both") }
+        if arguments[lines] != nil { throw InvalidUsage("give --summary or --lines, not both") }
+        _ = try period.upTo(TimeText.now)
+    }
+
+    private static func run(_ context: ClientCommand.Context) async throws -> ExitStatus {
+        let arguments = context.arguments
+        let now = TimeText.now
+        let period = HistoryPeriod(arguments, now: now)
+        let servers = try await HistoryServers(context)
+        if arguments[summary] {
+            try await HistorySummary(
+                context: context, servers: servers, period: try period.upTo(now), parts: arguments[buckets]
+            ).run()
+        } else {
+            let request = HistoryRequest(
+                servers: servers, period: period, level: arguments[level], limit: arguments[lines])
+            try await show(request, context)
+        }
+        return .done
+    }
+
+    private static func show(_ request: HistoryRequest, _ context: ClientCommand.Context) async throws {
+        var terminal = context.terminal
+        terminal.endsWithReader = true
+        var writer = HistoryWriter(terminal, namesServers: request.servers.mustBeNamed)
+        do {
+            var merge = try await request.open(context)
+            var newest = request.limit.map { NewestChanges(limit: $0) }
+            while let change = try await merge.next() {
+                await context.mayTakeItsTime()
+                if newest == nil { await writer.write(change) } else { newest?.append(change) }
+            }
+            for change in newest?.changes ?? [] { await writer.write(change) }
+        } catch  where writer.hasWritten {
+            // What was written must not be repeated.
+            throw CommandFailure(error, address: context.address)
+        }
+        if !writer.hasWritten { terminal.note(request.emptyNote) }
+        writer.writeHint(request.servers, daemon: context.address)
+    }
+}

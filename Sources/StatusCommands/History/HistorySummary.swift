@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import StatusInterface
+import StatusModel
+import Varlink
+
+/// Shows the sums of `history --summary`.
+struct HistorySummary {
+    let context: ClientCommand.Context
+    let servers: HistoryServers
+    let period: HistoryPeriod
+    /// The number of parts; nil for as many as fit.
+    let parts: Int?
+
+    func run() async throws {
+        let terminal = context.terminal
+        let text = SummaryText(style: terminal.style, isUTF8: terminal.charset.isUTF8)
+        let parts = parts ?? SummaryText.parts(width: terminal.isJSON ? nil : terminal.width)
+        var isFirst = true
+        for name in try await names() {
+            let reply = try await context.client.summary(
+                server: name, since: period.since, until: period.until, buckets: parts)
+            await context.mayTakeItsTime()
+            if terminal.isJSON {
+                terminal.json(reply)
+                continue
+            }
+            let summary = try StatusSummary(reply)
+            if !isFirst { terminal.line("") }
+            for line in text.lines(summary) { terminal.line(line) }
+            isFirst = false
+        }
+        if isFirst { return terminal.note("no servers yet") }
+        terminal.line(text.legend)
+    }
+
+    private func names() async throws -> [ServerName] {
+        if let names = servers.names { return names }
+        return try await context.client.list().servers.map(\.name)
+    }
+}
+
+extension StatusSummary {
+    fileprivate init(_ reply: SummaryReply) throws {
+        guard let server = ServerName(reply.server), let since = Timestamp(reply.since),
+            let until = Timestamp(reply.until)
+        else { throw VarlinkClientError(.malformedReply, "the daemon sent an invalid summary") }
+        self.init(server: server, since: since, until: until, buckets: reply.buckets)
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import StatusInterface
+import StatusModel
+
+/// Writes changes as lines or as JSON.
+struct HistoryWriter {
+    private let terminal: Terminal
+    private let text: ChangeText
+    private var users = UserNames()
+    /// Whether it has written anything.
+    private(set) var hasWritten = false
+    /// Whether a client caused one of the changes.
+    private(set) var hasCaller = false
+
+    init(_ terminal: Terminal, namesServers: Bool) {
+        self.terminal = terminal
+        text = ChangeText(style: terminal.style, width: terminal.width, namesServers: namesServers)
+    }
+
+    mutating func write(_ change: Change) async {
+        hasWritten = true
+        if terminal.isJSON { return terminal.json(change) }
+        var name: String?
+        if let user = change.user {
+            hasCaller = true
+            name = await users.name(of: user)
+        }
+        terminal.line(text.line(change, user: name, now: TimeText.now))
+    }
+
+    /// Names the command that shows what the history does not have: the process of each client.
+    ///
+    /// Only for people, and only for the system's daemon, whose messages are in the journal.
+    func writeHint(_ servers: HistoryServers, daemon: UnixAddress) {
+        guard hasCaller, daemon == .path(MonitorAddress.system) else { return }
+        terminal.hint("for processes, see “\(Self.journalCommand(servers))”")
+    }
+
+    static func journalCommand(_ servers: HistoryServers) -> String {
+        guard let names = servers.names else { return "journalctl -u statusd -o verbose" }
+        return "journalctl -u statusd \(names.map { "SERVER=\($0)" }.joined(separator: " ")) -o verbose"
+    }
+}
+
+/// The names of users, each looked up once.
+private struct UserNames {
+    private var known: [UInt32: String] = [:]
+
+    /// The user's name; the number if there is none.
+    mutating func name(of user: UInt32) async -> String {
+        if let name = known[user] { return name }
+        // The names may be kept on another machine.
+        let found = await BlockingThread.run { (try? UserDatabase.name(ofUser: user)).flatMap { $0 } }
+        let name = found.map { VisibleText.escape($0) } ?? String(user)
+        known[user] = name
+        return name
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// Entries of the history as lines for people.
+struct ChangeText {
+    /// The widest span, such as `23h 59min+`.
+    private static let spanWidth = 10
+    private static let levelWidth = 8
+    /// A text is not cut to less than this before what follows it is cut, too.
+    private static let shortestText = 12
+
+    let style: Style
+    /// The width of the terminal; nil if lines are not cut.
+    let width: Int?
+    /// Whether each line names its server.
+    let namesServers: Bool
+
+    /// The line of an entry; `user` is the name of the user whose client caused it.
+    func line(_ change: Change, user: String?, now: Timestamp) -> String {
+        let by = user.map { " by \($0)" } ?? ""
+        let time = TimeText.full(change.at)
+        guard change.kind == .changed, let server = change.server else {
+            let span = String(repeating: " ", count: Self.spanWidth)
+            let line = "\(time)  \(span)  -- \(Self.event(change))\(Self.omitted(change))\(by)"
+            return style.faint(cut(line, to: width))
+        }
+        let span = Self.span(of: change, now: now)
+        let blanks = String(repeating: " ", count: max(0, Self.spanWidth - span.count))
+        let word = ServerText.levelWord(server)
+        let start = [time, blanks + span, ServerText.fit(word, max(word.count, Self.levelWidth))]
+        let text = (namesServers ? "\(server.name): " : "") + ServerText.headline(server)
+        let marks = ServerText.reason(for: server) + Self.omitted(change) + by
+        let used = start.reduce(0) { $0 + $1.count + 2 }
+        return "\(style.faint(start[0]))  \(start[1])  \(style.level(start[2], of: server))  "
+            + cut(text, marks, to: width.map { max(0, $0 - used) })
+    }
+
+    /// `selected db`, `added db`, `statusd started` and so on.
+    private static func event(_ change: Change) -> String {
+        switch change.kind {
+        case .started, .stopped: return "statusd \(change.kind.rawValue)"
+        case .selected, .added, .removed, .changed:
+            guard let server = change.server else { return "no server selected" }
+            return "\(change.kind.rawValue) \(server.name)"
+        }
+    }
+
+    private static func omitted(_ change: Change) -> String {
+        guard change.omitted > 0 else { return "" }
+        return " (\(change.omitted) earlier change\(change.omitted == 1 ? "" : "s") left out)"
+    }
+
+    /// How long the state lasted, or with `+`, how long it has lasted so far.
+    private static func span(of change: Change, now: Timestamp) -> String {
+        if let lasted = change.lasted { return span(lasted) }
+        return span(Int(now.milliseconds - change.at.milliseconds)) + "+"
+    }
+
+    /// A short span: `250ms`, `3min 20s`, `2h 5min`, `4d`; zero if it is negative, because the clock was set back.
+    static func span(_ milliseconds: Int) -> String {
+        if milliseconds <= 0 { return "0s" }
+        if milliseconds < 1000 { return TimeSpan.text(.milliseconds(milliseconds)) }
+        return TimeSpan.text(.seconds(milliseconds / 1000))
+    }
+
+    /// The text and what follows it, the text cut first.
+    private func cut(_ text: String, _ marks: String, to room: Int?) -> String {
+        guard let room, text.count + marks.count > room else { return text + marks }
+        let left = room - marks.count
+        return left >= Self.shortestText ? cut(text, to: left) + marks : cut(text + marks, to: room)
+    }
+
+    private func cut(_ line: String, to room: Int?) -> String {
+        guard let room, line.count > room else { return line }
+        return room > style.ellipsis.count ? ServerText.fit(line, room, style.ellipsis) : String(line.prefix(room))
+    }
+}

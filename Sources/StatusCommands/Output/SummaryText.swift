@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// Sums of the history as lines for people.
+struct SummaryText {
+    /// The number of parts without a terminal.
+    static let partsInPipe = 60
+    private static let indent = "  "
+    private static let rows: [(word: String, level: Level?)] = [
+        ("ok", .ok), ("warning", .warning), ("unknown", .unknown), ("critical", .critical), ("no status", nil),
+    ]
+
+    let style: Style
+    let timeline: Timeline
+
+    init(style: Style, isUTF8: Bool) {
+        self.style = style
+        timeline = Timeline(style: style, isUTF8: isUTF8)
+    }
+
+    /// The number of parts whose cells fit on a line of a terminal.
+    static func parts(width: Int?) -> Int {
+        width.map { min(max(1, $0 - indent.count), 1000) } ?? partsInPipe
+    }
+
+    /// The lines for one server.
+    func lines(_ summary: StatusSummary) -> [String] {
+        [headline(summary)] + rows(summary.times).map { Self.indent + $0 } + [
+            Self.indent + timeline.cells(summary.buckets.map(\.worst)),
+            Self.indent + style.faint(ends(summary)),
+        ]
+    }
+
+    /// The last line, for all servers.
+    var legend: String { Self.indent + timeline.legend }
+
+    private func headline(_ summary: StatusSummary) -> String {
+        let (times, count) = (summary.times, summary.changes)
+        let changes = count == 0 ? "no changes" : count == 1 ? "1 change" : "\(count) changes"
+        let part = Percent.short(times.ok + times.warning, of: times.known)
+        let availability = times.availability == nil ? "no status" : "\(part) available"
+        return "\(style.strong(summary.server.rawValue)): \(availability), \(changes)"
+    }
+
+    /// A row for each level that the server had.
+    private func rows(_ times: LevelTimes) -> [String] {
+        let whole = times.known + times.none
+        let rows = Self.rows.filter { times[$0.level] > 0 }.map { word, level in
+            (word, level, ChangeText.span(times[level]), Percent.column(times[level], of: whole))
+        }
+        let (spanWidth, partWidth) = (rows.map(\.2.count).max() ?? 0, rows.map(\.3.count).max() ?? 0)
+        return rows.map { word, level, span, part in
+            style.level(ServerText.fit(word, 9), level) + "  " + Self.right(span, spanWidth) + "  "
+                + Self.right(part, partWidth)
+        }
+    }
+
+    /// The ends of the period, below the first and the last cell.
+    private func ends(_ summary: StatusSummary) -> String {
+        let (since, until) = (TimeText.full(summary.since), TimeText.full(summary.until))
+        let gap = summary.buckets.count - since.count - until.count
+        return gap < 1 ? "\(since) to \(until)" : since + String(repeating: " ", count: gap) + until
+    }
+
+    private static func right(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+}

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl history: past changes and their sums, as administrators and scripts read them."""
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import pty
+import pwd
+import re
+import struct
+import subprocess
+import termios
+import time
+
+from harness.daemon import STATUSCTL, Daemon, environment
+from harness.expect import contains, equal, eventually, one_sentence
+from harness.runner import test
+
+CONFIGURATION = "accept: any\nservers: { db: { push: true }, web: { push: true } }\n"
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+ME = pwd.getpwuid(os.getuid()).pw_name
+
+
+@contextlib.contextmanager
+def daemon_with_history():
+    """A daemon with a few changes of two servers, one of which is selected."""
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        daemon.done("post", "web", "HTTP 200", "--level", "warning")
+        daemon.done("post", "db", "Signed Out", "--level", "critical")
+        yield daemon
+
+
+def changes(daemon, *arguments):
+    """The entries of `history --json`."""
+    return [json.loads(line) for line in daemon.done("history", *arguments, "--json").splitlines()]
+
+
+def texts(daemon, *arguments):
+    """The texts of the entries that have one because a status changed."""
+    return [change["text"] for change in changes(daemon, *arguments) if change["kind"] == "changed"]
+
+
+def on_terminal(daemon, columns, *arguments):
+    """The output of statusctl on a terminal of so many columns, and its exit status."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    command = subprocess.Popen([STATUSCTL, *arguments], stdin=slave, stdout=slave, stderr=slave,
+                               env=environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", TERM="xterm"))
+    os.close(slave)
+    output = b""
+    with contextlib.suppress(OSError):  # the other side of a terminal that is closed
+        while data := os.read(master, 1 << 16):
+            output += data
+    os.close(master)
+    return output.decode().replace("\r\n", "\n"), command.wait()
+
+
+@test("history shows the changes of one server in order: when, for how long, level, text and who caused it")
+def text():
+    with daemon_with_history() as daemon:
+        lines = daemon.done("history", "db").splitlines()
+        equal(len(lines), 4, lines)
+        assert re.fullmatch(rf"{TIME} +-- added db", lines[0]), lines
+        assert re.fullmatch(rf"{TIME} +\d+m?s  ok        Signed In by {ME}", lines[1]), lines
+        assert re.fullmatch(rf"{TIME} +-- selected db by {ME}", lines[2]), lines
+        assert re.fullmatch(rf"{TIME} +\d+m?s\+  critical  Signed Out by {ME}", lines[3]), lines
+
+
+@test("history without a name shows the selected server and names it")
+def selected():
+    with daemon_with_history() as daemon:
+        contains(daemon.done("history"), "ok        db: Signed In", "critical  db: Signed Out")
+        assert "web" not in daemon.done("history")
+
+
+@test("history of several names merges their changes by time, and --all has every server and the daemon")
+def several():
+    with daemon_with_history() as daemon:
+        equal(texts(daemon, "db", "web", "db"), ["Signed In", "HTTP 200", "Signed Out"])
+        contains(daemon.done("history", "web", "db"), "db: Signed In", "web: HTTP 200")
+        daemon.done("post", "guest", "hello")
+        daemon.done("forget", "guest")
+        daemon.done("select", "--none")
+        daemon.stop()
+        daemon.start()
+        everything = daemon.done("history", "--all")
+        contains(everything, "-- statusd started", "-- added guest", "guest: hello", "-- removed guest", "-- no server selected",
+                 "-- statusd stopped")
+        equal(everything.count("-- statusd started"), 2)
+        equal(texts(daemon, "guest"), ["hello"], "the history of a removed server")
+
+
+@test("history keeps everything over a restart, and a state goes on")
+def restart():
+    with daemon_with_history() as daemon:
+        before = daemon.done("history", "db", "--json")
+        daemon.stop()
+        daemon.start()
+        equal(daemon.done("history", "db", "--json"), before)
+
+
+@test("--json writes the entries as the interface has them")
+def as_json():
+    with daemon_with_history() as daemon:
+        last = changes(daemon, "db")[-1]
+        equal((last["kind"], last["server"], last["text"], last["level"], last["user"], "lasted" in last),
+              ("changed", "db", "Signed Out", "critical", os.getuid(), False))
+        with daemon.connect() as connection:
+            connection.send("History", {"server": "db"}, more=True)
+            found = []
+            while (change := connection.receive()["parameters"].get("change")) is not None:
+                found.append(change)
+        equal(changes(daemon, "db"), found)
+
+
+@test("-n shows only the newest changes, of all servers together")
+def newest():
+    with daemon_with_history() as daemon:
+        for number in range(5):
+            daemon.done("post", "web" if number % 2 else "db", f"n {number}")
+        for option in (["-n", "3"], ["-n3"], ["--lines", "3"], ["--lines=3"]):
+            equal(texts(daemon, "db", "web", *option), ["n 2", "n 3", "n 4"], option)
+        equal(texts(daemon, "db", "-n1"), ["n 4"])
+        equal(len(changes(daemon, "db", "-n", "1000")), 7)
+
+
+@test("--level shows only this level and worse ones")
+def level():
+    with daemon_with_history() as daemon:
+        equal(texts(daemon, "--all", "--level", "warning"), ["HTTP 200", "Signed Out"])
+        equal(texts(daemon, "db", "web", "--level=critical"), ["Signed Out"])
+        equal(len(changes(daemon, "db", "--level", "ok")), 2, "entries without a level are left out")
+
+
+@test("--since and --until are inclusive, in all forms of a time")
+def period():
+    with daemon_with_history() as daemon:
+        first, last = (change["at"] for change in changes(daemon, "db") if change["kind"] == "changed")
+        equal(texts(daemon, "db", "--since", first), ["Signed In", "Signed Out"])
+        equal(texts(daemon, "db", "--since", last), ["Signed Out"])
+        equal(texts(daemon, "db", "--since", first, "--until", first), ["Signed In"])
+        equal(texts(daemon, "db", "--since", "-1h", "--until", "now"), ["Signed In", "Signed Out"])
+        equal(texts(daemon, "db", "--since", "yesterday", "--until", "tomorrow"), ["Signed In", "Signed Out"])
+        equal(texts(daemon, "db", "--until", "1h ago"), [])
+        epoch = datetime.datetime.fromisoformat(last.replace("Z", "+00:00")).timestamp()
+        equal(texts(daemon, "db", "--since", f"@{epoch:.3f}"), ["Signed Out"])
+
+
+@test("a time without a zone is local")
+def local():
+    with daemon_with_history() as daemon:
+        begin = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() - 60))
+        zone = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", TZ="XYZ-5")
+        equal(len(daemon.ctl("history", "db", "--since", f"{begin} UTC", env=zone).out.splitlines()), 4)
+        there = time.strftime("%Y-%m-%d %H:%M", time.gmtime(time.time() - 60 + 5 * 3600))
+        shown = daemon.ctl("history", "db", "--since", there, env=zone).out
+        equal(len(shown.splitlines()), 4)
+        contains(shown, there[:13])
+
+
+@test("an empty history is a note that says what was asked for, and no failure")
+def empty():
+    with daemon_with_history() as daemon:
+        result = daemon.ctl("history", "db", "--since", "tomorrow")
+        contains(one_sentence(result, 0), "statusctl: no changes of db since ")
+        equal(result.out, "")
+        contains(one_sentence(daemon.ctl("history", "db", "web", "--level", "critical", "--until", "1970-01-02"), 0),
+                 "no changes of db or web with level critical until 1970-01-02 00:00:00")
+        result = daemon.ctl("history", "db", "--since", "tomorrow", "--json")
+        equal((result.out, result.err, result.status), ("", "", 0))
+
+
+@test("--summary shows the time in each level, the availability and a timeline with its legend")
+def summary():
+    with daemon_with_history() as daemon:
+        equal(len(daemon.done("history", "db", "--summary").splitlines()), 7)
+        lines = daemon.done("history", "db", "web", "--summary").splitlines()
+        assert re.fullmatch(r"db: \d+(\.\d+)? % available, 3 changes", lines[0]), lines
+        assert re.fullmatch(r"  ok +\d+m?s +0\.\d\d\d %", lines[1]), lines
+        assert re.fullmatch(r"  critical +\d+m?s +0\.\d\d\d %", lines[2]), lines
+        assert re.fullmatch(r"  no status +23h 59min +99\.\d\d\d %", lines[3]), lines
+        equal(lines[4], " " * 61 + "█")
+        assert re.fullmatch(rf"  {TIME} {{22}}{TIME}", lines[5]), lines
+        equal((lines[6], lines[7]), ("", "web: 100 % available, 2 changes"))
+        equal(lines[-1], "  ▁ ok  ▄ warning  ▒ unknown  █ critical  blank: no status")
+        ascii_only = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", LC_ALL="C")
+        contains(daemon.ctl("history", "db", "--summary", env=ascii_only).out, " #\n", "  . ok  ! warning  ? unknown  # critical")
+        equal(daemon.done("history", "--all", "--summary").count("available"), 2)
+
+
+@test("--summary --json is the reply of the interface, one line for each server")
+def summary_as_json():
+    with daemon_with_history() as daemon:
+        replies = [json.loads(line) for line in daemon.done("history", "db", "web", "--summary", "--json", "--buckets", "4").splitlines()]
+        equal([(reply["server"], len(reply["buckets"])) for reply in replies], [("db", 4), ("web", 4)])
+        equal(replies[0]["buckets"][-1]["worst"], "critical")
+        last = json.loads(daemon.done("history", "db", "--summary", "--json", "--since", "-1h", "--until", "tomorrow"))
+        equal(len(last["buckets"]), 60)
+        assert last["until"] < datetime.datetime.now(datetime.timezone.utc).isoformat(), last["until"]
+
+
+@test("on a terminal, no line is wider than it, and nothing is cut in a pipe")
+def terminal():
+    with daemon_with_history() as daemon:
+        daemon.done("post", "db", "x" * 500, "--level", "warning")
+        contains(daemon.done("history", "db"), "x" * 500 + f" by {ME}")
+        for columns in (80, 200):
+            for arguments in (["--all"], ["--all", "--summary"]):
+                out, status = on_terminal(daemon, columns, "history", *arguments)
+                equal(status, 0)
+                contains(out, "\x1b[33m")
+                plain = [re.sub(r"\x1b\[\d*m", "", line) for line in out.splitlines()]
+                equal([line for line in plain if len(line) > columns], [], f"on {columns} columns")
+        contains(on_terminal(daemon, 80, "history", "db")[0], f"x… by {ME}\n")
+
+
+@test("errors of history say what is wrong")
+def errors():
+    with daemon_with_history() as daemon:
+        contains(one_sentence(daemon.ctl("history", "bd"), 4), "no server named “bd”; did you mean “db”?")
+        contains(one_sentence(daemon.ctl("history", "db", "a/b"), 4), "no server named “a/b”")
+        contains(one_sentence(daemon.ctl("history", "bd", "--summary"), 4), "no server named “bd”; did you mean “db”?")
+        equal(json.loads(daemon.ctl("history", "bd", "--json").out)["error"], "org.statusd.monitor.NoSuchServer")
+        daemon.done("select", "--none")
+        for arguments in ([], ["--summary"]):
+            contains(one_sentence(daemon.ctl("history", *arguments), 4), "no server is selected")
+        for arguments, reason in ((["db", "--all"], "give server names or --all, not both"),
+                                  (["--since", "soon"], "invalid --since “soon”: must be a time such as"),
+                                  (["--since", "now", "--until", "-1h"], "--since is after --until: "),
+                                  (["db", "--summary", "--since", "tomorrow"], "--since is in the future: "),
+                                  (["-n", "0"], "invalid --lines “0”: must be a whole number from 1"),
+                                  (["--buckets", "2"], "--buckets requires --summary"),
+                                  (["--summary", "--buckets", "1001"], "must be a whole number from 1 to 1000"),
+                                  (["--summary", "--level", "ok"], "give --summary or --level, not both"),
+                                  (["--summary", "-n", "1"], "give --summary or --lines, not both")):
+            result = daemon.ctl("history", *arguments)
+            equal(result.status, 64, arguments)
+            contains(result.err.splitlines()[0], reason)
+
+
+@test("a daemon that keeps no state says why it has no history")
+def unavailable():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        daemon.start(["--state", "none"])
+        for arguments in ([], ["--summary"]):
+            contains(one_sentence(daemon.ctl("history", "db", *arguments), 1), "cannot read the history: ", "--state none")
+
+
+@test("history ends silently with 0 when its reader disconnects, as in history | head -1")
+def closed_pipe():
+    with Daemon(CONFIGURATION) as daemon:
+        with daemon.connect() as connection:
+            for number in range(300):
+                connection.call("Post", {"server": f"server{number}", "text": "x" * 1000})
+        script = f'"{STATUSCTL}" history --all | head -n 1; echo "${{PIPESTATUS[0]}}"'
+        shell = subprocess.run(["bash", "-c", script], env=daemon.environment, capture_output=True, text=True, timeout=30)
+        equal((shell.stdout.splitlines()[1:], shell.stderr), (["0"], ""))
+
+
+@test("a long history is complete, however slowly it is read")
+def slow_reader():
+    with Daemon(CONFIGURATION) as daemon:
+        with daemon.connect() as connection:
+            for number in range(900):
+                connection.call("Post", {"server": f"server{number}", "text": "x" * 500})
+        command = subprocess.Popen([STATUSCTL, "history", "--all", "--json"], env=daemon.environment, stdout=subprocess.PIPE, text=True)
+        first = command.stdout.readline()
+        eventually(lambda: daemon.text("server899"), "an answer while the history is read")
+        rest = command.stdout.readlines()
+        equal(command.wait(), 0)
+        entries = [json.loads(line) for line in [first, *rest]]
+        equal([entry["server"] for entry in entries if entry.get("text")], [f"server{number}" for number in range(900)])
+
+
+@test("completion knows the servers and levels of history")
+def completion():
+    with daemon_with_history() as daemon:
+        def words(*before):
+            return [line.split("\t")[0] for line in daemon.done("--complete", "--", "history", *before).splitlines()]
+
+        equal(words(""), ["db", "web"])
+        equal(words("db", "w"), ["web"])
+        equal(words("-n", "3", ""), ["db", "web"])
+        equal(words("--level", "c"), ["critical"])
+        equal(words("--su"), ["--summary"])
