@@ -111,7 +111,7 @@ def receive(connection):
 
 
 @contextlib.contextmanager
-def statusd(configuration="accept: any\nlimits: { servers: 65536 }\n", drop_ins=(), binary=STATUSD, wrapper=(), **options):
+def statusd(configuration="accept: any\nlimits: { servers: 65536 }\n", drop_ins=(), binary=STATUSD, wrapper=(), arguments=(), **options):
     """A running daemon, once it is reachable; the drop-ins are texts like the configuration."""
     with folder() as directory:
         (directory / "etc" / "conf.d").mkdir(parents=True)
@@ -124,7 +124,7 @@ def statusd(configuration="accept: any\nlimits: { servers: 65536 }\n", drop_ins=
         }
         for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS", "JOURNAL_STREAM"):
             environment.pop(name, None)
-        command = [*wrapper, str(binary), "--config", str(directory / "etc")]
+        command = [*wrapper, str(binary), "--config", str(directory / "etc"), *arguments]
         with running(command, env=environment, stdout=subprocess.DEVNULL, **options) as process:
             daemon = Daemon(process, directory)
             until(daemon.answers, "statusd to start")

@@ -20,7 +20,8 @@ def ready_times(configuration, rounds):
                 manager.bind(str(directory / "manager"))
                 manager.settimeout(30)
                 environment = {
-                    **os.environ, "NOTIFY_SOCKET": str(directory / "manager"), "RUNTIME_DIRECTORY": str(directory)}
+                    **os.environ, "NOTIFY_SOCKET": str(directory / "manager"), "RUNTIME_DIRECTORY": str(directory),
+                    "STATE_DIRECTORY": str(directory / "state")}
                 began = time.perf_counter()
                 command = [str(STATUSD), "--config", str(directory / "statusd.yaml")]
                 with running(command, env=environment, stdout=subprocess.DEVNULL):
