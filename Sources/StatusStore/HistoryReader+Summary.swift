@@ -93,7 +93,8 @@ struct SummaryTally {
     mutating func change(to grade: Grade, at time: Int64) {
         advance(to: time)
         self.grade = grade
-        summary.buckets[bucket(at: time)].changes += 1
+        // Being added or removed is no change of the status.
+        if grade != .none { summary.buckets[bucket(at: time)].changes += 1 }
         // Also if it lasts for no time.
         noteWorst(in: bucket(at: time))
     }
