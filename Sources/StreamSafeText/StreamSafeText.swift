@@ -21,11 +21,12 @@ package enum StreamSafeText {
         while offset < text.count {
             let lead = text[offset]
             let length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
-            count = mayCombine(lead) && isCombining(text, offset, length) ? count + 1 : 0
+            let marks = mayCombine(lead) ? combiningCharacters(text, offset, length) : 0
+            count = marks == 0 ? 0 : count + marks
             if count > maximum {
                 separated += text[start..<offset]
                 separated += "\u{34F}".utf8
-                (start, count) = (offset, 1)
+                (start, count) = (offset, marks)
             }
             offset += length
         }
@@ -40,7 +41,10 @@ package enum StreamSafeText {
         }
     }
 
-    private static func isCombining(_ text: UnsafeBufferPointer<UInt8>, _ offset: Int, _ length: Int) -> Bool {
+    /// The number of combining characters that the character at an offset stands for.
+    private static func combiningCharacters(
+        _ text: UnsafeBufferPointer<UInt8>, _ offset: Int, _ length: Int
+    ) -> Int {
         func bits(_ place: Int) -> UInt32 { UInt32(text[offset &+ place] & 0x3F) }
         let value =
             switch length {
@@ -48,7 +52,12 @@ package enum StreamSafeText {
             case 3: UInt32(text[offset] & 0x0F) &<< 12 | bits(1) &<< 6 | bits(2)
             default: UInt32(text[offset] & 0x07) &<< 18 | bits(1) &<< 12 | bits(2) &<< 6 | bits(3)
             }
-        guard let scalar = Unicode.Scalar(value) else { return false }
-        return scalar.properties.canonicalCombiningClass != .notReordered
+        switch value {
+        // Vowel signs of Tibetan that have no combining class, but are decomposed into two characters that have one.
+        case 0x0F73, 0x0F75, 0x0F81: return 2
+        default:
+            guard let scalar = Unicode.Scalar(value) else { return 0 }
+            return scalar.properties.canonicalCombiningClass == .notReordered ? 0 : 1
+        }
     }
 }

@@ -109,6 +109,16 @@ struct JSONReaderTests {
         #expect(wrong == [])
     }
 
+    @Test(
+        "A vowel sign that stands for two combining characters counts as two",
+        arguments: ["\u{F73}", "\u{F75}", "\u{F81}"])
+    func separatesVowelSigns(sign: String) throws {
+        let text = "\"x\(String(repeating: sign, count: 31))\""
+        let read = try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.string() }
+        let fifteen = String(repeating: sign, count: 15)
+        #expect(Array(read.utf8) == Array("x\(fifteen)\u{34F}\(fifteen)\u{34F}\(sign)".utf8))
+    }
+
     @Test("A case is read by its name only, whatever else is equivalent to it")
     func readsEnumerations() {
         enum Unit: String, JSONEnumeration { case kelvin = "K" }
