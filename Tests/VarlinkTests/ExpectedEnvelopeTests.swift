@@ -54,6 +54,24 @@ struct ExpectedEnvelopeTests {
         }
     }
 
+    @EventLoop
+    @Test("parameters may be nested no deeper than in a call that is read as a whole", arguments: [30, 31])
+    func depth(count: Int) throws {
+        let nested = String(repeating: "[", count: count) + String(repeating: "]", count: count)
+        let first = Array(Call.call("Echo", "{}", "oneway").utf8)
+        let second = Array(Call.call("Echo", #"{"text":\#(nested)}"#, "oneway").utf8)
+        var expected = try first.withUnsafeBytes { message in
+            let route = Route(fullName: "", method: "", interface: nil)
+            return ExpectedEnvelope(ReceivedCall(envelope: try CallEnvelope(message), route: route), in: message)
+        }
+        second.withUnsafeBytes { message in
+            let assumed = expected?.call(in: message)?.envelope.parameters
+            let parameters = try? JSONReader.readParameters(message, assumed, as: [String: JSONText].self)
+            #expect((parameters != nil) == ((try? CallEnvelope(message)) != nil))
+            #expect((parameters != nil) == (count == 30))
+        }
+    }
+
     /// The service's record of a call, and whether it closed the connection.
     private func outcome(of call: String, after first: String?) async throws -> [String?] {
         try await withOutcome { harness in

@@ -82,6 +82,9 @@ extension JSONReader {
         return try rawRange()
     }
 
+    /// The limit for parameters, which are one level below the message.
+    private static let maximumParametersDepth = defaultMaximumDepth - 1
+
     /// Reads the parameters at `range` of `message`, or `{}` if there are none.
     static func readParameters<Value: JSONReadable>(
         _ message: UnsafeRawBufferPointer, _ range: Range<Int>?, as type: Value.Type
@@ -89,7 +92,8 @@ extension JSONReader {
         guard let range else {
             return try read(Array("{}".utf8)) { reader throws(JSONError) in try Value(from: &reader) }
         }
-        return try read(UnsafeRawBufferPointer(rebasing: message[range])) { reader throws(JSONError) in
+        let parameters = UnsafeRawBufferPointer(rebasing: message[range])
+        return try read(parameters, maximumDepth: maximumParametersDepth) { reader throws(JSONError) in
             try Value(from: &reader)
         }
     }
