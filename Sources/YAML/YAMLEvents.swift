@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CYAML
+import StreamSafeText
 
 /// The events that libyaml's parser finds in a text, as Swift values.
 struct YAMLEvents {
@@ -39,7 +40,8 @@ struct YAMLEvents {
             let scalar = raw.data.scalar
             try refuseTag(scalar.tag, at: mark)
             let text = String(decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
-            return .scalar(text, isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE, anchor: string(scalar.anchor))
+            let isPlain = scalar.style == YAML_PLAIN_SCALAR_STYLE
+            return .scalar(StreamSafeText.text(text), isPlain: isPlain, anchor: string(scalar.anchor))
         case YAML_SEQUENCE_START_EVENT:
             try refuseTag(raw.data.sequence_start.tag, at: mark)
             return .sequenceStart(anchor: string(raw.data.sequence_start.anchor))

@@ -54,6 +54,18 @@ import Testing
         #expect(members.map(\.value.string) == ["one\ntwo\n", "é\n", "Zürich 🚦"])
     }
 
+    @Test("of many combining characters in a row, a text has a joiner after 30, so that it is quickly compared")
+    func combiningCharacters() throws {
+        let marks = String(repeating: "\u{301}", count: 30)
+        let members = try #require(try YAMLDocument.read("x\(marks)\u{301}: [y\(marks)\u{301}]\n")?.mapping)
+        #expect(members.map(\.key.string) == ["x\(marks)\u{34F}\u{301}"])
+        #expect(members[0].value.sequence?.map(\.string) == ["y\(marks)\u{34F}\u{301}"])
+        // Would take minutes without joiners.
+        let long = String(repeating: "\u{301}\u{316}", count: 50_000)
+        let line = error(in: "? x\(long)\n: 1\n? x\(long)\n: 2\n")?.mark?.line
+        #expect(line == 3)
+    }
+
     @Test("an alias stands for an earlier value, with that value's place")
     func aliases() throws {
         let members = try #require(try YAMLDocument.read("a: &x [1, 2]\nb: *x\n")?.mapping)
