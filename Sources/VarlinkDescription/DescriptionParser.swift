@@ -26,15 +26,14 @@ struct DescriptionParser {
         try keyword("interface")
         let name = try word("the interface's name", where: Self.isInterfaceName)
         var members: [Member] = []
+        var names: Set<String> = []
         while current.kind != .end {
             let token = current
             let member = try member()
-            guard !members.contains(where: { $0.name == member.name }) else {
-                throw token.error("duplicate name “\(member.name)”")
-            }
+            guard names.insert(member.name).inserted else { throw token.error("duplicate name “\(member.name)”") }
             members.append(member)
         }
-        let types = members.compactMap { if case .type = $0.kind { $0.name } else { nil } }
+        let types = Set(members.compactMap { if case .type = $0.kind { $0.name } else { nil } })
         for (name, token) in mentioned where !types.contains(name) { throw token.error("unknown type “\(name)”") }
         return (name, documentation, members)
     }
@@ -96,10 +95,11 @@ struct DescriptionParser {
     private mutating func structureOrEnumeration() throws(InterfaceDescriptionError) -> DataType {
         if case .word = current.kind, [.mark(","), .mark(")")].contains(tokens[position + 1].kind) {
             var names: [String] = []
+            var known: Set<String> = []
             repeat {
                 let token = current
                 let name = try word("a name", where: Self.isFieldName)
-                guard !names.contains(name) else { throw token.error("duplicate name “\(name)”") }
+                guard known.insert(name).inserted else { throw token.error("duplicate name “\(name)”") }
                 names.append(name)
             } while take(",")
             try expect(")")
@@ -116,10 +116,11 @@ struct DescriptionParser {
     private mutating func fieldsAfterParenthesis() throws(InterfaceDescriptionError) -> [Field] {
         if take(")") { return [] }
         var fields: [Field] = []
+        var known: Set<String> = []
         repeat {
             let token = current
             let name = try word("a field's name", where: Self.isFieldName)
-            guard !fields.contains(where: { $0.name == name }) else { throw token.error("duplicate name “\(name)”") }
+            guard known.insert(name).inserted else { throw token.error("duplicate name “\(name)”") }
             try expect(":")
             fields.append(Field(name: name, type: try type(), documentation: token.documentation))
         } while take(",")

@@ -46,7 +46,7 @@ struct DescriptionToken: Equatable {
                 continue
             }
             if line[position] == UInt8(ascii: "#") {
-                comment.append(String(decoding: rest.dropFirst().drop(while: isBlank), as: UTF8.self))
+                comment.append(commentText(rest.dropFirst()))
                 break
             }
             var token = DescriptionToken(
@@ -60,6 +60,13 @@ struct DescriptionToken: Equatable {
             position = line.index(position, offsetBy: text.utf8.count)
         }
         return tokens
+    }
+
+    /// A comment without the white space around it, such as the carriage return of a line end.
+    private static func commentText(_ comment: Substring.UTF8View) -> String {
+        let text = comment.drop(while: isBlank)
+        let end = text.lastIndex { !isBlank($0) }.map(text.index(after:)) ?? text.startIndex
+        return String(decoding: text[..<end], as: UTF8.self)
     }
 
     private static func text(at rest: Substring.UTF8View) -> String? {

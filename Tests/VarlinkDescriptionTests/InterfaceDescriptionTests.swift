@@ -43,6 +43,27 @@ import VarlinkDescription
         #expect(reply.map(\.name) == ["said", "more"])
     }
 
+    @Test("the line ends of Windows are no part of a comment")
+    func lineEnds() throws {
+        let text = "# One.\n#\n# Two. \ninterface a.b\n# Three.\ntype T (\n  # Four.\n  x: int)\n"
+        let plain = try InterfaceDescription(parsing: text)
+        let other = try InterfaceDescription(parsing: text.replacing("\n", with: "\r\n"))
+        #expect(plain.documentation == "One.\n\nTwo.")
+        #expect(other.documentation == plain.documentation)
+        #expect(other.members == plain.members)
+    }
+
+    @Test("a description may have very many members, fields and names", .timeLimit(.minutes(1)))
+    func large() throws {
+        // Comparing each name with all before it would take several minutes.
+        let numbers = 1...50_000
+        let text =
+            "interface a.b\n" + numbers.map { "type T\($0) ()\n" }.joined()
+            + "type E (\(numbers.map { "e\($0)" }.joined(separator: ",")))\n"
+            + "error F (\(numbers.map { "f\($0): T\($0)" }.joined(separator: ",")))"
+        #expect(try InterfaceDescription(parsing: text).members.count == numbers.count + 2)
+    }
+
     @Test(
         "an error has a place and a reason",
         arguments: [
