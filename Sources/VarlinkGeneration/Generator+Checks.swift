@@ -18,7 +18,8 @@ extension Generator {
         for key in options.fields.keys.sorted() where !keys.contains(key) {
             throw GenerationError("options name the field “\(key)”, which \(description.name) does not have")
         }
-        for name in types.keys.sorted() where options.types[name] == nil { try checkSize(of: name, within: []) }
+        var (outer, finite) = (Set<String>(), Set<String>())
+        for name in types.keys.sorted() { try checkSize(of: name, among: types, within: &outer, &finite) }
     }
 
     private var types: [String: DataType] {
@@ -43,13 +44,19 @@ extension Generator {
     }
 
     /// Throws if a type contains itself, because Swift's structures have a fixed size.
-    private func checkSize(of name: String, within outer: [String]) throws(GenerationError) {
-        guard options.types[name] == nil, let type = types[name] else { return }
-        if outer.contains(name) {
+    ///
+    /// - Parameter finite: the types that were checked already, so that each is followed once.
+    private func checkSize(
+        of name: String, among types: [String: DataType], within outer: inout Set<String>, _ finite: inout Set<String>
+    ) throws(GenerationError) {
+        guard !finite.contains(name), options.types[name] == nil, let type = types[name] else { return }
+        guard outer.insert(name).inserted else {
             throw GenerationError(
                 "the type “\(name)” contains itself; use an array, or an option “type \(name) …”")
         }
-        for part in Self.parts(of: type) { try checkSize(of: part, within: outer + [name]) }
+        for part in Self.parts(of: type) { try checkSize(of: part, among: types, within: &outer, &finite) }
+        outer.remove(name)
+        finite.insert(name)
     }
 
     /// The types that a type contains.

@@ -116,9 +116,9 @@ extension Generator {
                     owner: fieldKey(owner, field.name), nested: nestedType(field.type, of: fieldKey(owner, field.name)),
                     nestedName: nestedName))
         }
-        let names = properties.map(\.name)
-        for (index, name) in names.enumerated() where names[..<index].contains(name) {
-            throw GenerationError("two members of \(owner) would both be “\(name)”")
+        var names: Set<String> = []
+        for property in properties where !names.insert(property.name).inserted {
+            throw GenerationError("two members of \(owner) would both be “\(property.name)”")
         }
         return properties
     }

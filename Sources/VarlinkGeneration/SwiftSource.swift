@@ -24,18 +24,24 @@ struct SwiftSource {
 
     /// Writes the definition of a constant whose value is any text.
     mutating func constant(_ name: String, text: String) {
-        var marks = "#"
-        while text.contains("\"\"\"\(marks)") || text.contains("\\\(marks)") { marks += "#" }
+        // Counted in bytes, because Swift's lexer does not see a character that a combining one continues.
+        let longest = text.utf8.split { $0 != UInt8(ascii: "#") }.map(\.count).max() ?? 0
+        let marks = String(repeating: "#", count: longest + 1)
         let lines = "\(name) = \(marks)\"\"\"\n\(text)\n\"\"\"\(marks)"
-        for line in lines.split(separator: "\n", omittingEmptySubsequences: false) { plain(line) }
+        for line in Self.lines(of: lines) { plain(line) }
     }
 
     /// Writes a comment of the description as a documentation comment; if it is empty, writes `otherwise`.
     mutating func documentation(_ text: String, otherwise: String = "") {
         let text = text.isEmpty ? otherwise : text
         guard !text.isEmpty else { return }
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        for line in Self.lines(of: text) {
             plain(line.isEmpty ? "///" : "/// \(line)")
         }
+    }
+
+    /// The lines of a text, at all line ends of Swift: what follows any of them would not be part of a comment.
+    private static func lines(of text: String) -> [Substring] {
+        text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
     }
 }

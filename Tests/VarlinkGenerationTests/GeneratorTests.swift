@@ -41,6 +41,21 @@ import VarlinkGeneration
     @Test("any text of a description can be embedded")
     func embeds() throws {
         #expect(try code("# \"\"\"# \\#(x)\nmethod A() -> ()").contains("static let text = ##\"\"\"\n"))
+        #expect(try code("# \"\"\"#\u{301}\nmethod A() -> ()").contains("static let text = ##\"\"\"\n"))
+    }
+
+    @Test("a line end in a comment ends no comment of the code", arguments: ["\r", "\r\n"])
+    func lineEnds(lineEnd: String) throws {
+        let text = try code("# One\(lineEnd)# two\(lineEnd)func three()\nmethod A() -> ()".replacing("func", with: "#"))
+        #expect(!text.utf8.contains(0x0D))
+        #expect(text.contains("    /// One\n"))
+    }
+
+    @Test("a type may contain others many times", .timeLimit(.minutes(1)))
+    func manyParts() throws {
+        // Following each path from type to type would take years.
+        let types = (0..<60).map { "type T\($0) (a: T\($0 + 1), b: T\($0 + 1))\n" }.joined()
+        #expect(try code(types + "type T60 ()").contains("struct T60: JSONStructure"))
     }
 
     @Test(
