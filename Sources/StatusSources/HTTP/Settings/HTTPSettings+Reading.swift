@@ -126,9 +126,11 @@ extension HTTPSettings {
                 : ": must be letters, digits and hyphens"
             throw nodes.problem(at: key, "invalid header field name “\(start)…”\(advice)")
         }
-        guard let text = value.string, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        // Null is not the text of a value: it would be sent as “~” or “null”.
+        guard let text = value.string, !value.isNull, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
         else {
-            throw nodes.problem(at: value, "the value of header field “\(name)” must be one line of text")
+            let advice = value.isNull ? "; quote it" : ""
+            throw nodes.problem(at: value, "the value of header field “\(name)” must be one line of text\(advice)")
         }
         return "\(name): \(text)"
     }
