@@ -212,8 +212,37 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
     ]
 }
 
-for target in package.targets
-where ![.system, .plugin].contains(target.type) && !["CExecutorHooks", "CThreadSanitizer"].contains(target.name) {
+// Nor the fuzzing of what others send. Tests/Fuzzing/run asks for it, and gives it a build folder of its own, because all targets
+// are instrumented.
+let isFuzzing = Context.environment["STATUSD_FUZZING"] != nil
+if isFuzzing {
+    package.targets += [
+        .target(name: "FuzzingDriver", path: "Tests/Fuzzing/Driver"),
+        .executableTarget(
+            name: "Fuzzing",
+            dependencies: [
+                "FuzzingDriver", "YAML", "StreamSafeText", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
+                "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusSources", "StatusInterface",
+                "StatusConfiguration",
+            ],
+            path: "Tests/Fuzzing/Targets"),
+    ]
+}
+
+/// The sanitizers of a target.
+///
+/// Under that for fuzzing, the compiler makes no main function; the driver has that of the target Fuzzing.
+func sanitizers(of target: Target) -> String {
+    target.type == .executable && target.name != "Fuzzing" ? "address" : "fuzzer,address"
+}
+
+for target in package.targets where ![.system, .plugin].contains(target.type) {
+    if ["CExecutorHooks", "CThreadSanitizer", "FuzzingDriver"].contains(target.name) { continue }
     target.swiftSettings = settings
+    guard isFuzzing else { continue }
+    target.swiftSettings? += [.unsafeFlags(["-O", "-sanitize=\(sanitizers(of: target))"])]
+    guard target.type == .executable else { continue }
+    target.swiftSettings? += [.unsafeFlags(["-parse-as-library"])]
+    target.linkerSettings = [.unsafeFlags(["-sanitize=\(sanitizers(of: target))"])]
 }
 for target in package.targets where target.type == .test { target.dependencies.append("CThreadSanitizer") }
