@@ -119,6 +119,16 @@ struct JSONReaderTests {
         #expect(Array(read.utf8) == Array("x\(fifteen)\u{34F}\(fifteen)\u{34F}\(sign)".utf8))
     }
 
+    @Test(
+        "An error has its place in the text, even if that ends too early",
+        arguments: [#"["\"#, #"["\u"#, #"["\ud800\"#])
+    func placesOfErrors(text: String) throws {
+        let error = #expect(throws: JSONError.self) {
+            try JSONReader.read(Array(text.utf8)) { reader throws(JSONError) in try reader.skip() }
+        }
+        #expect(error?.offset == text.utf8.count)
+    }
+
     @Test("A case is read by its name only, whatever else is equivalent to it")
     func readsEnumerations() {
         enum Unit: String, JSONEnumeration { case kelvin = "K" }

@@ -86,7 +86,8 @@ extension JSONReader {
     /// Decodes the escape at the position.
     private mutating func escapedCharacter() throws(JSONError) -> Unicode.Scalar {
         position &+= 1
-        let mark = current
+        guard position < bytes.count else { throw error(.syntax) }
+        let mark = bytes[position]
         position &+= 1
         switch mark {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(mark)
