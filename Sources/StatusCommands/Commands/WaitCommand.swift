@@ -61,7 +61,7 @@ enum WaitCommand {
         while true {
             do throws(MonitorError) {
                 if begin == nil {
-                    begin = try await cursor(of: client)
+                    begin = try await cursor(of: client, by: deadline)
                 } else if deadline == nil {
                     try await client.checkAnswers()
                 }
@@ -80,9 +80,12 @@ enum WaitCommand {
     }
 
     /// The place from which to wait; nil if the daemon is too old to know it.
-    private static func cursor(of client: MonitorClient) async throws(MonitorError) -> Cursor? {
+    private static func cursor(
+        of client: MonitorClient, by deadline: ContinuousClock.Instant?
+    ) async throws(MonitorError) -> Cursor? {
+        let limit = deadline.map { max(.zero, $0 - .now) } ?? VarlinkConnection.replyTimeout
         do throws(MonitorError) {
-            return try await client.getCursor().cursor
+            return try await client.getCursor(within: limit).cursor
         } catch .service(.methodNotFound) {
             return nil
         }

@@ -384,9 +384,10 @@ def asked_again():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
         state = json.dumps({"parameters": {"server": daemon.describe("db")}}).encode() + b"\0"
+    cursor = json.dumps({"parameters": {"cursor": {"epoch": "1" * 32, "revision": 1}}}).encode() + b"\0"
     # Like a daemon that stops, and the one after it.
     with serving([b""], [b'{"parameters":{"servers":[]}}\0'], [b""], [b'{"parameters":{"revision":1}}\0'],
-                 [b""], [b'{"parameters":{}}\0', state], [b""]) as address:
+                 [b""], [cursor, state], [b""]) as address:
         listed, posted, waited, forgotten = (
             run(STATUSCTL, "--address", address, *arguments)
             for arguments in (("list",), ("post", "db", "well"), ("wait", "db"), ("forget", "db")))
