@@ -51,8 +51,9 @@ public struct GenerationOptions: Sendable, Hashable {
     ///
     /// - Throws: the first error and its line.
     public init(parsing text: String) throws(GenerationError) {
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace).map(String.init)
+        for (index, line) in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
+            let words = line.prefix { $0 != UInt8(ascii: "#") }.split { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
+                .map { String(decoding: $0, as: UTF8.self) }
             guard let option = words.first else { continue }
             guard words.count > 1, set(option, Array(words.dropFirst())) else {
                 throw GenerationError("line \(index + 1): invalid option “\(words.joined(separator: " "))”")

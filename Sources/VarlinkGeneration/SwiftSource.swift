@@ -42,6 +42,14 @@ struct SwiftSource {
 
     /// The lines of a text, at all line ends of Swift: what follows any of them would not be part of a comment.
     private static func lines(of text: String) -> [Substring] {
-        text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
+        let bytes = text.utf8
+        var lines: [Substring] = []
+        var start = bytes.startIndex
+        while let end = bytes[start...].firstIndex(where: { $0 == 0x0A || $0 == 0x0D }) {
+            lines.append(Substring(bytes[start..<end]))
+            start = bytes.index(after: end)
+            if bytes[end] == 0x0D, bytes[start...].first == 0x0A { start = bytes.index(after: start) }
+        }
+        return lines + [Substring(bytes[start...])]
     }
 }

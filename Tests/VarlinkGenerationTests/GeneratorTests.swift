@@ -51,6 +51,12 @@ import VarlinkGeneration
         #expect(text.contains("    /// One\n"))
     }
 
+    @Test("options may have the line ends of Windows")
+    func lineEndsOfOptions() throws {
+        let text = try code("method A() -> ()", "prefix X\r\naccess package # why\r\n")
+        #expect(text.contains("package protocol XService"))
+    }
+
     @Test("a type may contain others many times", .timeLimit(.minutes(1)))
     func manyParts() throws {
         // Following each path from type to type would take years.
