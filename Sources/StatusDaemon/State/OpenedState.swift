@@ -24,8 +24,8 @@ struct OpenedState: Sendable {
     var opening = StatusStore.Opening()
     /// Why there is no store; nil if none is wanted.
     var problem: String?
-    /// Keeps other daemons from using the directory.
-    private var lock: FileLock?
+    /// Keeps other daemons from using the directory, as long as it is referenced.
+    private(set) var lock: FileLock?
 
     /// How long opening may take.
     private static let limit = Duration.seconds(10)
