@@ -94,7 +94,7 @@ let package = Package(
             name: "CurlRequests",
             dependencies: ["CCurl", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
-        .target(name: "StatusStore", dependencies: ["SQLite", "StatusModel", "StatusMonitor"]),
+        .target(name: "StatusStore", dependencies: ["SQLite", "StreamSafeText", "StatusModel", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [
@@ -222,8 +222,9 @@ if isFuzzing {
             name: "Fuzzing",
             dependencies: [
                 "FuzzingDriver", "YAML", "StreamSafeText", "EventLoopIO", "VarlinkDescription", "VarlinkGeneration",
-                "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusSources", "StatusInterface",
-                "StatusConfiguration",
+                "Varlink", "StatusModel", "SourceKinds", "StatusWorkers", "StatusMonitor", "StatusStore",
+                "StatusSources",
+                "StatusInterface", "StatusConfiguration", "SQLite",
             ],
             path: "Tests/Fuzzing/Targets"),
     ]

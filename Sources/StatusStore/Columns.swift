@@ -2,6 +2,7 @@
 
 import SQLite
 import StatusModel
+import StreamSafeText
 
 /// Binds the parameters of a statement, from the first to the last.
 struct Parameters {
@@ -42,15 +43,17 @@ struct Columns {
         return statement.integer(index)
     }
 
+    /// A text that is cheap to compare, whoever has written it.
     mutating func text() -> String? {
         defer { index += 1 }
-        return statement.text(index)
+        return statement.text(index).map { StreamSafeText.text($0) }
     }
 
     /// A text as it may be shown, in one line.
     mutating func visibleText() -> String? { text().map { VisibleText.escape($0) } }
 
-    mutating func count() -> Int { max(0, Int(integer() ?? 0)) }
+    /// A number that can still grow.
+    mutating func count() -> Int { Int((integer() ?? 0).clamped(to: 0...1 << 53)) }
 
     mutating func flag() -> Bool { integer() == 1 }
 

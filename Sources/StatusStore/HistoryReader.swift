@@ -50,6 +50,9 @@ final class HistoryReader {
     /// Whether the path still leads to the file that is open.
     var isInPlace: Bool { FileIdentity(of: path) == identity }
 
+    /// A reader on a connection that others use, too.
+    init(_ database: Database) { (self.database, path, identity) = (database, "", nil) }
+
     init(path: String) throws(SQLiteError) {
         self.path = path
         identity = FileIdentity(of: path)

@@ -33,6 +33,9 @@ final class KeptState {
         guard let queue, let keeper else {
             throw MonitorError.historyUnavailable(reason: problem ?? "statusd was started with “--state none”")
         }
+        guard keeper.keepsHistory else {
+            throw MonitorError.historyUnavailable(reason: "the configuration turns it off (“history: { changes: 0 }”)")
+        }
         if isFirst { await keeper.flush() }
         do {
             return try await queue.read(for: account, body)

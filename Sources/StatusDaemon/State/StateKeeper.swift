@@ -61,10 +61,13 @@ final class StateKeeper {
     /// What an administrator should know, as phrases: why nothing is saved, or that a file was set aside.
     var notices: [String] { report.notices }
 
+    /// Whether changes are kept, too.
+    var keepsHistory: Bool { limits.changes > 0 }
+
     /// Applies the limits of a new configuration.
     func apply(_ limits: HistoryLimits) {
         self.limits = limits
-        if limits.changes == 0 { changes = [] }
+        if !keepsHistory { changes = [] }
         schedule.pruneSoon()
         endWait?(())
     }
@@ -237,7 +240,7 @@ final class StateKeeper {
 
 extension StateKeeper: ChangeSink {
     func record(_ recorded: RecordedChange) {
-        guard limits.changes > 0 else { return }
+        guard keepsHistory else { return }
         // While nothing can be saved, the newest are kept.
         if changes.count >= Self.waitingChanges { changes.removeFirst(Self.waitingChanges / 2) }
         changes.append(recorded.change)

@@ -15,7 +15,7 @@ enum MonitorFuzzing {
 
     private static let replies: [any JSONStructure.Type] = [
         ListReply.self, DescribeReply.self, SelectReply.self, WatchReply.self, PostReply.self, RefreshReply.self,
-        WaitReply.self, ReloadReply.self, HistoryReply.self, SummaryReply.self,
+        WaitReply.self, ReloadReply.self, GetCursorReply.self, HistoryReply.self, SummaryReply.self,
     ]
 
     /// Reads the parameters of a call as those of every method.

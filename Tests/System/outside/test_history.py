@@ -287,3 +287,12 @@ def completion():
         equal(words("-n", "3", ""), ["db", "web"])
         equal(words("--level", "c"), ["critical"])
         equal(words("--su"), ["--summary"])
+
+
+@test("history says why there is none")
+def unavailable():
+    for configuration, arguments, reason in (("history: { changes: 0 }\naccept: any\n", (), "history: { changes: 0 }"),
+                                             ("accept: any\n", ("--state", "none"), "--state none")):
+        with Daemon(configuration, arguments=arguments) as daemon:
+            daemon.done("post", "db", "Signed In")
+            contains(one_sentence(daemon.ctl("history", "db"), 1), "cannot read the history", reason)
