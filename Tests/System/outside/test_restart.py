@@ -123,6 +123,18 @@ def watch_over_crashes():
             equal(connection.receive()["parameters"]["event"]["kind"], "snapshot")
 
 
+@test("a client that reads the history while a batch is saved does not wait longer than for the next one")
+def history_at_once():
+    with Daemon(CONFIGURATION) as daemon:
+        for _ in range(10):
+            restart(daemon, signal.SIGKILL)
+            begin = time.monotonic()
+            with daemon.connect() as connection:
+                connection.send("History", {"all": True, "limit": 1}, more=True)
+                connection.receive()
+            assert time.monotonic() - begin < 1, "waited in vain"
+
+
 @test("wait sees a state that lasted only while the daemon restarted")
 def wait_over_restart():
     with Daemon(CONFIGURATION) as daemon, daemon.connect() as connection:
