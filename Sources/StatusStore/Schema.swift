@@ -65,8 +65,6 @@ enum Schema {
         let isEmpty = try database.integer("SELECT count(*) FROM sqlite_schema") == 0
         guard owner == applicationID || isEmpty else { throw StoreProblem.foreign }
         guard found < version else { return }
-        // It takes effect only before the first table exists.
-        if isEmpty { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         try database.transaction { () throws(SQLiteError) in
             for migration in migrations[Int(max(0, found))...] { try database.execute(migration) }
             try database.execute("PRAGMA application_id = \(applicationID)")

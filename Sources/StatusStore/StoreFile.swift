@@ -25,6 +25,8 @@ final class StoreFile {
         self.path = path
         let database = try Database(path: path)
         self.database = database
+        // It takes effect only before the first page is written, which the first setting does.
+        if try database.integer("PRAGMA page_count") == 0 { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         for setting in Self.settings { try database.execute(setting) }
         try Schema.prepare(database)
         identity = FileIdentity(of: path)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import SQLite
 import StatusModel
 import StatusMonitor
 import StatusStore
@@ -117,6 +118,20 @@ struct HistoryTests {
             try read(HistoryQuery()).map { "\($0.kind) \($0.at.milliseconds)" } == [
                 "started 0", "changed 5000", "stopped 5000", "started 9000",
             ])
+    }
+
+    @Test("returns the space of what was removed to the file system")
+    func shrinking() throws {
+        try store.save(batch(changes: try (1...2000).map { try change("a", "\($0)", at: $0) }))
+        let database = try Database(path: fixture.path)
+        func pages() throws -> Int64 {
+            let statement = try database.statement("PRAGMA page_count")
+            defer { statement.reset() }
+            return try statement.step() ? statement.integer(0) ?? 0 : 0
+        }
+        let before = try pages()
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 10) {}
+        #expect(try pages() < before / 2)
     }
 
     @Test("ends a call that is cancelled")
