@@ -118,6 +118,9 @@ final class StoreFile {
 
     /// Saves a batch, all of it or nothing.
     func save(_ batch: StoreBatch, boot: String) throws(SQLiteError) {
+        // If nothing is saved, new names do not keep their numbers.
+        var isSaved = false
+        defer { if !isSaved { nameNumbers = [:] } }
         try database.transaction { () throws(SQLiteError) in
             for server in batch.servers { try save(server) }
             for name in batch.removed { try remove(name) }
@@ -125,6 +128,7 @@ final class StoreFile {
             for entry in batch.entries ?? [] { try save(entry) }
             try save(batch.log, boot: boot, batch)
         }
+        isSaved = true
         if let changeCount { self.changeCount = changeCount + batch.changes.count }
     }
 
