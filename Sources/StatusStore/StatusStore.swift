@@ -183,12 +183,12 @@ extension StoreFile {
         try database.transaction { () throws(SQLiteError) in
             try database.execute("UPDATE daemon SET is_complete = 0")
             try database.execute("DELETE FROM events")
+            // If the log is not complete, the run ended some time after it was saved last.
+            let isKilled = contents.memory.map { !$0.isComplete } ?? false
+            try beginLife(
+                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
+                revision: contents.memory?.log.revision ?? 0)
         }
-        // If the log is not complete, the run ended some time after it was saved last.
-        let isKilled = contents.memory.map { !$0.isComplete } ?? false
-        try beginLife(
-            at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
-            revision: contents.memory?.log.revision ?? 0)
     }
 }
 

@@ -11,16 +11,27 @@ extension StoreFile {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
-    /// Notes that a run of the daemon begins, and when the one before has ended.
+    /// Notes, in a transaction, that a run of the daemon begins, and when the one before has ended.
     ///
-    /// - Parameter end: when that was; nil if there was none, or its end was noted.
+    /// - Parameter end: when that was; nil if there was none, or its end was noted, or it has saved nothing.
     func beginLife(at now: Moment, after end: Timestamp?, revision: Int) throws(SQLiteError) {
-        try database.transaction { () throws(SQLiteError) in
-            if let end { try append(Change(.stopped, at: end, revision: revision), since: now) }
-            try append(Change(.started, at: now.wall, revision: revision), since: now)
-            life = database.lastRowID
-            try database.execute("UPDATE changes SET life = id WHERE id = \(life)")
+        // A run that was killed before its first batch has left only its beginning.
+        if let end = [end, try lastBeginning()].compactMap({ $0 }).max() {
+            try append(Change(.stopped, at: end, revision: revision), since: now)
         }
+        try append(Change(.started, at: now.wall, revision: revision), since: now)
+        life = database.lastRowID
+        try database.execute("UPDATE changes SET life = id WHERE id = \(life)")
+    }
+
+    /// When the last run began, if the history has nothing after that.
+    private func lastBeginning() throws(SQLiteError) -> Timestamp? {
+        let statement = try database.statement("SELECT kind, at FROM changes ORDER BY id DESC LIMIT 1")
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        var columns = Columns(statement)
+        let kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
+        return kind == .started ? columns.time() : nil
     }
 
     /// Appends an entry.

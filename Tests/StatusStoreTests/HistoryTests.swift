@@ -120,6 +120,15 @@ struct HistoryTests {
             ])
     }
 
+    @Test("notes the end of a run that was killed before it saved anything, at its beginning")
+    func shortLives() throws {
+        for time: Int64 in [1000, 2000] { _ = fixture.store().open(at: moment(time)) }
+        #expect(
+            try read(HistoryQuery()).map { "\($0.kind) \($0.at.milliseconds)" } == [
+                "started 0", "stopped 0", "started 1000", "stopped 1000", "started 2000",
+            ])
+    }
+
     @Test("returns the space of what was removed to the file system")
     func shrinking() throws {
         try store.save(batch(changes: try (1...2000).map { try change("a", "\($0)", at: $0) }))
