@@ -150,9 +150,20 @@ extension StatusStore {
         case StoreProblem.newer: ("newer", "\(StoreFailure(error))")
         case StoreProblem.foreign: ("foreign", "\(StoreFailure(error))")
         case let error as SQLiteError where error.code == .damaged: ("damaged", error.description)
-        case let error as SQLiteError where error.code == .inaccessible && access(path, F_OK) == 0:
+        case let error as SQLiteError where error.code == .inaccessible && isUnusable(path):
             ("unreadable", error.description)
         default: nil
+        }
+    }
+
+    /// Whether the file, or one beside it, cannot be opened because of what it is or whose it is.
+    ///
+    /// Otherwise the disk, or a limit, is the reason, which may pass.
+    private static func isUnusable(_ path: String) -> Bool {
+        ["", "-wal", "-shm"].contains { suffix in
+            var status = stat()
+            guard lstat(path + suffix, &status) == 0 else { return false }
+            return status.st_mode & S_IFMT != S_IFREG || access(path + suffix, R_OK | W_OK) != 0 && errno == EACCES
         }
     }
 
