@@ -169,10 +169,10 @@ extension StatusStore {
 
     /// Opens the file that is there now, or a new one, without what another run has left in it.
     private static func openAnew(_ path: String, boot: String, at now: Moment) throws -> StoreFile {
-        let file = try open(path, boot: boot).file
-        try file.forgetState()
-        try file.beginLife(at: now, after: nil, revision: 0)
-        return file
+        let opened = try open(path, boot: boot)
+        opened.file.replacesState = true
+        try opened.file.begin(after: opened.contents, at: now)
+        return opened.file
     }
 
     /// Renames a file that cannot be used, with its log; returns what was done, as one phrase.

@@ -15,6 +15,10 @@ final class StoreFile {
     /// The number of entries of the history; nil if they were not counted yet.
     var changeCount: Int?
     var nameNumbers: [ServerName: Int64] = [:]
+    /// Whether the next batch, which has all servers, replaces what another run has left.
+    ///
+    /// Until then it is kept, for the case that this run is killed before.
+    var replacesState = false
     private let path: String
     private let identity: FileIdentity?
 
@@ -122,6 +126,7 @@ final class StoreFile {
         var isSaved = false
         defer { if !isSaved { nameNumbers = [:] } }
         try database.transaction { () throws(SQLiteError) in
+            if replacesState { try forgetState() }
             for server in batch.servers { try save(server) }
             for name in batch.removed { try remove(name) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
@@ -129,6 +134,7 @@ final class StoreFile {
             try save(batch.log, boot: boot, batch)
         }
         isSaved = true
+        replacesState = false
         if let changeCount { self.changeCount = changeCount + batch.changes.count }
     }
 
@@ -163,10 +169,8 @@ final class StoreFile {
     }
 
     /// Forgets all servers and the log, but not the history.
-    func forgetState() throws(SQLiteError) {
-        try database.transaction { () throws(SQLiteError) in
-            for table in ["daemon", "servers", "events"] { try database.execute("DELETE FROM \(table)") }
-        }
+    private func forgetState() throws(SQLiteError) {
+        for table in ["daemon", "servers", "events"] { try database.execute("DELETE FROM \(table)") }
     }
 
     private static let logInsertion = """
