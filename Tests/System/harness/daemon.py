@@ -146,16 +146,21 @@ class Daemon:
                 self.__exit__()
                 raise
 
-    def start(self, arguments=(), stderr=None):
-        """Starts the daemon and waits for its READY=1."""
+    def launch(self, arguments=(), stderr=None):
+        """Starts the daemon; returns a function that tells whether it has sent its READY=1."""
         ready = self.manager.lines().count("READY=1")
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen([*self.prefix, STATUSD, *self.arguments, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=stderr or log,
                                             env=self.environment, **self.options)
+        return lambda: self.manager.lines().count("READY=1") > ready
+
+    def start(self, arguments=(), stderr=None):
+        """Starts the daemon and waits for its READY=1."""
+        has_started = self.launch(arguments, stderr)
 
         def is_ready():
             assert self.process.poll() is None, f"statusd ended with {self.process.returncode}: {self.log()[-500:]}"
-            return self.manager.lines().count("READY=1") > ready
+            return has_started()
 
         eventually(is_ready, "READY=1 from statusd")
 

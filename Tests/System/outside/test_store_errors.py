@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk that fails, or does not answer, while the daemon works: it costs the state of that time at most, and nothing else."""
+
+import contextlib
+import errno
+import os
+import signal
+import time
+
+from harness.daemon import Daemon
+from harness.expect import contains, equal, eventually
+from harness.faulty_store import FaultyStore
+from harness.runner import test
+
+CONFIGURATION = """\
+accept: any
+servers:
+  db: { push: true }
+  login: { push: true }
+"""
+FILES = {"statusd.lock", "statusd.lock.next", "statusd.sqlite", "statusd.sqlite-shm", "statusd.sqlite-wal"}
+
+
+@contextlib.contextmanager
+def daemons(errors, start=True):
+    """A daemon for each error, with the store that has it."""
+    with contextlib.ExitStack() as stack:
+        pairs = {}
+        for error in errors:
+            daemon = stack.enter_context(Daemon(CONFIGURATION, start=False))
+            pairs[error] = daemon, FaultyStore(daemon)
+            if start:
+                daemon.start()
+        yield pairs
+
+
+def texts(daemon, server):
+    """The texts of a server in the history."""
+    with daemon.connect() as connection:
+        connection.send("History", {"server": server}, more=True)
+        found = []
+        while change := connection.receive()["parameters"].get("change"):
+            if change["kind"] == "changed":
+                found.append(change["text"])
+        return found
+
+
+def assert_responsive(daemon):
+    """Checks that posts, selections and streams work as usual."""
+    with daemon.connect() as watcher, daemon.connect() as connection:
+        events = watcher.watch(server="login")
+        equal(next(events)["kind"], "snapshot")
+        times = []
+        for number in range(20):
+            begin = time.monotonic()
+            connection.call("Post", {"server": "login", "text": f"Step {number}"})
+            connection.call("Select", {"server": ("db", "login")[number % 2]})
+            connection.call("Describe", {"server": "db"})
+            times.append(time.monotonic() - begin)
+        changes = (event["server"]["status"]["text"] for event in events if event["kind"] == "changed")
+        equal([next(changes) for _ in range(20)], [f"Step {number}" for number in range(20)])
+        assert sorted(times)[10] < 0.1 and max(times) < 1, times
+
+
+@test("writes that fail are reported once, disturb nothing, and are made up for when the disk works again")
+def failing_writes():
+    with daemons((errno.EIO, errno.ENOSPC, errno.EROFS)) as pairs:
+        for error, (daemon, store) in pairs.items():
+            daemon.done("post", "db", "before")
+            texts(daemon, "db")  # so it is saved
+            store.fail(error, "write,truncate,sync")
+            daemon.done("post", "db", "meanwhile")
+            daemon.done("post", "guest", "hello")
+            daemon.done("select", "guest")
+        for daemon, _ in pairs.values():
+            eventually(lambda d=daemon: "cannot save the state" in d.log(), "the report")
+            contains(daemon.ctl("status", "db").err, "warning: the state is not saved")
+            assert_responsive(daemon)
+        # After one second, and after two more.
+        attempts = {error: len(store.calls()) for error, (_, store) in pairs.items()}
+        time.sleep(2.5)
+        for error, (daemon, store) in pairs.items():
+            equal(daemon.log().count("cannot save the state"), 1, os.strerror(error))
+            assert 0 < len(store.calls()) - attempts[error] < 20, store.calls()[attempts[error]:]
+            daemon.done("select", "guest")
+            store.work()
+        for daemon, _ in pairs.values():
+            eventually(lambda d=daemon: "the state is saved again" in d.log(), "the end of it")
+            equal(daemon.ctl("status", "db").err, "")
+            daemon.done("post", "another", "hello")
+            equal(texts(daemon, "another"), ["hello"])
+            daemon.stop(signal.SIGKILL)
+            daemon.start()
+            equal(daemon.text("db"), "meanwhile")
+            equal(daemon.text("guest"), "hello")
+            equal(daemon.describe()["name"], "guest")
+            equal(texts(daemon, "db"), ["before", "meanwhile"])
+            equal(texts(daemon, "guest"), ["hello"])
+            equal(texts(daemon, "another"), ["hello"])
+            equal(texts(daemon, "login"), [f"Step {number}" for number in range(20)])
+            equal(set(os.listdir(daemon.folder / "state")) - FILES, set())
+
+
+@test("a log that cannot be merged into the file loses nothing")
+def failing_merge():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        store.fail(errno.EIO, "write,sync", "statusd.sqlite")
+        for number in range(12):
+            for guest in range(30):
+                with daemon.connect() as connection:
+                    connection.call("Post", {"server": f"guest-{guest}", "text": f"{number} " + "x" * 1000})
+            texts(daemon, "db")
+        equal(daemon.log().count("cannot save the state"), 0)
+        assert "write statusd.sqlite" in store.calls(), "the log was never merged"
+        daemon.stop(signal.SIGKILL)
+        store.work()
+        daemon.start()
+        for guest in range(30):
+            equal(daemon.text(f"guest-{guest}"), "11 " + "x" * 1000)
+
+
+@test("a state that cannot be opened at the start, because of the disk or a limit, stays where it is")
+def failing_start():
+    with daemons((errno.EIO, errno.ENOSPC, errno.EROFS, errno.EMFILE)) as pairs:
+        for error, (daemon, store) in pairs.items():
+            daemon.done("post", "db", "before")
+            daemon.done("post", "guest", "hello")
+            daemon.stop()
+            for calls, file in (("open", "statusd.sqlite-wal"), ("open", "statusd.sqlite-shm"), ("open,look", "*"),
+                                ("read", "*"), ("write,truncate", "*"), ("open", "statusd.sqlite")):
+                store.fail(error, calls, file)
+                log = len(daemon.log())
+                daemon.start()
+                eventually(lambda d=daemon, n=log: "cannot save the state" in d.log()[n:], "the report")
+                contains(daemon.ctl("status", "db").err, "warning: the state is not saved")
+                equal(set(os.listdir(daemon.folder / "state")) - FILES, set(), f"{os.strerror(error)} {calls} {file}")
+                daemon.stop(signal.SIGKILL)
+            store.work()
+            daemon.start()
+            equal(daemon.text("db"), "before")
+            equal(daemon.text("guest"), "hello")
+
+
+@test("a state that could not be opened at the start is kept until all of the new one is saved")
+def kept_until_replaced():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "before")
+        daemon.done("post", "guest", "hello")
+        daemon.stop()
+        # It opens the file again after a second, and dies before the first batch after that.
+        for number in range(1, 100, 5):
+            store.fail(errno.EIO, "read")
+            log = len(daemon.log())
+            daemon.start()
+            eventually(lambda n=log: "cannot save the state" in daemon.log()[n:], "the report")
+            daemon.done("post", "login", "after")
+            store.kill("before", number, "write", "statusd.sqlite-wal")
+            eventually(lambda: daemon.process.poll() is not None or "saved again" in daemon.log()[log:], "the end")
+            if daemon.process.poll() is None:
+                break
+            store.work()
+            daemon.start()
+            if daemon.text("db") is None:
+                break
+            equal(daemon.text("db"), "before")
+            equal(daemon.text("guest"), "hello")
+            daemon.stop()
+        assert number > 2, number
+        daemon.stop(signal.SIGKILL)
+        store.work()
+        daemon.start()
+        equal((daemon.text("db"), daemon.text("login")), (None, "after"))
+
+
+@test("a write that hangs delays nothing but the next one, and the daemon still stops")
+def hanging_write():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "before")
+        texts(daemon, "db")
+        store.hang("write,sync")
+        daemon.done("post", "db", "meanwhile")
+        begin = time.monotonic()
+        while time.monotonic() < begin + 2:
+            assert_responsive(daemon)
+        store.work()
+        equal(texts(daemon, "db"), ["before", "meanwhile"])
+        equal("cannot save" in daemon.log(), False)
+        store.hang("write,sync")
+        daemon.done("post", "db", "lost")
+        begin = time.monotonic()
+        equal(daemon.stop(), 0)
+        assert time.monotonic() - begin < 5, "slow to stop"
+        contains(daemon.log(), "cannot save the last changes")
+        store.work()
+        daemon.start()
+        equal(daemon.text("db"), "meanwhile")
