@@ -24,6 +24,7 @@ class FakeServiceManager:
         self._lock = threading.Lock()
         self._messages = []
         self.is_reading = True
+        self._has_stopped = threading.Event()
         self._end, self._wake = socket.socketpair()
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
@@ -32,15 +33,27 @@ class FakeServiceManager:
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket, selectors.EVENT_READ)
             selector.register(self._wake, selectors.EVENT_READ)
-            while not any(key.fileobj is self._wake for key, _ in selector.select()):
-                if self.is_reading:
+            while True:
+                if any(key.fileobj is self._wake for key, _ in selector.select()):
+                    if self._wake.recv(1) == b"x":
+                        return
+                    selector.register(self._socket, selectors.EVENT_READ)
+                elif self.is_reading:
                     self._drain()
                 else:
                     selector.unregister(self._socket)
+                    self._has_stopped.set()
 
     def stop_reading(self):
         """Stops reading, like a manager that hangs."""
         self.is_reading = False
+
+    def read_again(self):
+        """Ends what `stop_reading` began."""
+        self.is_reading = True
+        if self._has_stopped.is_set():
+            self._has_stopped.clear()
+            self._end.send(b"r")
 
     def _drain(self):
         with self._lock:
@@ -68,8 +81,11 @@ class FakeServiceManager:
 
     def status(self):
         """The newest STATUS=, or None."""
-        found = [line[7:] for line in self.lines() if line.startswith("STATUS=")]
-        return found[-1] if found else None
+        for message in reversed(self.messages()):
+            for line in reversed(message):
+                if line.startswith("STATUS="):
+                    return line[7:]
+        return None
 
     def wait_for(self, line):
         """Waits for a datagram with this line."""
