@@ -142,7 +142,7 @@ extension Ledger {
     }
 
     /// The revision of the last such event that the log has dropped.
-    private func lastDropped(of position: WatchPosition) -> Int {
+    func lastDropped(of position: WatchPosition) -> Int {
         let last =
             switch position.target {
             case .all: log.dropped.ofAll

@@ -53,6 +53,9 @@ extension Ledger {
         if missed == 0, past.events.count(after: past.saved, wantedBy: position) == 0 { return true }
         position.revision = revision
         (position.isLost, position.lost) = (true, missed)
+        // Events of this run count, too, unless the log has dropped some of them.
+        if log.oldest > past.events.latest + 1, lastDropped(of: position) > past.events.latest { position.lost = nil }
+        position.pending = position.countOfInterest(in: log, after: past.events.latest)
         return false
     }
 }

@@ -130,10 +130,28 @@ struct CrashTests {
         let second = try crash.restart()
         let seen = second.cursor
         try second.post(try StatusText("2"), to: name("a"))
-        #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 0", "snapshot a 2"])
+        #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 1", "snapshot a 2"])
         let next = second.cursor
         try second.post(try StatusText("3"), to: name("a"))
         #expect(try second.watch(.server(name("a")), since: next) { _ in }.lines() == ["changed a 3"])
+    }
+
+    @Test("counts what came after the restart and before the reader came back, too")
+    func lateReaders() throws {
+        let crash = Crash()
+        crash.save()
+        let seen = crash.first.cursor
+        try crash.post("1", to: "a")
+        let second = try crash.restart()
+        try second.post(try StatusText("2"), to: name("a"))
+        try second.post(try StatusText("1"), to: name("b"))
+        #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["gap 3", "snapshot -"])
+        #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 2", "snapshot a 2"])
+        let watch = try second.watch(.server(name("a")), since: seen) { _ in }
+        try second.post(try StatusText("3"), to: name("a"))
+        #expect(watch.lines() == ["gap 3", "snapshot a 3"])
+        for count in 1...8 { try second.post(try StatusText("\(count)"), to: name("b")) }
+        #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["gap -", "snapshot -"])
     }
 
     @Test("ignores a tally that is damaged")
