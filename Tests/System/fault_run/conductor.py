@@ -126,8 +126,7 @@ class Run:
             self.fault(f"configured servers are missing: {sorted(missing)[:5]}")
         self.floor = found
         for name, most in self.most.items():
-            if found.get(name, 0) < most:
-                self.model.forgotten[name, life.number] = most
+            self.model.forgotten[name].update(range(found.get(name, 0) + 1, most + 1))
         self.note(f"start at {life.start} with {selected}, epoch {life.epoch[:4]}")
         self.model.logs[life.epoch].turn(life.start, selected)
         self.selection = selected

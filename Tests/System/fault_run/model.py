@@ -150,7 +150,7 @@ class Model:
         self.logs = collections.defaultdict(Log)
         self.lives = {}
         self.void = collections.defaultdict(set)  # numbers whose posts were not answered
-        self.forgotten = {}  # (server, life): the largest number that was posted before, if the server has a smaller one at its start
+        self.forgotten = collections.defaultdict(set)  # by server: numbers that were posted and that a start did not find
         self.violations = []
         self.gaps = collections.Counter()
         self.checked = collections.Counter()
@@ -293,9 +293,8 @@ class Model:
             if not step.snapshot or not {"kill", "lost"} & set(endings):
                 self.fault(f"{name}: {step.server} went back from {step.before} to {step.after}; {step}, {endings}")
             return
-        forgotten = [self.forgotten.get((step.server, life), 0) for life in range(step.lives[0], step.lives[1] + 1)]
-        first = max(step.before, *forgotten) + 1
-        missing = [n for n in range(first, step.after) if n not in self.void[step.server]]
+        absent = self.void[step.server] | self.forgotten[step.server]
+        missing = [n for n in range(step.before + 1, step.after) if n not in absent]
         if (missing or step.after == step.before) and not step.snapshot:
             known = [(epoch, revision) for epoch, log in self.logs.items() for revision, event in log.recent.items()
                      if event[1] == step.server and event[2] in missing]
