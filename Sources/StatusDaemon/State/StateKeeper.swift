@@ -104,19 +104,32 @@ final class StateKeeper {
         let end = ContinuousClock.now + Self.endTime
         while isBusy, .now < end { await wait(until: end) }
         guard !isBusy else { return report.noteUnsavedEnd() }
+        var result = await saveLast(until: end)
+        if case .failure(let failure) = result, failure.needsEverything {
+            monitor.keepAllUnsaved()
+            result = await saveLast(until: end)
+        }
+        guard let result else { return report.noteUnsavedEnd() }
+        if case .failure = result { report.noteUnsavedEnd() }
+        _ = await BlockingThread.run(within: max(.zero, end - .now)) { [store] in store.close() }
+    }
+
+    /// Saves the last changes and the log; nil if that takes too long.
+    private func saveLast(until end: ContinuousClock.Instant) async -> Result<Void, StoreFailure>? {
         let (names, _) = monitor.takeUnsaved()
         let (entries, log) = monitor.entries
         var batch = makeBatch(log)
+        let changes = batch.changes
         add(names[...], to: &batch)
         batch.entries = entries
         batch.changes.append(Change(.stopped, at: log.notedAt.wall, revision: log.revision))
         let last = batch
-        let isSaved = await BlockingThread.run(within: end - .now) { [store] in
-            let isSaved = (try? store.save(last)) != nil
-            store.close()
-            return isSaved
+        let result: Result<Void, StoreFailure>? = await BlockingThread.run(within: max(.zero, end - .now)) { [store] in
+            do throws(StoreFailure) { return .success(try store.save(last)) } catch { return .failure(error) }
         }
-        if isSaved != true { report.noteUnsavedEnd() }
+        // A second attempt must have them, too.
+        self.changes = changes
+        return result
     }
 
     // MARK: Waiting

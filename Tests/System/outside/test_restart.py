@@ -240,6 +240,19 @@ def replaced():
         equal(daemon.text("login"), "after 2")
 
 
+@test("a file that is removed just before the daemon stops is written again with everything")
+def removed_before_the_end():
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.done("select", "db")
+        wait_until_saved(daemon, "db", "Signed In")
+        (daemon.folder / "state" / "statusd.sqlite").unlink()
+        restart(daemon)
+        equal(daemon.text("db"), "Signed In")
+        equal(daemon.describe()["name"], "db")
+        assert "cannot save" not in daemon.log(), daemon.log()
+
+
 @test("a full disk is reported once, nothing else suffers, and all is saved when there is room again")
 def full_disk():
     if os.geteuid() != 0:
