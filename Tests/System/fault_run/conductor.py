@@ -191,7 +191,8 @@ class Run:
             safe = min(safe, self.trouble - SAVED)
         if life.ending == "restart":
             safe = float("inf")
-        life.saved = self.model.lives[life.number - 1].saved if life.number > 1 else 0
+        before = self.model.lives.get(life.number - 1)
+        life.saved = before.saved if before and before.epoch == life.epoch else 0
         may_be = self.collect(life, safe, end, lost=damaged)
         if life.ending == "restart" and not trouble:
             self.check_store(life, is_quiet)

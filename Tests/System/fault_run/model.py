@@ -214,6 +214,9 @@ class Model:
         """A gap has a reason, and its number is exact."""
         log, endings = self.logs[gap.epoch], self.endings(*gap.lives)
         crashed = "kill" in endings or "lost" in endings
+        if gap.since < 0:
+            self.gaps["came back with the cursor of a gap"] += 1
+            return
         if gap.foreign:
             if "lost" in endings:
                 self.gaps["state lost"] += 1
