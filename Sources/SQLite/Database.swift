@@ -13,6 +13,8 @@ public final class Database {
         case readWrite
         /// For reading only.
         case readOnly
+        /// For reading a file that nothing changes, and nothing is written beside it: its log is not read.
+        case immutable
     }
 
     let handle: OpaquePointer
@@ -29,10 +31,10 @@ public final class Database {
     ///   - timeout: how long to wait for other connections, in milliseconds.
     /// - Throws: ``SQLiteError``.
     public init(path: String, access: Access = .readWrite, timeout: Int32 = 2000) throws(SQLiteError) {
-        let flags = access == .readOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         var handle: OpaquePointer?
         // No mutex: one thread uses a connection at a time.
-        let result = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, nil)
+        let flags = access.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
+        let result = sqlite3_open_v2(access == .immutable ? Self.address(ofImmutable: path) : path, &handle, flags, nil)
         guard result == SQLITE_OK, let handle else {
             let error = SQLiteError(result: result, database: handle)
             sqlite3_close_v2(handle)
@@ -46,6 +48,11 @@ public final class Database {
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    }
+
+    private static func address(ofImmutable path: String) -> String {
+        let special: [Character: String] = ["%": "%25", "?": "%3f", "#": "%23"]
+        return "file:" + path.map { special[$0] ?? String($0) }.joined() + "?immutable=1"
     }
 
     deinit {
@@ -108,6 +115,16 @@ public final class Database {
 
     /// About ten microseconds.
     private static let instructionsPerLook: Int32 = 1000
+}
+
+extension Database.Access {
+    fileprivate var flags: Int32 {
+        switch self {
+        case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .readOnly: SQLITE_OPEN_READONLY
+        case .immutable: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+        }
+    }
 }
 
 private final class Cancellation {

@@ -97,18 +97,27 @@ struct ConfigurationReader {
         }
     }
 
-    private mutating func readDefaults(_ node: YAMLNode) throws(Problem) {
+    /// Reads each entry of a section; an empty section has none.
+    private mutating func readSection(
+        _ node: YAMLNode, _ name: String, example: String,
+        _ body: (inout ConfigurationReader, YAMLNode, YAMLNode) throws(Problem) -> Void
+    ) throws(Problem) {
         if node.isNull { return }
         guard let mapping = node.mapping else {
-            throw reader.problem(at: node, "“defaults” must be a mapping such as “{ interval: 30s }”")
+            throw reader.problem(at: node, "“\(name)” must be a mapping such as “\(example)”")
         }
-        for (key, value) in mapping {
-            collect { reader throws(Problem) in
-                if try reader.readDefault(key, value) { return }
-                reader.fragment.problems.append(
-                    reader.reader.unknown(key, among: ServerOptions.keys, within: "defaults"))
-            }
+        for (key, value) in mapping { collect { reader throws(Problem) in try body(&reader, key, value) } }
+    }
+
+    private mutating func readDefaults(_ node: YAMLNode) throws(Problem) {
+        try readSection(node, "defaults", example: "{ interval: 30s }") { reader, key, value throws(Problem) in
+            if try reader.readDefault(key, value) { return }
+            reader.warnOfUnknown(key, among: ServerOptions.keys, within: "defaults")
         }
+    }
+
+    private mutating func warnOfUnknown(_ key: YAMLNode, among known: [String], within section: String) {
+        fragment.problems.append(reader.unknown(key, among: known, within: section))
     }
 
     private mutating func readDefault(_ key: YAMLNode, _ value: YAMLNode) throws(Problem) -> Bool {
@@ -116,41 +125,27 @@ struct ConfigurationReader {
     }
 
     private mutating func readLimits(_ node: YAMLNode) throws(Problem) {
-        if node.isNull { return }
-        guard let mapping = node.mapping else {
-            throw reader.problem(at: node, "“limits” must be a mapping such as “{ checks: 64 }”")
-        }
-        for (key, value) in mapping {
+        try readSection(node, "limits", example: "{ checks: 64 }") { reader, key, value throws(Problem) in
             guard let limit = Self.limits.first(where: { $0.key == key.string }) else {
-                fragment.problems.append(reader.unknown(key, among: Self.limits.map(\.key), within: "limits"))
-                continue
+                return reader.warnOfUnknown(key, among: Self.limits.map(\.key), within: "limits")
             }
-            collect { reader throws(Problem) in
-                let value = try reader.reader.count(value, of: limit.key, in: limit.range)
-                reader.fragment.limits.append((limit.path, value))
-            }
+            let value = try reader.reader.count(value, of: limit.key, in: limit.range)
+            reader.fragment.limits.append((limit.path, value))
         }
     }
 
     private static let longestHistory = Duration.seconds(100 * 366 * 86_400)
 
     private mutating func readHistory(_ node: YAMLNode) throws(Problem) {
-        if node.isNull { return }
-        guard let mapping = node.mapping else {
-            throw reader.problem(at: node, "“history” must be a mapping such as “{ keep: 90d, changes: 100000 }”")
-        }
-        for (key, value) in mapping {
-            collect { reader throws(Problem) in
-                let nodes = reader.reader
-                switch key.string {
-                case "keep":
-                    let range = Duration.seconds(60)...Self.longestHistory
-                    reader.fragment.history.keep = try nodes.duration(value, of: "keep", in: range)
-                case "changes":
-                    reader.fragment.history.changes = try nodes.count(value, of: "changes", in: 0...10_000_000)
-                default:
-                    reader.fragment.problems.append(nodes.unknown(key, among: ["keep", "changes"], within: "history"))
-                }
+        let example = "{ keep: 90d, changes: 100000 }"
+        try readSection(node, "history", example: example) { reader, key, value throws(Problem) in
+            switch key.string {
+            case "keep":
+                let range = Duration.seconds(60)...Self.longestHistory
+                reader.fragment.history.keep = try reader.reader.duration(value, of: "keep", in: range)
+            case "changes":
+                reader.fragment.history.changes = try reader.reader.count(value, of: "changes", in: 0...10_000_000)
+            default: reader.warnOfUnknown(key, among: ["keep", "changes"], within: "history")
             }
         }
     }

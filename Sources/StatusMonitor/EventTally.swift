@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import StatusModel
+import Synchronization
 
 /// A few bytes for each of the newest events, in memory that survives this process, such as a mapped file.
 ///
@@ -13,6 +14,7 @@ public struct EventTally {
         var revision: UInt32
         var kind: UInt8
         var isOfSelected: UInt8
+        /// Without it, the size would depend on the compiler.
         private var unused: UInt16 = 0
 
         init(server: UInt64, revision: Int, kind: EventKind?, isOfSelected: Bool) {
@@ -22,7 +24,12 @@ public struct EventTally {
             self.isOfSelected = isOfSelected ? 1 : 0
         }
 
-        /// Nil for a probe.
+        /// Whether a daemon was started here after another one had been killed.
+        var isStart: Bool { kind == Self.start }
+
+        fileprivate static let start: UInt8 = 254
+
+        /// Nil for a probe, and for a start.
         var event: EventKind? { EventKind.allCases.indices.contains(Int(kind)) ? EventKind.allCases[Int(kind)] : nil }
 
         @inline(__always)
@@ -47,7 +54,6 @@ public struct EventTally {
         var magic: UInt64
         var version: UInt64
         var epoch: (UInt64, UInt64)
-        var latest: Int64
         var oldest: Int64
     }
 
@@ -58,37 +64,53 @@ public struct EventTally {
     /// The bytes that a tally needs.
     public static var size: Int { headerSize + capacity * MemoryLayout<Entry>.stride }
 
+    /// The greatest revision that is believed: more events than any run has.
+    private static let mostEvents: Int64 = 1 << 53
+
     private let header: UnsafeMutablePointer<Header>
+    /// The revision of the newest event, written after the event itself: the process may end in between.
+    private let latest: UnsafeMutablePointer<Atomic<Int64>>
     private let entries: UnsafeMutablePointer<Entry>
 
     /// Uses memory of ``size`` bytes, which must stay mapped as long as the process runs.
     public init(_ memory: UnsafeMutableRawPointer) {
         header = memory.bindMemory(to: Header.self, capacity: 1)
+        latest = (memory + MemoryLayout<Header>.size).bindMemory(to: Atomic<Int64>.self, capacity: 1)
         entries = (memory + Self.headerSize).bindMemory(to: Entry.self, capacity: Self.capacity)
     }
 
     /// Begins after an event.
     mutating func begin(_ epoch: Epoch, after revision: Int) {
         header.pointee = Header(
-            magic: Self.magic, version: 1, epoch: epoch.words, latest: Int64(revision), oldest: Int64(revision) + 1)
+            magic: Self.magic, version: 1, epoch: epoch.words, oldest: Int64(revision) + 1)
+        latest.pointee.store(Int64(revision), ordering: .releasing)
     }
 
     /// Notes the next event.
     @inline(__always)
     mutating func note(_ entry: Entry, at revision: Int) {
         entries[revision & (Self.capacity - 1)] = entry
-        header.pointee.latest = Int64(revision)
+        latest.pointee.store(Int64(revision), ordering: .releasing)
     }
+
+    /// Notes that the newest entry is the start of a daemon that continues after one that was killed.
+    mutating func markStart(at revision: Int) { entries[revision & (Self.capacity - 1)].kind = Entry.start }
 
     /// What the run that used the memory before has noted; nil if there was none.
     public func read() -> PastEvents? {
-        let (header, entries) = (header.pointee, entries)
-        let (latest, oldest) = (Int(header.latest), Int(header.oldest))
-        guard header.magic == Self.magic, header.version == 1, latest >= 0, oldest >= 1, oldest <= latest + 1 else {
-            return nil
-        }
-        let first = max(oldest, latest - Self.capacity + 1)
-        var past = PastEvents(epoch: Epoch(header.epoch), oldest: first, entries: [])
+        let header = header.pointee
+        let (latest, range) = (latest.pointee.load(ordering: .acquiring), 0...Self.mostEvents)
+        guard header.magic == Self.magic, header.version == 1, range.contains(latest),
+            range.contains(header.oldest - 1),
+            header.oldest <= latest + 1
+        else { return nil }
+        return past(Epoch(header.epoch), from: Int(header.oldest), to: Int(latest))
+    }
+
+    private func past(_ epoch: Epoch, from oldest: Int, to latest: Int) -> PastEvents? {
+        // The oldest place may be half overwritten by an event that was not noted completely.
+        let first = max(oldest, latest - Self.capacity + 2)
+        var past = PastEvents(epoch: epoch, oldest: first, entries: [])
         for revision in first..<latest + 1 {
             let entry = entries[revision & (Self.capacity - 1)]
             guard entry.revision == UInt32(truncatingIfNeeded: revision) else { return nil }
@@ -110,10 +132,18 @@ public struct PastEvents: Equatable, Sendable {
     /// The revision of the newest one.
     public var latest: Int { oldest + entries.count - 1 }
 
+    /// The revision of the last start up to a revision, at which a daemon continued; the one before the oldest event if there is none.
+    func lastStart(upTo revision: Int) -> Int {
+        let known = entries.prefix(max(0, revision + 1 - oldest))
+        return oldest + (known.lastIndex(where: \.isStart) ?? -1)
+    }
+
     /// The number of events from a revision on that a reader wants; nil if older ones are unknown.
     func count(after revision: Int, wantedBy position: WatchPosition) -> Int? {
         guard revision + 1 >= oldest else { return nil }
-        return entries[min(entries.count, revision + 1 - oldest)...].count { position.wants($0) }
+        let server: UInt64? =
+            if case .server(let name) = position.target { StableHash(of: name.rawValue).value } else { nil }
+        return entries[min(entries.count, revision + 1 - oldest)...].count { position.wants($0, server: server) }
     }
 }
 

@@ -24,6 +24,11 @@ extension Ledger {
             records.insert(record)
         }
         notePastEvents()
+        // Cursors of this run come after this entry, so they are distinct from those of the run that was killed.
+        if past != nil {
+            _ = appendProbe()
+            tally?.markStart(at: log.latest)
+        }
         if let name = memory.log.selected, records[name] != nil { restoreSelection(name) }
     }
 }
@@ -50,7 +55,9 @@ extension Ledger {
         _ position: inout WatchPosition, behind revision: Int, of past: (events: PastEvents, saved: Int)
     ) -> Bool {
         let missed = past.events.count(after: revision, wantedBy: position)
-        if missed == 0, past.events.count(after: past.saved, wantedBy: position) == 0 { return true }
+        // What was lost before the run that gave out the cursor, its readers have not seen.
+        let saved = max(past.saved, past.events.lastStart(upTo: revision))
+        if missed == 0, past.events.count(after: saved, wantedBy: position) == 0 { return true }
         position.revision = revision
         (position.isLost, position.lost) = (true, missed)
         // Events of this run count, too, unless the log has dropped some of them.

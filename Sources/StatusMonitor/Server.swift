@@ -16,12 +16,12 @@ public final class Server: Sendable, CustomStringConvertible {
     /// The server's name.
     public let name: ServerName
 
-    /// The name as a number (``ServerName/number``).
+    /// A number for the name, the same in every run.
     let number: UInt64
 
     init(name: ServerName) {
         self.name = name
-        number = name.number
+        number = StableHash(of: name.rawValue).value
     }
 
     public var description: String { name.rawValue }
@@ -29,15 +29,6 @@ public final class Server: Sendable, CustomStringConvertible {
     /// Notifies listeners that the server's status changed.
     func post(_ update: StatusUpdate, to bus: NotificationBus) {
         bus.post(name: .didUpdateStatus, object: self, userInfo: update)
-    }
-}
-
-extension ServerName {
-    /// A number for the name, the same in every run (FNV-1a).
-    var number: UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in rawValue.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return hash
     }
 }
 

@@ -22,7 +22,7 @@ public final class StatusMonitor: Sendable {
     /// - Parameters:
     ///   - epoch: names this run of the daemon, for cursors, unless it continues an earlier one.
     ///   - memory: what an earlier run has left.
-    ///   - tally: notes the events for the case that this process is killed.
+    ///   - tally: notes the events for the case that this process is killed; if a run was killed, the same that it has left.
     ///   - notesUnsaved: whether to note what changes, for ``takeUnsaved()``.
     ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps more for it; powers of two.
     ///     The default is what the daemon accepts in seven and in thirty milliseconds at full load; a reader may get no processor for ten.
@@ -39,7 +39,8 @@ public final class StatusMonitor: Sendable {
         self.clock = clock
         var ledger = Ledger(epoch: epoch, capacities: capacities, notesUnsaved: notesUnsaved, tally: tally)
         if let memory { ledger.restore(memory, at: clock()) }
-        ledger.tally?.begin(ledger.epoch, after: ledger.log.latest)
+        // After a crash, it goes on.
+        if ledger.past == nil { ledger.tally?.begin(ledger.epoch, after: ledger.log.latest) }
         self.ledger = Mutex(ledger)
     }
 

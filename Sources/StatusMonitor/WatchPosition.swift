@@ -76,13 +76,15 @@ struct WatchPosition {
     }
 
     /// Whether the reader wants an event of an earlier run.
-    func wants(_ entry: EventTally.Entry) -> Bool {
+    ///
+    /// - Parameter server: the number of its server's name; nil if it follows others.
+    func wants(_ entry: EventTally.Entry, server: UInt64?) -> Bool {
         guard let kind = entry.event else { return target == .probe }
         if kind == .updated && !wantsUpdates { return false }
         return switch target {
         case .all: true
         case .probe: false
-        case .server(let name): entry.server == name.number && kind != .selected
+        case .server: entry.server == server && kind != .selected
         case .selected: kind == .selected || entry.isOfSelected == 1
         }
     }

@@ -36,13 +36,6 @@ extension HistoryReader {
         return tally.end(now: now.milliseconds)
     }
 
-    private func number(of server: ServerName) throws(SQLiteError) -> Int64 {
-        let statement = try database.statement("SELECT id FROM names WHERE name = ?")
-        defer { statement.reset() }
-        try statement.bind(server.rawValue, at: 0)
-        return try statement.step() ? statement.integer(0) ?? 0 : 0
-    }
-
     private func grade(of server: Int64, before time: Timestamp) throws(SQLiteError) -> Grade {
         let statement = try database.statement(
             "SELECT grade FROM changes WHERE server = ? AND at <= ? AND grade IS NOT NULL ORDER BY at DESC, id DESC LIMIT 1"

@@ -74,7 +74,7 @@ final class HistoryReader {
     func page(_ query: HistoryQuery, after previous: HistoryPage?, count: Int) throws(SQLiteError) -> HistoryPage {
         var page = if let previous { previous } else { try start(query) }
         page.changes = []
-        let (condition, values) = Self.condition(query)
+        let (condition, values) = try condition(query)
         // The entry that ended the state is the server's next one that changed what its time counts for.
         let statement = try database.statement(
             """
@@ -101,7 +101,7 @@ final class HistoryReader {
         let end = try database.integer("SELECT max(id) FROM changes") ?? 0
         guard let limit = query.limit else { return HistoryPage(last: 0, end: end) }
         if limit <= 0 { return HistoryPage(last: end, end: end) }
-        let (condition, values) = Self.condition(query)
+        let (condition, values) = try condition(query)
         let statement = try database.statement(
             "SELECT c.id FROM changes c WHERE c.id <= ?\(condition) ORDER BY c.id DESC LIMIT 1 OFFSET ?")
         defer { statement.reset() }
@@ -111,11 +111,13 @@ final class HistoryReader {
     }
 
     /// The conditions of a query, and their parameters.
-    private static func condition(_ query: HistoryQuery) -> (sql: String, values: [Int64]) {
+    ///
+    /// The text has no values, because the connection keeps a statement for each text.
+    private func condition(_ query: HistoryQuery) throws(SQLiteError) -> (sql: String, values: [Int64]) {
         var (sql, values) = ("", [Int64]())
         if let server = query.server {
-            // Names are safe in a statement: they have no quotes.
-            sql += " AND c.server = (SELECT id FROM names WHERE name = '\(server.rawValue)')"
+            sql += " AND c.server = ?"
+            values.append(try number(of: server))
         }
         if let since = query.since {
             sql += " AND c.at >= ?"
@@ -130,6 +132,16 @@ final class HistoryReader {
             values.append(Grade(level).number)
         }
         return (sql, values)
+    }
+}
+
+extension HistoryReader {
+    /// The number of a server in the history; 0 if it has none.
+    func number(of server: ServerName) throws(SQLiteError) -> Int64 {
+        let statement = try database.statement("SELECT id FROM names WHERE name = ?")
+        defer { statement.reset() }
+        try statement.bind(server.rawValue, at: 0)
+        return try statement.step() ? statement.integer(0) ?? 0 : 0
     }
 }
 

@@ -55,15 +55,20 @@ enum Schema {
         """
     ]
 
-    /// Creates or upgrades the tables.
+    /// Checks whose tables these are, before anything is changed.
     ///
     /// - Throws: ``StoreProblem`` if a newer version has written them, or they are another program's.
-    static func prepare(_ database: Database) throws {
+    static func check(_ database: Database) throws {
         let found = try database.integer("PRAGMA user_version") ?? 0
         let owner = try database.integer("PRAGMA application_id") ?? 0
-        guard found <= version else { throw StoreProblem.newer(found) }
         let isEmpty = try database.integer("SELECT count(*) FROM sqlite_schema") == 0
         guard owner == applicationID || isEmpty else { throw StoreProblem.foreign }
+        guard found <= version else { throw StoreProblem.newer(found) }
+    }
+
+    /// Creates or upgrades the tables.
+    static func prepare(_ database: Database) throws(SQLiteError) {
+        let found = try database.integer("PRAGMA user_version") ?? 0
         guard found < version else { return }
         try database.transaction { () throws(SQLiteError) in
             for migration in migrations[Int(max(0, found))...] { try database.execute(migration) }

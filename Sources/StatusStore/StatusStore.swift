@@ -14,9 +14,15 @@ public final class StatusStore: Sendable {
     public let path: String
     /// Identifies this boot of the machine.
     private let boot: String
-    private let file = Mutex<StoreFile?>(nil)
+    private let use = Mutex(Use())
     /// The reader of the history.
     let reader = Mutex<HistoryReader?>(nil)
+
+    private struct Use {
+        var file: StoreFile?
+        /// Whether the file has a state that could not be read, and must not be replaced.
+        var isUnread = false
+    }
 
     /// Creates a store that is not open.
     public init(directory: String, boot: String) {
@@ -32,6 +38,8 @@ public final class StatusStore: Sendable {
         public var setAside: String?
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
+        /// Whether the file could not even be read; another attempt may succeed.
+        public var isUnread = false
 
         /// The opening of an empty store.
         public init() {}
@@ -41,36 +49,54 @@ public final class StatusStore: Sendable {
     ///
     /// From then on, the run of the daemon that is in the file goes on with this one.
     public func open(at now: Moment) -> Opening {
-        file.withLock { file in
+        use.withLock { use in
             var opening = Opening()
             do {
                 let opened = try Self.open(path, boot: boot)
                 (opening.contents, opening.setAside) = (opened.contents, opened.setAside)
                 try opened.file.begin(after: opened.contents, at: now)
-                file = opened.file
+                use.file = opened.file
             } catch {
                 opening.failure = StoreFailure(error)
+                if opening.contents.memory == nil { readOnly(&opening) }
             }
+            use.isUnread = opening.isUnread
             return opening
         }
+    }
+
+    /// Reads a file that cannot be written, for example because the disk is full.
+    private func readOnly(_ opening: inout Opening) {
+        let hasLog = Self.size(of: path + "-wal") > 0
+        for access in hasLog ? [.readOnly] : [.readOnly, .immutable] as [Database.Access] {
+            guard let contents = try? StoreFile(reading: path, access).load(boot: boot) else { continue }
+            return opening.contents = contents
+        }
+        // What is there may be read later.
+        opening.isUnread = Self.size(of: path) > 0
+    }
+
+    private static func size(of path: String) -> Int {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_size : 0
     }
 
     /// Saves a batch; opens a new file if there is none any more.
     ///
     /// - Throws: ``StoreFailure``; if it `needsEverything`, the next batch must have all servers.
     public func save(_ batch: StoreBatch) throws(StoreFailure) {
-        let failure: StoreFailure? = file.withLock { file in
+        let failure: StoreFailure? = use.withLock { use in
             do {
-                guard let open = file, open.isInPlace else {
-                    let reason = file == nil ? nil : "the file was removed or replaced"
-                    file = nil
-                    file = try Self.openAnew(path, boot: boot, at: batch.log.notedAt)
-                    return StoreFailure(reason: reason, needsEverything: true)
+                guard let open = use.file, open.isInPlace else {
+                    let reason = use.file == nil ? nil : "the file was removed or replaced"
+                    use.file = nil
+                    return StoreFailure(
+                        reason: try openAnew(&use, at: batch.log.notedAt) ?? reason, needsEverything: true)
                 }
                 try open.save(batch, boot: boot)
                 return nil
             } catch let error as SQLiteError where error.code == .damaged {
-                file = nil
+                use.file = nil
                 return StoreFailure(reason: Self.setAside(path, "damaged", error.description), needsEverything: true)
             } catch {
                 return StoreFailure(error)
@@ -95,19 +121,19 @@ public final class StatusStore: Sendable {
     public func close() {
         // The last connection merges the log into the file.
         reader.withLock { $0 = nil }
-        file.withLock { $0 = nil }
+        use.withLock { $0.file = nil }
     }
 
     private func attempt<Result: Sendable>(
         _ body: (StoreFile) throws(SQLiteError) -> Result
     ) throws(StoreFailure) -> Result? {
-        let result: Swift.Result<Result?, StoreFailure> = file.withLock { file in
-            guard let open = file else { return .success(nil) }
+        let result: Swift.Result<Result?, StoreFailure> = use.withLock { use in
+            guard let open = use.file else { return .success(nil) }
             do throws(SQLiteError) {
                 return .success(try body(open))
             } catch {
                 guard error.code == .damaged else { return .failure(StoreFailure(error)) }
-                file = nil
+                use.file = nil
                 return .failure(
                     StoreFailure(reason: Self.setAside(path, "damaged", error.description), needsEverything: true))
             }
@@ -167,12 +193,22 @@ extension StatusStore {
         }
     }
 
-    /// Opens the file that is there now, or a new one, without what another run has left in it.
-    private static func openAnew(_ path: String, boot: String, at now: Moment) throws -> StoreFile {
-        let opened = try open(path, boot: boot)
+    /// Opens the file that is there now, or a new one, without what another run has left in it; returns what was set aside.
+    private func openAnew(_ use: inout Use, at now: Moment) throws -> String? {
+        var unread: String?
+        if use.isUnread {
+            // Until the disk works, the file stays, for the case that the next start can read it.
+            _ = try Self.open(path, boot: boot)
+            let setAside = Self.setAside(path, "unread", "it could not be read when statusd started")
+            guard Self.size(of: path) == 0 else { throw StoreFailure(reason: setAside, needsEverything: false) }
+            unread = setAside
+            use.isUnread = false
+        }
+        let opened = try Self.open(path, boot: boot)
         opened.file.replacesState = true
         try opened.file.begin(after: opened.contents, at: now)
-        return opened.file
+        use.file = opened.file
+        return unread ?? opened.setAside
     }
 
     /// Renames a file that cannot be used, with its log; returns what was done, as one phrase.
@@ -219,6 +255,7 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
         switch error {
         case StoreProblem.newer(let version): reason = "a newer statusd has written it (version \(version))"
         case StoreProblem.foreign: reason = "another program has written it"
+        case let error as StoreFailure: self = error
         default: reason = "\(error)"
         }
     }

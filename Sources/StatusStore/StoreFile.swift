@@ -29,11 +29,22 @@ final class StoreFile {
         self.path = path
         let database = try Database(path: path)
         self.database = database
+        try Schema.check(database)
         // It takes effect only before the first page is written, which the first setting does.
         if try database.integer("PRAGMA page_count") == 0 { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         for setting in Self.settings { try database.execute(setting) }
         try Schema.prepare(database)
         identity = FileIdentity(of: path)
+    }
+
+    /// Opens the file as it is, only to read it.
+    ///
+    /// - Throws: `SQLiteError`, or ``StoreProblem``.
+    init(reading path: String, _ access: Database.Access) throws {
+        self.path = path
+        database = try Database(path: path, access: access)
+        try Schema.check(database)
+        identity = nil
     }
 
     private static let settings = [

@@ -62,17 +62,16 @@ final class ChangeRecorder {
     /// - Parameters:
     ///   - monitor: the monitor whose changes it records.
     ///   - sinks: what takes them, in this order.
-    ///   - since: the position after which to begin; nil for the newest.
     ///   - clock: returns the current time.
     init(
-        monitor: StatusMonitor, sinks: [any ChangeSink], since: Cursor? = nil,
+        monitor: StatusMonitor, sinks: [any ChangeSink],
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) throws {
         self.monitor = monitor
         self.sinks = sinks
         self.clock = clock
         timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
-        watch = try monitor.watch(.all, since: since) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) }
+        watch = try monitor.watch(.all) { [weak self] urgency in EventLoop.perform { self?.wake(urgency) }
         }
         read()
     }

@@ -98,9 +98,17 @@ struct OpenedState: Sendable {
         }
         let store = StatusStore(directory: directory, boot: boot)
         state.opening = store.open(at: .now())
+        // The reason may pass; without its state, the daemon would begin with nothing.
+        for _ in 0..<attempts where state.opening.isUnread {
+            usleep(pause)
+            state.opening = store.open(at: .now())
+        }
         state.store = store
         return state
     }
+
+    /// How often, and after how many microseconds, a state that cannot be read is read again.
+    private static let (attempts, pause) = (10, UInt32(200_000))
 
     /// Creates the directory and those that contain it; returns why that is impossible.
     private static func make(_ directory: String) -> String? {

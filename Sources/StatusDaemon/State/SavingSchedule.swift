@@ -41,8 +41,8 @@ struct SavingSchedule {
     /// Notes that something has changed.
     mutating func notePending() { isPending = true }
 
-    /// Notes that a caller waits for the next batch, which there must be, even if nothing has changed since the last one.
-    mutating func hurry() { (isPending, isUrgent) = (true, true) }
+    /// Notes that a caller waits for the next batch.
+    mutating func hurry() { isUrgent = true }
 
     /// Notes that a batch begins.
     mutating func begin(at now: ContinuousClock.Instant) {

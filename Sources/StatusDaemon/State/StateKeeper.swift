@@ -38,8 +38,12 @@ final class StateKeeper {
     private var isBusy: Bool { hangTime != nil }
     /// Ends the current wait.
     private var endWait: (@Sendable (()) -> Void)?
-    /// The callers that wait until what they have seen is saved.
+    /// The callers that wait for the next batch.
     private var flushes: [@Sendable (()) -> Void] = []
+    /// Those that wait for the batch that is being saved; nil if none is.
+    private var currentFlushes: [@Sendable (()) -> Void]?
+    /// How many entries of the history were dropped because too many waited to be saved.
+    private var droppedChanges = 0
 
     /// Creates a keeper that is not running.
     ///
@@ -91,8 +95,9 @@ final class StateKeeper {
 
     /// Returns when all changes up to now are saved, or cannot be saved now.
     func flush() async {
-        guard schedule.isPending || isBusy else { return }
+        guard schedule.isPending || currentFlushes != nil else { return }
         await TimedWait<Void>.run(within: Self.flushTime) { end in
+            guard schedule.isPending else { return currentFlushes?.append(end) ?? () }
             flushes.append(end)
             schedule.hurry()
             endWait?(())
@@ -166,6 +171,8 @@ final class StateKeeper {
     /// Reports a call that hangs, once.
     private func noteHang() {
         hangTime = .now + .seconds(86_400)
+        // The next batch shows that it is over.
+        schedule.notePending()
         report.noteHang(after: Self.usualTime)
     }
 
@@ -174,7 +181,7 @@ final class StateKeeper {
     private func save() async {
         let (names, log) = monitor.takeUnsaved()
         schedule.begin(at: .now)
-        let waiting = flushes
+        currentFlushes = flushes
         flushes = []
         var batch = makeBatch(log)
         var rest = names[...]
@@ -190,20 +197,31 @@ final class StateKeeper {
             } else {
                 keeper.noteSaved()
             }
-            for end in waiting { end(()) }
+            for end in keeper.currentFlushes ?? [] { end(()) }
+            keeper.currentFlushes = nil
         }
     }
 
     private func noteSaved() {
         schedule.succeeded()
-        report.noteSaved()
+        report.noteSaved(droppedChanges: droppedChanges)
+        droppedChanges = 0
     }
 
     /// Keeps what could not be saved for the next batch.
     private func keep(_ batch: StoreBatch, _ names: [ServerName], after failure: StoreFailure) {
-        changes = Array((batch.changes + changes).suffix(Self.waitingChanges))
+        changes = batch.changes + changes
+        dropOldChanges()
         monitor.keepUnsaved(names)
         note(failure)
+    }
+
+    /// Keeps the newest entries if nothing can be saved for a while, and counts the others.
+    private func dropOldChanges() {
+        guard changes.count > Self.waitingChanges else { return }
+        let excess = changes.count - Self.waitingChanges / 2
+        changes.removeFirst(excess)
+        droppedChanges += excess
     }
 
     private func makeBatch(_ log: LogMemory) -> StoreBatch {
@@ -254,9 +272,8 @@ final class StateKeeper {
 extension StateKeeper: ChangeSink {
     func record(_ recorded: RecordedChange) {
         guard keepsHistory else { return }
-        // While nothing can be saved, the newest are kept.
-        if changes.count >= Self.waitingChanges { changes.removeFirst(Self.waitingChanges / 2) }
         changes.append(recorded.change)
+        dropOldChanges()
         noteChange()
     }
 }

@@ -62,10 +62,14 @@ struct StateReport {
         logger.log(.stateSetAside, level: .error, "cannot use the state in \(path): \(reason); a new file is used")
     }
 
-    mutating func noteSaved() {
-        guard failure != nil else { return }
+    /// Notes that a batch was saved.
+    ///
+    /// - Parameter droppedChanges: how many entries the history lacks because they could not be saved before.
+    mutating func noteSaved(droppedChanges: Int) {
+        guard failure != nil || droppedChanges > 0 else { return }
         failure = nil
-        logger.log(.stateSavedAgain, level: .notice, "the state is saved again in \(path)")
+        let lacking = droppedChanges > 0 ? "; the history lacks \(droppedChanges) changes" : ""
+        logger.log(.stateSavedAgain, level: .notice, "the state is saved again in \(path)\(lacking)")
     }
 
     /// Notes that the last changes could not be saved.

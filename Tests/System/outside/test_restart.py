@@ -50,6 +50,11 @@ def wait_until_saved(daemon, server, text):
     assert time.monotonic() - begin < 2, "saved too late"
 
 
+def wait_until_saved_at_last(daemon, server, text):
+    """The same after a failure, when the daemon tries less and less often."""
+    eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved", 20)
+
+
 @test("a restart keeps statuses with their times, the selection, and servers that were added by posts")
 def everything():
     with Daemon(CONFIGURATION) as daemon:
@@ -284,6 +289,35 @@ def full_disk():
             equal(daemon.text("guest-39"), "x" * 1000)
         finally:
             daemon.stop()
+            subprocess.run(["umount", state], check=True)
+
+
+@test("a daemon that starts on a full disk has its state, and saves it again when there is room")
+def full_at_start():
+    if os.geteuid() != 0:
+        raise Skip("mounting a small file system needs root")
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        state = daemon.folder / "state"
+        if run("mount", "-t", "tmpfs", "-o", "size=512k,mode=755", "small", state).status:
+            raise Skip("mounting is not possible here")
+        try:
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                daemon.start()
+                daemon.done("post", "db", "Signed In")
+                wait_until_saved(daemon, "db", "Signed In")
+                daemon.stop(how)
+                with open(state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
+                    while True:
+                        ballast.write(b"x" * 512)
+                daemon.start()
+                equal(daemon.text("db"), "Signed In")
+                (state / "ballast").unlink()
+                daemon.done("post", "db", "Signed Out")
+                wait_until_saved_at_last(daemon, "db", "Signed Out")
+                daemon.stop()
+        finally:
+            if daemon.process.poll() is None:
+                daemon.stop(signal.SIGKILL)
             subprocess.run(["umount", state], check=True)
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusModel
 public import YAML
 
 /// The settings of a server's source: one type for each kind.
@@ -64,13 +65,11 @@ public struct AnySourceSettings: Sendable {
     /// The settings without the permitted users (``SourceSettings/subject``).
     public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
 
-    /// A number for the subject, which stays the same from version to version: FNV-1a, because what it hashes may be secret.
+    /// A number for the subject, which stays the same from version to version: a hash, because parts of a subject may be secret.
     public var identity: Int64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for part in [key] + base.subjectParts {
-            for byte in Array(part.utf8) + [0] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        }
-        return Int64(bitPattern: hash)
+        var hash = StableHash()
+        for part in [key] + base.subjectParts { hash.combine(part) }
+        return Int64(bitPattern: hash.value)
     }
 }
 
