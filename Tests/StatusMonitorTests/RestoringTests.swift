@@ -175,6 +175,9 @@ struct RestoringTests {
         third.expire()
         #expect(try third.state(of: name("a")).isStale)
         #expect(try third.state(of: name("a")).message == nil)
+        let fourth = runs.restart(with: memory)
+        fourth.expire()
+        #expect(try fourth.state(of: name("a")).isStale, "the grace ended while it was down")
         try second.touch(name("a"))
         #expect(try second.state(of: name("a")).message == nil)
     }
