@@ -24,7 +24,7 @@ import Testing
 
     /// Runs a source that continues after a restart, for as long as `body` takes.
     private func with(
-        streak: Int = 0, age: Duration, isUrgent: Bool = false,
+        _ check: GateCheck? = nil, streak: Int = 0, age: Duration, isUrgent: Bool = false,
         _ body: @escaping @EventLoop @Sendable (CheckSource) async throws -> Void
     ) async throws {
         var memory = SourceMemory()
@@ -32,7 +32,7 @@ import Testing
         let order = SourceOrder(
             server: disk, schedule: CheckSchedule(interval: .seconds(60), failures: 3), shown: .ok,
             restored: RestoredSource(memory, age: age, isUrgent: isUrgent), environment: .test(monitor))
-        let source = CheckSource(check, order, clock: clock)
+        let source = CheckSource(check ?? self.check, order, clock: clock)
         let run: @EventLoop @Sendable () async -> Void = { await source.run() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask(operation: run)
@@ -69,6 +69,15 @@ import Testing
     func urgent() async throws {
         let check = check
         try await with(age: .seconds(20), isUrgent: true) { _ in
+            await check.began(1)
+            check.end(.ok, "DISK OK")
+        }
+    }
+
+    @Test("begins at once if it notices changes, because it does so only from then on")
+    func changes() async throws {
+        let check = GateCheck(changes: AsyncStream { _ in })
+        try await with(check, age: .seconds(20)) { _ in
             await check.began(1)
             check.end(.ok, "DISK OK")
         }

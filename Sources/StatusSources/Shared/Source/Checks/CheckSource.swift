@@ -40,7 +40,9 @@ public final class CheckSource {
         hysteresis = Hysteresis(
             failures: schedule.failures, successes: schedule.successes, shown: order.shown,
             signedStreak: order.restored?.memory.streak ?? 0)
-        firstPause = order.restored.flatMap { Self.pause(after: $0, interval: order.schedule.interval) }
+        // A check that notices changes begins to with its first load, and something may have changed meanwhile.
+        let restored = check.changes == nil ? order.restored : nil
+        firstPause = restored.flatMap { Self.pause(after: $0, interval: order.schedule.interval) }
         (closing, closer) = AsyncStream.makeStream()
     }
 
