@@ -28,7 +28,7 @@ class Revisions:
 
     def count(self, after, up_to):
         """How many there are after the first, up to the second."""
-        return bisect.bisect_right(self._all, up_to) - bisect.bisect_right(self._all, after)
+        return max(0, bisect.bisect_right(self._all, up_to) - bisect.bisect_right(self._all, after))
 
     def last(self, up_to):
         """The newest one up to a revision; None without one."""
@@ -226,10 +226,8 @@ class Model:
         moves = log.moves.count(gap.start, gap.end) if gap.target.kind != "server" else 0
         unknown = log.unknown(gap.start, gap.end)
         behind = gap.end - gap.start
-        if gap.resumed and crashed:
+        if gap.resumed and (crashed or self._kills_since(gap)):
             reason = "killed"
-        elif gap.resumed and self._stands_at_crash(gap):
-            reason = "came back with the cursor of a start after a crash"
         elif behind >= CAPACITY:
             reason = "came back too late" if gap.resumed else "too slow"
         elif gap.target.kind == "selected" and (moves or unknown):
@@ -260,10 +258,10 @@ class Model:
         if reason == "killed" and gap.missed == 0 and gap.target.kind == "server":
             self._check_gap_of_nothing(gap, name)
 
-    def _stands_at_crash(self, gap):
-        """Whether its cursor is the last one before a crash, which those who came first after it have, too: the daemon cannot tell which it is."""
-        life = self.lives[gap.lives[1]]
-        return gap.since <= life.start and self.endings(life.number - 1, life.number) == ["kill"]
+    def _kills_since(self, gap):
+        """The lives that were killed after its cursor: the watcher may have come back before, and got no more than a gap."""
+        return [n for n, life in self.lives.items() if n < gap.lives[1] and life.ending in ("kill", "lost")
+                and n + 1 in self.lives and gap.since < self.lives[n + 1].start]
 
     def _check_gap_of_nothing(self, gap, name):
         """A server that was quiet before a crash causes no gap: its saved state is the one that its watcher knows."""
@@ -282,7 +280,7 @@ class Model:
             self.fault(f"{name}: a gap without a number: {gap}")
             return
         self.gaps["of them, without a number"] += 1
-        killed = [n for n in range(*gap.lives) if n in self.lives and self.lives[n].ending in ("kill", "lost")]
+        killed = self._kills_since(gap)
         old = behind >= CAPACITY
         # The tally covers only the life that was killed just now.
         covered = killed == [gap.lives[1] - 1] and gap.start >= self.lives[killed[0]].start and endings[-1] == "kill"

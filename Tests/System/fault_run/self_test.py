@@ -116,6 +116,18 @@ def correct():
         equal(world.violations(), [], str(target))
 
 
+@test("the model accepts a snapshot that has more than its cursor says, and a gap after that")
+def newer_snapshot():
+    world = World(Target("all"))
+    begin = world.revision
+    world.post("a")
+    world.feed({**world.snapshot(), "cursor": {"epoch": EPOCH, "revision": begin}}, world.post("a"))
+    for _ in range(5000):
+        world.post("a")
+    world.feed(world.gap(5000), world.snapshot())
+    equal(world.violations(), [])
+
+
 @test("a missing event is noticed, also of a server that has no other")
 def missing():
     for target in TARGETS:
