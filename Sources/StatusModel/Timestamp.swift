@@ -8,6 +8,9 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
     /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
     public var milliseconds: Int64
 
+    /// The milliseconds of the years 0 to 9999, which the text can express.
+    public static let expressible: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
+
     /// The time so many milliseconds after 1970-01-01T00:00:00Z.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
@@ -54,25 +57,6 @@ public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible
         let tens = value / 10
         place[0] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: tens)
         place[1] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: value &- tens &* 10)
-    }
-
-    /// Parses the form of ``description``; nil for any other text.
-    public init?(_ text: String) {
-        let bytes = Array(text.utf8)
-        guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }
-        let separators: [(Int, Unicode.Scalar)] = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"), (19, ".")]
-        for (position, scalar) in separators where bytes[position] != UInt8(ascii: scalar) { return nil }
-        func number(_ range: Range<Int>) -> Int64? {
-            bytes[range].allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
-                ? bytes[range].reduce(0) { $0 * 10 + Int64($1 - 0x30) } : nil
-        }
-        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
-            let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19),
-            let fraction = number(20..<23), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
-            second < 60
-        else { return nil }
-        let days = CivilDate(year: year, month: month, day: day).daysSinceEpoch
-        milliseconds = ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction
     }
 }
 

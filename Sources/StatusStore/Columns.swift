@@ -57,16 +57,15 @@ struct Columns {
 
     mutating func flag() -> Bool { integer() == 1 }
 
-    mutating func time() -> Timestamp? { integer().map { Timestamp(milliseconds: $0.clamped(to: Self.times)) } }
+    mutating func time() -> Timestamp? {
+        integer().map { Timestamp(milliseconds: $0.clamped(to: Timestamp.expressible)) }
+    }
 
     mutating func duration() -> Duration? { integer().map { .microseconds($0) } }
 
     mutating func user() -> UInt32? { integer().flatMap { UInt32(exactly: $0) } }
 
     mutating func name() -> ServerName? { text().flatMap { ServerName($0) } }
-
-    /// The years 0 to 9999, which RFC 3339 can express.
-    private static let times: ClosedRange<Int64> = -62_167_219_200_000...253_402_300_799_999
 }
 
 extension Duration {

@@ -6,14 +6,19 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import subprocess
 import time
 
 from . import figures
 from .delivery import MODES, build
-from .processes import STATUSD, folder, pin, running, statusd
+from .processes import STATUSCTL, STATUSD, folder, pin, running, statusd
 
 STORED = 10_000
+CHANGES, DAYS = 100_000, 90
+SUMMARY = f"`Summary` of {DAYS} days in {DAYS} buckets, ms"
+# The levels, and their numbers in the store.
+LEVELS = [(1, "ok"), (2, "warning"), (4, "critical")]
 SERVERS = "accept: any\nservers:\n" + "".join(f"  srv{number}: {{ push: true }}\n" for number in range(1000))
 
 
@@ -75,6 +80,49 @@ def restarts(rounds):
         return weights, times, resident
 
 
+def fill(path):
+    """Adds changes until there are so many, the first of them so many days ago; each level lasts for ten changes."""
+    step = DAYS * 86_400_000 // CHANGES
+    with contextlib.closing(sqlite3.connect(path)) as store, store:
+        server, life, now = store.execute("SELECT server, life, at FROM changes WHERE server > 0 ORDER BY id DESC").fetchone()
+        store.execute("DELETE FROM changes WHERE kind <> 'started'")
+        store.execute("UPDATE changes SET at = at - ?", (DAYS * 86_400_000,))
+        for number in range(CHANGES):
+            grade, level = LEVELS[number // 10 % len(LEVELS)]
+            store.execute(
+                "INSERT INTO changes (server, kind, at, grade, life, revision, source, phase, text, level, stale) "
+                "VALUES (?, 'changed', ?, ?, ?, ?, 'push', 'loaded', ?, ?, 0)",
+                (server, now - (CHANGES - number) * step, grade, life, number, f"Signed In ({number})", level))
+
+
+def history(rounds):
+    """Milliseconds of calls that read a full history."""
+    with folder() as state:
+        arguments = ["--state", str(state)]
+        with statusd(arguments=arguments) as daemon:
+            daemon.post_to(["srv0"])
+        fill(state / "statusd.sqlite")
+        with statusd(arguments=arguments) as daemon:
+            since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - DAYS * 86_400))
+            environment = {**os.environ, "STATUSD_ADDRESS": f"unix:{daemon.socket}"}
+            calls = {
+                SUMMARY: lambda: daemon.call("Summary", {"server": "srv0", "since": since, "buckets": DAYS}),
+                **{f"`statusctl history {words}`, ms": lambda words=words: subprocess.run(
+                    [str(STATUSCTL), "history", *words.split()], env=environment, stdout=subprocess.DEVNULL, check=True)
+                   for words in ("srv0 -n 20", "srv0", f"srv0 --summary --since -{DAYS}d")},
+            }
+            buckets = calls[SUMMARY]()["parameters"]["buckets"]
+            if sum(bucket["changes"] for bucket in buckets) < CHANGES * 0.99 or not buckets[1]["times"]["critical"]:
+                raise SystemExit(f"benchmarks: the history is not complete: {buckets}")
+            times = {name: [] for name in calls}
+            for _ in range(rounds * 5):
+                for name, call in calls.items():
+                    began = time.perf_counter()
+                    call()
+                    times[name].append((time.perf_counter() - began) * 1e3)
+            return times
+
+
 def report(rounds, scale):
     results = measure(rounds, scale)
 
@@ -91,5 +139,6 @@ def report(rounds, scale):
                  figures.ratio([weights[True]], [weights[False]])])
     rows.append([f"until ready with {STORED} restored servers, ms", figures.spread(times), "", ""])
     rows.append(["resident after that, MB", f"{figures.median(resident) / 1000:.1f}", "", ""])
-    return ["**State**: what it costs that a restart forgets nothing.", ""] + figures.table(
-        ["what", "with a state", "with `--state none`", "ratio"], rows)
+    rows += [[name, figures.spread(values), "", ""] for name, values in history(rounds).items()]
+    title = f"**State**: what it costs that a restart forgets nothing, and to read a history of {CHANGES:,} changes of one server."
+    return [title, ""] + figures.table(["what", "with a state", "with `--state none`", "ratio"], rows)

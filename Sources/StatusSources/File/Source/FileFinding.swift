@@ -86,11 +86,10 @@ struct FoundFile: Sendable, Equatable {
 }
 
 extension Timestamp {
-    /// The seconds of the years 0 to 9999: a file may have any time.
-    private static let seconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
-
+    /// The nearest time that can be expressed: a file may have any.
     init(_ time: timespec) {
-        let seconds = min(max(Int64(time.tv_sec), Self.seconds.lowerBound), Self.seconds.upperBound)
+        let seconds = min(
+            max(Int64(time.tv_sec), Self.expressible.lowerBound / 1000), Self.expressible.upperBound / 1000)
         self.init(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 }
