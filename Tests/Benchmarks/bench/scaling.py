@@ -3,7 +3,6 @@
 
 import itertools
 import json
-import os
 import selectors
 import time
 
@@ -37,11 +36,8 @@ def cost_of_posts(daemon, servers, posts, step):
 
 
 def processor_time(daemon):
-    """Seconds of processor time of the daemon's threads, to the nanosecond."""
-    total = 0
-    for task in os.listdir(f"/proc/{daemon.process.pid}/task"):
-        total += int(open(f"/proc/{daemon.process.pid}/task/{task}/schedstat").read().split()[0])
-    return total / 1e9
+    """Seconds of processor time of the daemon, also of threads that have ended, to the nanosecond."""
+    return time.clock_gettime(~daemon.process.pid << 3 | 2)  # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED), as clock_getcpuclockid(3)
 
 
 def servers_report(rounds, scale):
