@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import Glibc
 
 /// An error of SQLite, or of the file below it.
 public struct SQLiteError: Error, Equatable, CustomStringConvertible {
@@ -12,6 +13,8 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
         case full
         /// The file, or its directory, may not be written (`SQLITE_READONLY`, `SQLITE_PERM`, `SQLITE_CANTOPEN`).
         case inaccessible
+        /// The process has too many files open (`EMFILE`).
+        case outOfDescriptors
         /// Another process has locked the file (`SQLITE_BUSY`).
         case busy
         /// The call was cancelled (`SQLITE_INTERRUPT`).
@@ -36,7 +39,7 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
         let words = sqlite3_errmsg(database).map { String(cString: $0) }
         let general = sqlite3_errstr(result).map { String(cString: $0) } ?? "error \(result)"
         let systemError = database.map { sqlite3_system_errno($0) } ?? 0
-        code = Code(result: result)
+        code = systemError == EMFILE ? .outOfDescriptors : Code(result: result)
         let reason = database == nil ? general : words ?? general
         description = systemError == 0 ? reason : "\(reason) (\(Self.systemReason(systemError)))"
     }

@@ -52,7 +52,8 @@ enum Schema {
         );
         CREATE INDEX changes_in_order ON changes (server);
         CREATE INDEX changes_by_time ON changes (server, at, grade);
-        """
+        """,
+        "ALTER TABLE daemon ADD COLUMN history_clock INTEGER",
     ]
 
     /// Checks whose tables these are, before anything is changed.

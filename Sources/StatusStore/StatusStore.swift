@@ -232,8 +232,9 @@ extension StoreFile {
             try database.execute("DELETE FROM events")
             // If the log is not complete, the run ended some time after it was saved last.
             let isKilled = contents.memory.map { !$0.isComplete } ?? false
-            try beginLife(
+            try beginRun(
                 at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
+                isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
                 revision: contents.memory?.log.revision ?? 0)
         }
     }
@@ -256,6 +257,8 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
         case StoreProblem.newer(let version): reason = "a newer statusd has written it (version \(version))"
         case StoreProblem.foreign: reason = "another program has written it"
         case let error as StoreFailure: self = error
+        case let error as SQLiteError where error.code == .outOfDescriptors:
+            reason = "\(error); raise LimitNOFILE= of the service"
         default: reason = "\(error)"
         }
     }

@@ -13,15 +13,28 @@ extension StoreFile {
 
     /// Notes, in a transaction, that a run of the daemon begins, and when the one before has ended.
     ///
-    /// - Parameter end: when that was; nil if there was none, or its end was noted, or it has saved nothing.
-    func beginLife(at now: Moment, after end: Timestamp?, revision: Int) throws(SQLiteError) {
+    /// - Parameters:
+    ///   - end: when that was; nil if there was none, or its end was noted, or it has saved nothing.
+    ///   - isOfThisBoot: whether the machine was not booted since then.
+    func beginRun(at now: Moment, after end: Timestamp?, isOfThisBoot: Bool, revision: Int) throws(SQLiteError) {
+        if isOfThisBoot { try continueLife() }
         // A run that was killed before its first batch has left only its beginning.
         if let end = [end, try lastBeginning()].compactMap({ $0 }).max() {
             try append(Change(.stopped, at: end, revision: revision), since: now)
         }
         try append(Change(.started, at: now.wall, revision: revision), since: now)
+        guard life == 0 else { return }
         life = database.lastRowID
         try database.execute("UPDATE changes SET life = id WHERE id = \(life)")
+    }
+
+    /// Goes on with the boot of the newest entry.
+    private func continueLife() throws(SQLiteError) {
+        let statement = try database.statement("SELECT life, since_boot FROM changes ORDER BY id DESC LIMIT 1")
+        defer { statement.reset() }
+        guard try statement.step() else { return }
+        var columns = Columns(statement)
+        (life, newestChange) = (columns.integer() ?? 0, columns.duration() ?? .zero)
     }
 
     /// When the last run began, if the history has nothing after that.
@@ -45,8 +58,8 @@ extension StoreFile {
         try parameters.add(change.kind.rawValue)
         try parameters.add(change.at)
         try parameters.add(change.grade?.number)
-        let age = now.wall.milliseconds - change.at.milliseconds
-        try parameters.add(now.boot - .milliseconds(age))
+        newestChange = moment(of: change, at: now)
+        try parameters.add(newestChange)
         try parameters.add(life)
         try parameters.add(Int64(change.revision))
         try parameters.add(state?.source)
@@ -59,6 +72,16 @@ extension StoreFile {
         try parameters.add(change.user.map { Int64($0) })
         try statement.run()
     }
+
+    /// When an entry was made, since boot.
+    ///
+    /// Its wall clock tells, unless that was set since then: entries come in order, except those that were held back for a while.
+    private func moment(of change: Change, at now: Moment) -> Duration {
+        let moment = now.boot - .milliseconds(now.wall.milliseconds - change.at.milliseconds)
+        return moment < newestChange - Self.longestDelay ? newestChange : min(moment, now.boot)
+    }
+
+    private static let longestDelay = Duration.seconds(600)
 
     /// The number of a server in the history, which it gets with its first entry.
     private func number(of name: ServerName) throws(SQLiteError) -> Int64 {

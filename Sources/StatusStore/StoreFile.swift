@@ -10,8 +10,10 @@ import StatusMonitor
 /// power failure nothing that was saved is lost; after one, the last half minute may be (`PRAGMA synchronous = NORMAL`).
 final class StoreFile {
     let database: Database
-    /// The number of the current run of the daemon in the history.
+    /// Identifies the machine's boot in the history: the number of the first entry since then.
     var life: Int64 = 0
+    /// When the newest entry since then was made, by the boot clock.
+    var newestChange = Duration.zero
     /// The number of entries of the history; nil if they were not counted yet.
     var changeCount: Int?
     var nameNumbers: [ServerName: Int64] = [:]
@@ -96,7 +98,17 @@ final class StoreFile {
         memory.entries = isComplete ? try loadEntries(upTo: log.revision) : []
         memory.isComplete = isComplete
         contents.memory = memory
+        // A file that can only be read may lack what a later version has added.
+        contents.historyClock = try? loadHistoryClock()
         return contents
+    }
+
+    private func loadHistoryClock() throws(SQLiteError) -> Timestamp? {
+        let statement = try database.statement("SELECT history_clock FROM daemon")
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        var columns = Columns(statement)
+        return columns.time()
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
@@ -155,6 +167,7 @@ final class StoreFile {
         try parameters.add(batch.entries != nil)
         try parameters.add(boot)
         try parameters.add(batch.configuredSelection?.rawValue)
+        try parameters.add(batch.historyClock)
         try log.write(to: &parameters)
         try statement.run()
     }
@@ -185,7 +198,7 @@ final class StoreFile {
     }
 
     private static let logInsertion = """
-        REPLACE INTO daemon (id, is_complete, boot, configured_selection, \(LogMemory.columns)) VALUES (1, \(places(17)))
+        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, \(LogMemory.columns)) VALUES (1, \(places(18)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

@@ -24,6 +24,8 @@ public struct StoreBatch: Sendable {
     public var log: LogMemory
     /// The server that the configuration selects.
     public var configuredSelection: ServerName?
+    /// The time by which entries of the history are too old.
+    public var historyClock: Timestamp?
     /// The servers that have changed.
     public var servers: [StoredServer] = []
     /// The servers that were removed.
@@ -44,6 +46,8 @@ public struct StoreContents: Sendable {
     public var sources: [ServerName: SourceMemory] = [:]
     /// The server that the configuration selected.
     public var configuredSelection: ServerName?
+    /// The time by which entries of the history were too old; nil if it was not saved.
+    public var historyClock: Timestamp?
     /// The number of servers that could not be read, because their rows are damaged.
     public var damagedRows = 0
 

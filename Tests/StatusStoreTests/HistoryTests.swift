@@ -67,6 +67,37 @@ struct HistoryTests {
         #expect(try read(HistoryQuery(server: name("a"))).map(\.lasted) == [10_000, nil])
     }
 
+    @Test(
+        "measures nearly right if the clock is set before a change is saved",
+        arguments: [-1_000_000_000_000, -60_000, 60_000, 1_000_000_000_000])
+    func clockSetMeanwhile(by jump: Int64) throws {
+        try save(try change("a", "1", at: 1000), at: 1000)
+        var second = batch(changes: [try change("a", "2", at: 5000)], at: 5000)
+        second.log.notedAt = Moment(wall: Timestamp(milliseconds: 5500 + jump), boot: .milliseconds(5500))
+        try store.save(second)
+        let lasted = try #require(try read(HistoryQuery(server: name("a"))).first?.lasted)
+        #expect((0...60_000 + 4500).contains(lasted))
+    }
+
+    @Test("measures by the boot clock over a restart, and by the wall clock over a boot")
+    func restarts() throws {
+        try save(try change("a", "1", at: 1000), at: 1000)
+        store.close()
+        // The clock is set forward by an hour meanwhile.
+        func restart(boot: String, sinceBoot: Int64) throws {
+            let next = fixture.store(boot: boot)
+            let now = Moment(wall: Timestamp(milliseconds: 3_605_000), boot: .milliseconds(sinceBoot))
+            #expect(next.open(at: now).failure == nil)
+            var last = batch(changes: [try change("a", boot, at: 3_605_000)], at: 3_605_000)
+            last.log.notedAt = now
+            try next.save(last)
+            next.close()
+        }
+        try restart(boot: "this", sinceBoot: 5000)
+        try restart(boot: "another", sinceBoot: 100)
+        #expect(try read(HistoryQuery(server: name("a"))).map(\.lasted) == [4000, 0, nil])
+    }
+
     @Test("can be limited to a time, to a level or worse, and to the newest")
     func filters() throws {
         for (index, level) in [Level.ok, .warning, .unknown, .critical].enumerated() {

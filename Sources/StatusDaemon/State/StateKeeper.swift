@@ -31,6 +31,7 @@ final class StateKeeper {
     private var report: StateReport
     private var schedule = SavingSchedule()
     private var limits = HistoryLimits()
+    private var historyClock: HistoryClock
     /// The entries of the history that are still to be saved.
     private var changes: [Change] = []
     /// When a call of the store counts as one that hangs; nil if none runs.
@@ -56,6 +57,7 @@ final class StateKeeper {
         self.store = store
         self.registry = registry
         monitor = registry.monitor
+        historyClock = HistoryClock(after: opening.contents.historyClock, at: .now())
         report = StateReport(path: store.path, logger: logger)
         report.note(opening)
         if opening.failure != nil { schedule.failed(at: .now) }
@@ -227,6 +229,7 @@ final class StateKeeper {
     private func makeBatch(_ log: LogMemory) -> StoreBatch {
         var batch = StoreBatch(log: log)
         batch.configuredSelection = registry.configuration.select
+        batch.historyClock = historyTime()
         batch.changes = changes
         changes = []
         return batch
@@ -258,9 +261,11 @@ final class StateKeeper {
 
     // MARK: Pruning
 
+    private func historyTime() -> Timestamp { historyClock.time(at: .now(), tolerance: limits.keep / 10) }
+
     /// Removes old entries of the history, in steps between which changes are saved.
     private func prune() {
-        let oldest = Timestamp(milliseconds: Moment.now().wall.milliseconds - Int64(limits.keep / .milliseconds(1)))
+        let oldest = Timestamp(milliseconds: historyTime().milliseconds - Int64(limits.keep / .milliseconds(1)))
         let keeping = limits.changes
         start({ store throws(StoreFailure) in try store.prune(before: oldest, keeping: keeping) }) { keeper, result in
             keeper.schedule.pruned(at: .now, hasMore: (try? result.get()) ?? false)

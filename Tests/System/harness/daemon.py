@@ -211,6 +211,15 @@ class Daemon:
         status = self.describe(server).get("status")
         return status["text"] if status else None
 
+    def history(self, **parameters):
+        """The entries of History."""
+        with self.connect() as connection:
+            connection.send("History", parameters, more=True)
+            entries = []
+            while (entry := connection.receive()["parameters"].get("change")) is not None:
+                entries.append(entry)
+            return entries
+
     def descriptors(self):
         """How many descriptors the daemon has open."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -109,12 +109,7 @@ def as_json():
         last = changes(daemon, "db")[-1]
         equal((last["kind"], last["server"], last["text"], last["level"], last["user"], "lasted" in last),
               ("changed", "db", "Signed Out", "critical", os.getuid(), False))
-        with daemon.connect() as connection:
-            connection.send("History", {"server": "db"}, more=True)
-            found = []
-            while (change := connection.receive()["parameters"].get("change")) is not None:
-                found.append(change)
-        equal(changes(daemon, "db"), found)
+        equal(changes(daemon, "db"), daemon.history(server="db"))
 
 
 @test("-n shows only the newest changes, of all servers together")

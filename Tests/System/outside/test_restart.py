@@ -13,6 +13,7 @@ import time
 from harness.daemon import NOBODY, STATUSD, Daemon, environment, run
 from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
+from harness.store import stored, wait_until_saved, wait_until_saved_at_last
 
 CONFIGURATION = """\
 accept: any
@@ -26,33 +27,6 @@ def restart(daemon, how=signal.SIGTERM):
     """Ends the daemon and starts it again."""
     daemon.stop(how)
     daemon.start()
-
-
-def stored(daemon, query):
-    """The first column of the first row of a query of the store; None without one."""
-    with contextlib.closing(sqlite3.connect(f"file:{daemon.folder}/state/statusd.sqlite?mode=ro", uri=True)) as store:
-        row = store.execute(query).fetchone()
-        return row and row[0]
-
-
-def is_saved(daemon, server, text):
-    """Whether the store has a status."""
-    try:
-        return stored(daemon, f"SELECT text FROM servers WHERE name = '{server}'") == text
-    except sqlite3.OperationalError:
-        return False
-
-
-def wait_until_saved(daemon, server, text):
-    """Waits until the store has a status, which takes no more than two seconds."""
-    begin = time.monotonic()
-    eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved")
-    assert time.monotonic() - begin < 2, "saved too late"
-
-
-def wait_until_saved_at_last(daemon, server, text):
-    """The same after a failure, when the daemon tries less and less often."""
-    eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved", 20)
 
 
 @test("a restart keeps statuses with their times, the selection, and servers that were added by posts")
@@ -350,11 +324,7 @@ def locked():
 def callers():
     with Daemon("accept: any\nservers: { tcp: { tcp: '127.0.0.1:1', interval: 1h } }\n") as daemon:
         daemon.done("post", "db", "Signed In")
-        with daemon.connect() as connection:
-            connection.send("History", {"server": "db"}, more=True)
-            changes = []
-            while (change := connection.receive()["parameters"].get("change")):
-                changes.append(change)
+        changes = daemon.history(server="db")
         equal([c["kind"] for c in changes], ["added", "changed"])
         equal(changes[1]["user"], os.geteuid())
         equal(changes[1]["text"], "Signed In")

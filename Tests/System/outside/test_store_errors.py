@@ -38,13 +38,7 @@ def daemons(errors, start=True):
 
 def texts(daemon, server):
     """The texts of a server in the history."""
-    with daemon.connect() as connection:
-        connection.send("History", {"server": server}, more=True)
-        found = []
-        while change := connection.receive()["parameters"].get("change"):
-            if change["kind"] == "changed":
-                found.append(change["text"])
-        return found
+    return [entry["text"] for entry in daemon.history(server=server) if entry["kind"] == "changed"]
 
 
 def assert_responsive(daemon):

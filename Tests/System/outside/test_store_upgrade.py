@@ -29,12 +29,7 @@ CHANGES = [("started", None, None), ("added", "db", None), ("added", "login", No
 
 def history(daemon):
     """All entries of the history."""
-    with daemon.connect() as connection:
-        connection.send("History", {"all": True}, more=True)
-        changes = []
-        while change := connection.receive()["parameters"].get("change"):
-            changes.append((change["kind"], change.get("server"), change.get("text")))
-        return changes
+    return [(entry["kind"], entry.get("server"), entry.get("text")) for entry in daemon.history(all=True)]
 
 
 def content(path):

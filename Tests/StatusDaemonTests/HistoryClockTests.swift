@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import StatusMonitor
+import Testing
+
+@testable import StatusDaemon
+
+@Suite("The time by which entries of the history are too old")
+struct HistoryClockTests {
+    private static let year: Int64 = 365 * 86_400
+    private static let begin: Int64 = 1_800_000_000
+
+    /// So many seconds after the begin, with a wall clock that differs by so many seconds.
+    private func moment(_ seconds: Int64, set: Int64 = 0) -> Moment {
+        Moment(wall: time(seconds + set), boot: .seconds(seconds))
+    }
+
+    private func time(_ seconds: Int64) -> Timestamp { Timestamp(milliseconds: (Self.begin + seconds) * 1000) }
+
+    private func clock(after last: Timestamp? = nil, at now: Moment) -> (Int64, Int64) -> Timestamp {
+        var clock = HistoryClock(after: last, at: now)
+        return { seconds, set in clock.time(at: moment(seconds, set: set), tolerance: .seconds(3600)) }
+    }
+
+    @Test("follows the wall clock, and small corrections of it")
+    func follows() {
+        let read = clock(at: moment(0))
+        #expect(read(10, 0) == time(10))
+        #expect(read(20, 3000) == time(3020))
+        #expect(read(30, 0) == time(30))
+        #expect(read(10 * 86_400, 0) == time(10 * 86_400))
+    }
+
+    @Test("goes on if the wall clock is set forward by years, and follows it only after a day")
+    func forward() {
+        let read = clock(at: moment(0))
+        #expect(read(10, Self.year) == time(10))
+        #expect(read(86_409, Self.year) == time(86_409))
+        #expect(read(86_410, Self.year) == time(86_410 + Self.year))
+    }
+
+    @Test("goes on with the wall clock once it is right again")
+    func forwardAndBack() {
+        let read = clock(at: moment(0))
+        #expect(read(10, Self.year) == time(10))
+        #expect(read(20, 0) == time(20))
+        #expect(read(86_420, Self.year) == time(86_420))
+    }
+
+    @Test("is early while the wall clock is set back, and right again with it")
+    func backward() {
+        let read = clock(at: moment(0))
+        #expect(read(10, -Self.year) == time(10 - Self.year))
+        #expect(read(86_000, 0) == time(86_000))
+        #expect(read(86_010, -Self.year) == time(86_010 - Self.year))
+        // After a day it is the machine's time, so being right is a jump.
+        #expect(read(86_010 + 86_400, -Self.year) == time(86_010 + 86_400 - Self.year))
+        #expect(read(86_010 + 86_401, 0) == time(86_010 + 86_401 - Self.year))
+    }
+
+    @Test("after a restart, believes a long time down, or a wrong clock, only after a day")
+    func restart() {
+        let down = clock(after: time(-1800), at: moment(0))
+        #expect(down(10, 0) == time(10))
+        let wrong = clock(after: time(-1800), at: moment(0, set: Self.year))
+        #expect(wrong(10, Self.year) == time(-1790))
+        #expect(wrong(86_410, Self.year) == time(86_410 + Self.year))
+    }
+}

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a daemon's store has, read from its file."""
+
+import contextlib
+import sqlite3
+import time
+
+from .expect import eventually
+
+
+def stored(daemon, query):
+    """The first column of the first row of a query of the store; None without one."""
+    with contextlib.closing(sqlite3.connect(f"file:{daemon.folder}/state/statusd.sqlite?mode=ro", uri=True)) as store:
+        row = store.execute(query).fetchone()
+        return row and row[0]
+
+
+def is_saved(daemon, server, text):
+    """Whether the store has a status."""
+    try:
+        return stored(daemon, f"SELECT text FROM servers WHERE name = '{server}'") == text
+    except sqlite3.OperationalError:
+        return False
+
+
+def wait_until_saved(daemon, server, text):
+    """Waits until the store has a status, which takes no more than two seconds."""
+    begin = time.monotonic()
+    eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved")
+    assert time.monotonic() - begin < 2, "saved too late"
+
+
+def wait_until_saved_at_last(daemon, server, text):
+    """The same after a failure, when the daemon tries less and less often."""
+    eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved", 20)
