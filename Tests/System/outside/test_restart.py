@@ -13,7 +13,7 @@ import time
 from harness.daemon import NOBODY, STATUSD, Daemon, environment, run
 from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
-from harness.store import stored, wait_until_saved, wait_until_saved_at_last
+from harness.store import is_saved, stored, wait_until_saved, wait_until_saved_at_last
 
 CONFIGURATION = """\
 accept: any
