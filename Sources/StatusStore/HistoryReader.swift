@@ -60,6 +60,9 @@ final class HistoryReader {
         try database.execute("PRAGMA cache_size = -1024")
     }
 
+    /// The most entries of a page, and the length of their texts at which it ends, in bytes: it waits in memory until a client has read it.
+    private static let (pageSize, pageLength) = (256, 32_768)
+
     private static let columns = """
         c.id, c.kind, c.at, c.revision, c.omitted, c.user, n.name, c.source, c.phase, c.text, c.level, c.message, c.stale,
         CASE WHEN c.life = f.life THEN (f.since_boot - c.since_boot) / 1000 ELSE f.at - c.at END
@@ -70,8 +73,7 @@ final class HistoryReader {
     /// - Parameters:
     ///   - query: the entries to read.
     ///   - previous: the page before; nil for the first one.
-    ///   - count: the most entries.
-    func page(_ query: HistoryQuery, after previous: HistoryPage?, count: Int) throws(SQLiteError) -> HistoryPage {
+    func page(_ query: HistoryQuery, after previous: HistoryPage?) throws(SQLiteError) -> HistoryPage {
         var page = if let previous { previous } else { try start(query) }
         page.changes = []
         let (condition, values) = try condition(query)
@@ -80,19 +82,24 @@ final class HistoryReader {
             """
             SELECT \(Self.columns) FROM changes c LEFT JOIN names n ON n.id = c.server LEFT JOIN changes f ON f.id = (
                 SELECT x.id FROM changes x WHERE x.server = c.server AND x.id > c.id AND x.grade IS NOT NULL ORDER BY x.id LIMIT 1)
-            WHERE c.id > ? AND c.id <= ?\(condition) ORDER BY c.id LIMIT \(count)
+            WHERE c.id > ? AND c.id <= ?\(condition) ORDER BY c.id LIMIT \(Self.pageSize)
             """)
         defer { statement.reset() }
         var parameters = Parameters(statement)
         for value in [page.last, page.end] + values { try parameters.add(value) }
-        var rows = 0
-        while try statement.step() {
+        var (rows, length) = (0, 0)
+        while length < Self.pageLength {
+            guard try statement.step() else {
+                if rows < Self.pageSize { page.last = page.end }
+                break
+            }
             rows += 1
             var columns = Columns(statement)
             page.last = columns.integer() ?? page.end
-            if let change = Change(from: &columns) { page.changes.append(change) }
+            guard let change = Change(from: &columns) else { continue }
+            length += change.length
+            page.changes.append(change)
         }
-        if rows < count { page.last = page.end }
         return page
     }
 
@@ -158,6 +165,13 @@ extension Change {
         case .changed, .added, .removed: if server == nil { return nil }
         case .selected, .started, .stopped: break
         }
+    }
+}
+
+extension Change {
+    /// The length of its texts, in bytes.
+    fileprivate var length: Int {
+        (server?.status?.text.rawValue.utf8.count ?? 0) + (server?.message?.utf8.count ?? 0)
     }
 }
 

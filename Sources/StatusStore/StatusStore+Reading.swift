@@ -6,9 +6,6 @@ import Synchronization
 
 /// Reading the history, on a connection of its own, so that it does not wait for a batch that is being saved.
 extension StatusStore {
-    /// The most entries of a page.
-    public static let pageSize = 256
-
     /// Reads a page of the history.
     ///
     /// - Parameters:
@@ -20,7 +17,7 @@ extension StatusStore {
         _ query: HistoryQuery, after previous: HistoryPage?, isCancelled: @escaping @Sendable () -> Bool
     ) throws(StoreFailure) -> HistoryPage {
         try read(isCancelled) { reader throws(SQLiteError) in
-            try reader.page(query, after: previous, count: Self.pageSize)
+            try reader.page(query, after: previous)
         }
     }
 
