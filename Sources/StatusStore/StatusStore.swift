@@ -211,9 +211,18 @@ extension StatusStore {
         return unread ?? opened.setAside
     }
 
+    /// A name for a file that is set aside.
+    ///
+    /// The first two of a kind stay, because they may have what is missed; later ones replace the third, so the disk is not filled.
+    private static func unusedName(_ name: String) -> String {
+        let names = [name, name + ".2", name + ".3"]
+        var status = stat()
+        return names.first { lstat($0, &status) != 0 } ?? names[names.count - 1]
+    }
+
     /// Renames a file that cannot be used, with its log; returns what was done, as one phrase.
     private static func setAside(_ path: String, _ suffix: String, _ reason: String) -> String {
-        let target = "\(path).\(suffix)"
+        let target = unusedName("\(path).\(suffix)")
         unlink(path + "-shm")
         unlink(target + "-wal")
         guard rename(path, target) == 0 else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Glibc
 import SQLite
 import StatusModel
@@ -108,6 +109,19 @@ struct StatusStoreTests {
         #expect(opening.failure == nil)
         #expect(fixture.files.contains("statusd.sqlite.damaged"))
         #expect(fixture.files.contains("statusd.sqlite"))
+    }
+
+    @Test("sets later files aside under other names, and replaces only the third of a kind")
+    func setAsideAgain() throws {
+        for number in 1...4 {
+            try write("nonsense \(number), and more of it", to: fixture.path)
+            #expect(fixture.store().open(at: moment(0)).failure == nil)
+        }
+        for (suffix, number) in [("", 1), (".2", 2), (".3", 4)] {
+            let text = try String(contentsOfFile: "\(fixture.path).damaged\(suffix)", encoding: .utf8)
+            #expect(text.hasPrefix("nonsense \(number)"))
+        }
+        #expect(!fixture.files.contains("statusd.sqlite.damaged.4"))
     }
 
     @Test("sets a file aside that a newer version has written, or another program")
