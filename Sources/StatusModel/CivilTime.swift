@@ -33,7 +33,7 @@ public struct CivilTime: Hashable, Sendable {
 
     private var daysSinceEpoch: Int64 { CivilDate(year: year, month: month, day: day).daysSinceEpoch }
 
-    fileprivate var secondsSinceEpoch: Int64 { ((daysSinceEpoch * 24 + hour) * 60 + minute) * 60 + second }
+    var secondsSinceEpoch: Int64 { ((daysSinceEpoch * 24 + hour) * 60 + minute) * 60 + second }
 
     fileprivate init(secondsSinceEpoch seconds: Int64) {
         let ofDay = (seconds % 86_400 + 86_400) % 86_400

@@ -15,17 +15,15 @@ extension Timestamp {
     private static func milliseconds(_ text: Bytes) -> Int64? {
         var text = text
         guard let year = number(&text, digits: 4), skip("-", in: &text), let month = number(&text, digits: 2),
-            skip("-", in: &text),
-            let day = number(&text, digits: 2), skip("Tt ", in: &text), let hour = number(&text, digits: 2), hour < 24,
-            skip(":", in: &text), let minute = number(&text, digits: 2), minute < 60, skip(":", in: &text),
+            skip("-", in: &text), let day = number(&text, digits: 2), skip("Tt ", in: &text),
+            let hour = number(&text, digits: 2), hour < 24, skip(":", in: &text),
+            let minute = number(&text, digits: 2), minute < 60, skip(":", in: &text),
             let second = number(&text, digits: 2), second <= 60, let fraction = fraction(&text),
             let offset = offset(text)
         else { return nil }
-        let date = CivilTime(year: year, month: month, day: day)
-        guard date.isDate else { return nil }
-        let days = CivilDate(year: year, month: month, day: day).daysSinceEpoch
-        let milliseconds = (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000 + fraction
-        return expressible.contains(milliseconds) ? milliseconds : nil
+        let time = CivilTime(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        let milliseconds = (time.secondsSinceEpoch - offset * 60) * 1000 + fraction
+        return time.isDate && expressible.contains(milliseconds) ? milliseconds : nil
     }
 
     /// Milliseconds; 0 if the next character is no point.

@@ -17,24 +17,24 @@ extension StoreFile {
     ///   - end: when that was; nil if there was none, or its end was noted, or it has saved nothing.
     ///   - isOfThisBoot: whether the machine was not booted since then.
     func beginRun(at now: Moment, after end: Timestamp?, isOfThisBoot: Bool, revision: Int) throws(SQLiteError) {
-        if isOfThisBoot { try continueLife() }
+        if isOfThisBoot { try continueBoot() }
         // A run that was killed before its first batch has left only its beginning.
         if let end = [end, try lastBeginning()].compactMap({ $0 }).max() {
             try append(Change(.stopped, at: end, revision: revision), since: now)
         }
         try append(Change(.started, at: now.wall, revision: revision), since: now)
-        guard life == 0 else { return }
-        life = database.lastRowID
-        try database.execute("UPDATE changes SET life = id WHERE id = \(life)")
+        guard bootNumber == 0 else { return }
+        bootNumber = database.lastRowID
+        try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
     }
 
     /// Goes on with the boot of the newest entry.
-    private func continueLife() throws(SQLiteError) {
+    private func continueBoot() throws(SQLiteError) {
         let statement = try database.statement("SELECT life, since_boot FROM changes ORDER BY id DESC LIMIT 1")
         defer { statement.reset() }
         guard try statement.step() else { return }
         var columns = Columns(statement)
-        (life, newestChange) = (columns.integer() ?? 0, columns.duration() ?? .zero)
+        (bootNumber, newestChange) = (columns.integer() ?? 0, columns.duration() ?? .zero)
     }
 
     /// When the last run began, if the history has nothing after that.
@@ -60,7 +60,7 @@ extension StoreFile {
         try parameters.add(change.grade?.number)
         newestChange = moment(of: change, at: now)
         try parameters.add(newestChange)
-        try parameters.add(life)
+        try parameters.add(bootNumber)
         try parameters.add(Int64(change.revision))
         try parameters.add(state?.source)
         try parameters.add(state?.phase.rawValue)

@@ -10,8 +10,8 @@ import StatusMonitor
 /// power failure nothing that was saved is lost; after one, the last half minute may be (`PRAGMA synchronous = NORMAL`).
 final class StoreFile {
     let database: Database
-    /// Identifies the machine's boot in the history: the number of the first entry since then.
-    var life: Int64 = 0
+    /// Identifies the machine's boot in the history: the number of the first entry since then (column `life`).
+    var bootNumber: Int64 = 0
     /// When the newest entry since then was made, by the boot clock.
     var newestChange = Duration.zero
     /// The number of entries of the history; nil if they were not counted yet.

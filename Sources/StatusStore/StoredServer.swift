@@ -52,4 +52,12 @@ public struct StoreContents: Sendable {
     public var damagedRows = 0
 
     public init() {}
+
+    /// The time by which entries were too old when it was saved, by the boot clock of now.
+    ///
+    /// If the machine was booted since then, nobody knows how long it was down, so that does not count.
+    public func historyTime(at now: Moment) -> Moment? {
+        let saved = memory.flatMap { $0.isOfThisBoot ? $0.log.notedAt.boot : nil }
+        return historyClock.map { Moment(wall: $0, boot: saved ?? now.boot) }
+    }
 }

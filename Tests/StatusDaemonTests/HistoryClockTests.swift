@@ -2,6 +2,7 @@
 
 import StatusModel
 import StatusMonitor
+import StatusStore
 import Testing
 
 @testable import StatusDaemon
@@ -18,7 +19,7 @@ struct HistoryClockTests {
 
     private func time(_ seconds: Int64) -> Timestamp { Timestamp(milliseconds: (Self.begin + seconds) * 1000) }
 
-    private func clock(after last: Timestamp? = nil, at now: Moment) -> (Int64, Int64) -> Timestamp {
+    private func clock(after last: Moment? = nil, at now: Moment) -> (Int64, Int64) -> Timestamp {
         var clock = HistoryClock(after: last, at: now)
         return { seconds, set in clock.time(at: moment(seconds, set: set), tolerance: .seconds(3600)) }
     }
@@ -59,12 +60,23 @@ struct HistoryClockTests {
         #expect(read(86_010 + 86_401, 0) == time(86_010 + 86_401 - Self.year))
     }
 
-    @Test("after a restart, believes a long time down, or a wrong clock, only after a day")
+    @Test("counts the time in which the daemon was down on one boot, however long")
     func restart() {
-        let down = clock(after: time(-1800), at: moment(0))
-        #expect(down(10, 0) == time(10))
-        let wrong = clock(after: time(-1800), at: moment(0, set: Self.year))
-        #expect(wrong(10, Self.year) == time(-1790))
-        #expect(wrong(86_410, Self.year) == time(86_410 + Self.year))
+        let read = clock(after: moment(-1_000_000), at: moment(0))
+        #expect(read(10, 0) == time(10))
+    }
+
+    @Test("over a boot, believes a long time down, or a wrong clock, only after a day")
+    func boot() {
+        func saved(_ time: Int64, at seconds: Int64) -> Moment? {
+            var contents = StoreContents()
+            contents.historyClock = self.time(time)
+            return contents.historyTime(at: moment(seconds))
+        }
+        let briefly = clock(after: saved(-1800, at: 0), at: moment(0))
+        #expect(briefly(10, 0) == time(10))
+        let long = clock(after: saved(-Self.year, at: 0), at: moment(0))
+        #expect(long(10, 0) == time(10 - Self.year))
+        #expect(long(86_410, 0) == time(86_410))
     }
 }

@@ -18,12 +18,12 @@ struct HistoryClock {
 
     /// A clock that goes on where that of the last run ended.
     ///
-    /// - Parameter last: the ``time(at:tolerance:)`` of that run; nil if there was none.
-    init(after last: Timestamp?, at now: Moment) { settled = Moment(wall: last ?? now.wall, boot: now.boot) }
+    /// - Parameter last: the ``time(at:tolerance:)`` of that run, and when it was saved, by this boot's clock; nil if there was none.
+    init(after last: Moment?, at now: Moment) { settled = last ?? now }
 
     /// The time by which entries are too old.
     ///
-    /// - Parameter tolerance: what is not yet a jump, in either direction; at the start, the time in which the daemon was down is one, too.
+    /// - Parameter tolerance: what is not yet a jump, in either direction.
     mutating func time(at now: Moment, tolerance: Duration) -> Timestamp {
         if now.jump(since: settled) <= tolerance {
             (settled, jump) = (now, nil)

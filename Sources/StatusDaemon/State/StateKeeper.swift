@@ -31,6 +31,7 @@ final class StateKeeper {
     private var report: StateReport
     private var schedule = SavingSchedule()
     private var limits = HistoryLimits()
+    /// Tells which entries of the history are too old.
     private var historyClock: HistoryClock
     /// The entries of the history that are still to be saved.
     private var changes: [Change] = []
@@ -57,7 +58,8 @@ final class StateKeeper {
         self.store = store
         self.registry = registry
         monitor = registry.monitor
-        historyClock = HistoryClock(after: opening.contents.historyClock, at: .now())
+        let now = Moment.now()
+        historyClock = HistoryClock(after: opening.contents.historyTime(at: now), at: now)
         report = StateReport(path: store.path, logger: logger)
         report.note(opening)
         if opening.failure != nil { schedule.failed(at: .now) }

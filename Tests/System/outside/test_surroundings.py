@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Surroundings that fail: a clock that jumps, a kernel without inotify, no descriptors, a check without memory."""
 
+import os
 import resource
 import signal
 
 from harness.daemon import Daemon
 from harness.expect import contains, equal, eventually
 from harness.preload import preloaded
+from harness.runner import test
 from harness.store import wait_until_saved
 from harness.varlink import VarlinkError
-from harness.runner import test
 
 YEAR = 365 * 86_400
 CLOCK = """\
@@ -28,7 +29,9 @@ class Clock:
         daemon.environment.update(preloaded("set_clock"), SET_CLOCK=str(self.file))
 
     def set(self, years):
-        self.file.write_text(str(years * YEAR))
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(str(years * YEAR))
+        os.replace(fresh, self.file)
 
 
 @test("a wall clock that is set by years, while the daemon runs and while it is down, spoils no status, no time to live and no history")
@@ -61,10 +64,16 @@ def clock_set():
 @test("without inotify, a file is still checked in each interval, and at a refresh")
 def no_inotify():
     prefix = ["unshare", "--user", "--map-root-user", "sh", "-c", 'echo 0 >/proc/sys/user/max_inotify_instances && exec "$@"', "sh"]
-    with Daemon(lambda folder: f"servers: {{ file: {{ file: '{folder}/state.txt', interval: 1s }} }}\n", prefix=prefix) as daemon:
-        for text, change in (("exists", (daemon.folder / "state.txt").touch), ("no such file", (daemon.folder / "state.txt").unlink)):
+    with Daemon(lambda folder: (
+            f"servers:\n  often: {{ file: '{folder}/state.txt', interval: 1s }}\n  seldom: {{ file: '{folder}/state.txt', interval: 1h }}\n"),
+            prefix=prefix) as daemon:
+        file, descriptors = daemon.folder / "state.txt", f"/proc/{daemon.process.pid}/fd"
+        equal([link for link in map(os.readlink, map(f"{descriptors}/{{}}".format, os.listdir(descriptors))) if "inotify" in link], [])
+        for text, change in (("exists", file.touch), ("no such file", file.unlink)):
             change()
-            eventually(lambda t=text: t in (daemon.text("file") or ""), text)
+            eventually(lambda t=text: t in (daemon.text("often") or ""), text)
+            daemon.ctl("refresh", "seldom")
+            contains(daemon.text("seldom"), text)
 
 
 @test("when its descriptors are used up, the daemon still answers and saves, and says why there is no history")
