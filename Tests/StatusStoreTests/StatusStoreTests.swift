@@ -111,6 +111,20 @@ struct StatusStoreTests {
         #expect(fixture.files.contains("statusd.sqlite"))
     }
 
+    @Test("goes on with the time by which entries are too old, from when it was saved on the same boot")
+    func historyTime() throws {
+        let store = try fixture.openStore()
+        var batch = batch(at: 2000)
+        batch.historyClock = Timestamp(milliseconds: 1500)
+        try store.save(batch)
+        store.close()
+        for (boot, milliseconds) in [("this", 2000), ("another", 9000)] {
+            let contents = fixture.store(boot: boot).open(at: moment(9000)).contents
+            let expected = Moment(wall: Timestamp(milliseconds: 1500), boot: .milliseconds(milliseconds))
+            #expect(contents.historyTime(at: moment(9000)) == expected)
+        }
+    }
+
     @Test("sets later files aside under other names, and replaces only the third of a kind")
     func setAsideAgain() throws {
         for number in 1...4 {
