@@ -85,7 +85,7 @@ enum RowFuzzing {
         let reader = HistoryReader(file.database)
         var page: HistoryPage?
         repeat {
-            page = try reader.page(HistoryQuery(level: nil), after: page, count: 16)
+            page = try reader.page(HistoryQuery(level: nil), after: page)
             for change in page?.changes ?? [] { change.server.map(checkTexts) }
         } while page?.isLast == false
         guard let server = ServerName("db") else { return }
