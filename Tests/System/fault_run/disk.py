@@ -77,8 +77,8 @@ def read(path):
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as store:
         texts = dict(store.execute("SELECT name, text FROM servers"))
         revision, complete, selected = store.execute("SELECT revision, is_complete, selected FROM daemon").fetchone()
-        life = store.execute("SELECT max(id) FROM changes WHERE kind = 'started'").fetchone()[0]
+        start = store.execute("SELECT max(id) FROM changes WHERE kind = 'started'").fetchone()[0]
         history = store.execute(
             "SELECT n.name, c.kind, c.revision, c.text, c.omitted FROM changes c LEFT JOIN names n ON n.id = c.server "
-            "WHERE c.life = ? AND c.id > ? ORDER BY c.id", (life, life)).fetchall()
+            "WHERE c.id > ? ORDER BY c.id", (start,)).fetchall()
     return texts, revision, complete, selected, history
