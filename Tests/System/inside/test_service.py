@@ -321,10 +321,15 @@ def watch_over_restart():
 @test("watching and waiting clients do not start a stopped daemon; once it is started again, they continue")
 def stays_stopped():
     with service(configuration=TWO):
-        statusctl("post", "db", "before")
+        daemon = Service()
+        with connect() as connection:
+            connection.call("Post", {"server": "db", "text": "before"})
+            one_client = daemon.descriptors()
         with Follower("/usr/bin/statusctl", "watch", "db", env=environment()) as lines, \
                 Follower("/usr/bin/statusctl", "wait", "db", "--text", "after", env=environment()) as waiting:
             lines.until("before")
+            # A client that connects for the first time may start the daemon.
+            eventually(lambda: daemon.descriptors() > one_client, "two connections")
             systemctl("stop", "statusd.service")
             eventually(lambda: lines.errors, "one sentence about the daemon that went away")
             invocation = show("InvocationID")
