@@ -193,10 +193,10 @@ final class ServerRegistry {
         return RestoredSource(memory, age: age, isUrgent: state.isSelected || state.phase == .failed)
     }
 
-    /// Continues with restored servers that are not configured: those that were added by posts stay, others are removed.
+    /// Continues with restored servers that are not configured: those that were added by posts stay, if they may still be posted; others are removed.
     private func keepRestoredGuests() {
         for (name, memory) in restored {
-            if memory.isGuest {
+            if memory.isGuest, configuration.acceptsAny {
                 guests.insert(name)
                 socketless.append((name, memory))
             } else {

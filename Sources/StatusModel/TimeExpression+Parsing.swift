@@ -32,7 +32,7 @@ extension TimeExpression {
         }
     }
 
-    /// `@1764072000`, with a fraction or without; in milliseconds.
+    /// `@1795608000`, with a fraction or without; in milliseconds.
     private static func epoch(_ word: Substring) -> Int64? {
         guard word.first == "@", word.dropFirst().last?.isNumber == true else { return nil }
         return TimeSpan.parse(String(word.dropFirst())).map(\.milliseconds)

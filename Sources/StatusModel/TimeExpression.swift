@@ -6,7 +6,7 @@
 public struct TimeExpression: Hashable, Sendable {
     /// The accepted forms, for messages.
     public static let rule =
-        "must be a time such as “2026-11-25 12:00”, 2026-11-25, 12:00, yesterday, -2h, “2h ago”, @1764072000 or 2026-11-25T12:00:00Z"
+        "must be a time such as “2026-11-25 12:00”, 2026-11-25, 12:00, yesterday, -2h, “2h ago”, @1795608000 or 2026-11-25T12:00:00Z"
 
     /// What the text names.
     enum Form: Hashable, Sendable {

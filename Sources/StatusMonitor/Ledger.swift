@@ -260,7 +260,10 @@ extension Ledger.Record {
     fileprivate mutating func redefine(_ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment) {
         // A time to live that a program set ends with the source that received it.
         if isOfNewSource { ownTimeToLive = nil }
-        if isOfNewSource, definition.failure == nil { state.status = nil }
+        if isOfNewSource, definition.failure == nil {
+            state.status = nil
+            state.isRestored = false
+        }
         // The time to live of a new source counts from now.
         if isOfNewSource, state.status == nil { refresh(at: now) }
         let old = self.definition

@@ -17,10 +17,10 @@ extension HistoryReader {
         tally.start(grade: try grade(of: number, before: since), isRunning: try wasRunning(before: since))
         let statement = try database.statement(
             """
-            SELECT at, grade, NULL FROM changes WHERE server = ?1 AND at > ?2 AND at <= ?3 AND grade IS NOT NULL
+            SELECT at, grade, NULL, id FROM changes WHERE server = ?1 AND at > ?2 AND at <= ?3 AND grade IS NOT NULL
             UNION ALL
-            SELECT at, NULL, kind = 'started' FROM changes WHERE server IS NULL AND at > ?2 AND at <= ?3 AND kind <> 'selected'
-            ORDER BY 1
+            SELECT at, NULL, kind = 'started', id FROM changes WHERE server IS NULL AND at > ?2 AND at <= ?3 AND kind <> 'selected'
+            ORDER BY 1, 4
             """)
         defer { statement.reset() }
         var parameters = Parameters(statement)

@@ -57,6 +57,9 @@ final class HistoryReader {
         self.path = path
         identity = FileIdentity(of: path)
         database = try Database(path: path, access: .readOnly)
+        guard try database.integer("PRAGMA user_version") ?? 0 > 0 else {
+            throw SQLiteError(.other, "nothing could be saved yet")
+        }
         try database.execute("PRAGMA cache_size = -1024")
     }
 

@@ -51,7 +51,7 @@ extension StatusStore {
                 return .success(try body(open))
             } catch {
                 if error.code != .interrupted { reader = nil }
-                return .failure(StoreFailure(error))
+                return .failure(StoreFailure(error, at: path))
             }
         }
         return try result.get()

@@ -13,15 +13,17 @@ public final class StatusStore: Sendable {
     /// The path of the file.
     public let path: String
     /// Identifies this boot of the machine.
-    private let boot: String
+    let boot: String
     private let use = Mutex(Use())
     /// The reader of the history.
     let reader = Mutex<HistoryReader?>(nil)
 
-    private struct Use {
+    struct Use {
         var file: StoreFile?
         /// Whether the file has a state that could not be read, and must not be replaced.
         var isUnread = false
+        /// Since when changes may have come that are not saved: a file that is opened later begins with this moment.
+        var beginning = Moment.now()
     }
 
     /// Creates a store that is not open.
@@ -36,6 +38,8 @@ public final class StatusStore: Sendable {
         public var contents = StoreContents()
         /// Why the file was set aside, and where it is now; nil if it was not.
         public var setAside: String?
+        /// Whether there was a file, and nothing in it.
+        public var isEmptyFile = false
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
         /// Whether the file could not even be read; another attempt may succeed.
@@ -51,13 +55,15 @@ public final class StatusStore: Sendable {
     public func open(at now: Moment) -> Opening {
         use.withLock { use in
             var opening = Opening()
+            use.beginning = now
+            opening.isEmptyFile = Self.size(of: path) == 0
             do {
                 let opened = try Self.open(path, boot: boot)
                 (opening.contents, opening.setAside) = (opened.contents, opened.setAside)
                 try opened.file.begin(after: opened.contents, at: now)
                 use.file = opened.file
             } catch {
-                opening.failure = StoreFailure(error)
+                opening.failure = StoreFailure(error, at: path)
                 if opening.contents.memory == nil { readOnly(&opening) }
             }
             use.isUnread = opening.isUnread
@@ -67,18 +73,19 @@ public final class StatusStore: Sendable {
 
     /// Reads a file that cannot be written, for example because the disk is full.
     private func readOnly(_ opening: inout Opening) {
-        let hasLog = Self.size(of: path + "-wal") > 0
+        let hasLog = Self.size(of: path + "-wal") ?? 0 > 0
         for access in hasLog ? [.readOnly] : [.readOnly, .immutable] as [Database.Access] {
             guard let contents = try? StoreFile(reading: path, access).load(boot: boot) else { continue }
             return opening.contents = contents
         }
         // What is there may be read later.
-        opening.isUnread = Self.size(of: path) > 0
+        opening.isUnread = Self.size(of: path) ?? 0 > 0
     }
 
-    private static func size(of path: String) -> Int {
+    /// The size of a file in bytes; nil if there is none.
+    static func size(of path: String) -> Int? {
         var status = stat()
-        return lstat(path, &status) == 0 ? status.st_size : 0
+        return lstat(path, &status) == 0 ? status.st_size : nil
     }
 
     /// Saves a batch; opens a new file if there is none any more.
@@ -88,18 +95,20 @@ public final class StatusStore: Sendable {
         let failure: StoreFailure? = use.withLock { use in
             do {
                 guard let open = use.file, open.isInPlace else {
-                    let reason = use.file == nil ? nil : "the file was removed or replaced"
+                    let wasOpen = use.file != nil
                     use.file = nil
-                    return StoreFailure(
-                        reason: try openAnew(&use, at: batch.log.notedAt) ?? reason, needsEverything: true)
+                    let setAside = try openAnew(&use)
+                    return setAside == nil && wasOpen
+                        ? .removed : StoreFailure(reason: setAside, needsEverything: true)
                 }
                 try open.save(batch, boot: boot)
+                use.beginning = batch.log.notedAt
                 return nil
             } catch let error as SQLiteError where error.code == .damaged {
                 use.file = nil
                 return StoreFailure(reason: Self.setAside(path, "damaged", error.description), needsEverything: true)
             } catch {
-                return StoreFailure(error)
+                return StoreFailure(error, at: path)
             }
         }
         if let failure { throw failure }
@@ -132,7 +141,7 @@ public final class StatusStore: Sendable {
             do throws(SQLiteError) {
                 return .success(try body(open))
             } catch {
-                guard error.code == .damaged else { return .failure(StoreFailure(error)) }
+                guard error.code == .damaged else { return .failure(StoreFailure(error, at: path)) }
                 use.file = nil
                 return .failure(
                     StoreFailure(reason: Self.setAside(path, "damaged", error.description), needsEverything: true))
@@ -140,137 +149,4 @@ public final class StatusStore: Sendable {
         }
         return try result.get()
     }
-}
-
-// MARK: - Opening
-
-extension StatusStore {
-    private struct Opened {
-        let file: StoreFile
-        let contents: StoreContents
-        let setAside: String?
-    }
-
-    /// Opens and reads the file; if it cannot be used, sets it aside and creates another one.
-    private static func open(_ path: String, boot: String) throws -> Opened {
-        do {
-            let (file, contents) = try read(path, boot)
-            return Opened(file: file, contents: contents, setAside: nil)
-        } catch {
-            guard let (suffix, reason) = problem(error, with: path) else { throw error }
-            let setAside = setAside(path, suffix, reason)
-            let (file, contents) = try read(path, boot)
-            return Opened(file: file, contents: contents, setAside: setAside)
-        }
-    }
-
-    private static func read(_ path: String, _ boot: String) throws -> (StoreFile, StoreContents) {
-        let file = try StoreFile(at: path)
-        try file.check()
-        return (file, try file.load(boot: boot))
-    }
-
-    /// How to call a file that cannot be used, and why it cannot; nil if the problem may not be the file's.
-    private static func problem(_ error: any Error, with path: String) -> (suffix: String, reason: String)? {
-        switch error {
-        case StoreProblem.newer: ("newer", "\(StoreFailure(error))")
-        case StoreProblem.foreign: ("foreign", "\(StoreFailure(error))")
-        case let error as SQLiteError where error.code == .damaged: ("damaged", error.description)
-        case let error as SQLiteError where error.code == .inaccessible && isUnusable(path):
-            ("unreadable", error.description)
-        default: nil
-        }
-    }
-
-    /// Whether the file, or one beside it, cannot be opened because of what it is or whose it is.
-    ///
-    /// Otherwise the disk, or a limit, is the reason, which may pass.
-    private static func isUnusable(_ path: String) -> Bool {
-        ["", "-wal", "-shm"].contains { suffix in
-            var status = stat()
-            guard lstat(path + suffix, &status) == 0 else { return false }
-            return status.st_mode & S_IFMT != S_IFREG || access(path + suffix, R_OK | W_OK) != 0 && errno == EACCES
-        }
-    }
-
-    /// Opens the file that is there now, or a new one, without what another run has left in it; returns what was set aside.
-    private func openAnew(_ use: inout Use, at now: Moment) throws -> String? {
-        var unread: String?
-        if use.isUnread {
-            // Until the disk works, the file stays, for the case that the next start can read it.
-            _ = try Self.open(path, boot: boot)
-            let setAside = Self.setAside(path, "unread", "it could not be read when statusd started")
-            guard Self.size(of: path) == 0 else { throw StoreFailure(reason: setAside, needsEverything: false) }
-            unread = setAside
-            use.isUnread = false
-        }
-        let opened = try Self.open(path, boot: boot)
-        opened.file.replacesState = true
-        try opened.file.begin(after: opened.contents, at: now)
-        use.file = opened.file
-        return unread ?? opened.setAside
-    }
-
-    /// A name for a file that is set aside.
-    ///
-    /// The first two of a kind stay, because they may have what is missed; later ones replace the third, so the disk is not filled.
-    private static func unusedName(_ name: String) -> String {
-        let names = [name, name + ".2", name + ".3"]
-        var status = stat()
-        return names.first { lstat($0, &status) != 0 } ?? names[names.count - 1]
-    }
-
-    /// Renames a file that cannot be used, with its log; returns what was done, as one phrase.
-    private static func setAside(_ path: String, _ suffix: String, _ reason: String) -> String {
-        let target = unusedName("\(path).\(suffix)")
-        unlink(path + "-shm")
-        unlink(target + "-wal")
-        guard rename(path, target) == 0 else {
-            return "\(reason); it cannot be renamed: \(String(cString: strerror(errno)))"
-        }
-        rename(path + "-wal", target + "-wal")
-        return "\(reason); it is now \(target)"
-    }
-}
-
-extension StoreFile {
-    /// Notes that this run goes on with what another one has left.
-    fileprivate func begin(after contents: StoreContents, at now: Moment) throws(SQLiteError) {
-        try database.transaction { () throws(SQLiteError) in
-            try database.execute("UPDATE daemon SET is_complete = 0")
-            try database.execute("DELETE FROM events")
-            // If the log is not complete, the run ended some time after it was saved last.
-            let isKilled = contents.memory.map { !$0.isComplete } ?? false
-            try beginRun(
-                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
-                isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
-                revision: contents.memory?.log.revision ?? 0)
-        }
-    }
-}
-
-/// Why nothing was saved.
-public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The reason as one phrase; nil if there is nothing to report.
-    public var reason: String?
-    /// Whether a new file was opened, so that the next batch must have everything.
-    public var needsEverything = false
-
-    init(reason: String?, needsEverything: Bool) {
-        self.reason = reason
-        self.needsEverything = needsEverything
-    }
-
-    init(_ error: any Error) {
-        switch error {
-        case StoreProblem.newer(let version): reason = "a newer statusd has written it (version \(version))"
-        case StoreProblem.foreign: reason = "another program has written it"
-        case let error as StoreFailure: self = error
-        case let error as SQLiteError where error.code == .outOfDescriptors:
-            reason = "\(error); raise LimitNOFILE= of the service"
-        default: reason = "\(error)"
-        }
-    }
-
-    public var description: String { reason ?? "a new file" }
 }

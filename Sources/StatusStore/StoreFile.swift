@@ -74,7 +74,10 @@ final class StoreFile {
         let statement = try database.statement("PRAGMA quick_check('\(table)')")
         defer { statement.reset() }
         while try statement.step() {
-            if let words = statement.text(0), words != "ok" { throw SQLiteError(.damaged, "damaged: \(words)") }
+            guard let words = statement.text(0), words != "ok" else { continue }
+            // The first line only names the database.
+            let lines = words.split(separator: "\n").filter { !$0.hasPrefix("***") }
+            throw SQLiteError(.damaged, "damaged: \(lines.joined(separator: "; "))")
         }
     }
 

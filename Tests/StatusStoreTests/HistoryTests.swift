@@ -238,6 +238,16 @@ struct SummaryTests {
         #expect(summary.times.availability == 7500.0 / 9000)
     }
 
+    @Test("ends with the last of the changes that came in one millisecond")
+    func ties() throws {
+        let store = try fixture.openStore(at: 0)
+        for level in [Level.ok, .critical, .warning, .critical, .ok] { try save(store, level, at: 1000) }
+        let summary = try summary(store, until: 10_000)
+        #expect(summary.times.ok == 9000)
+        #expect(summary.buckets.map(\.changes) == [5])
+        #expect(summary.buckets.map(\.worst) == [.critical])
+    }
+
     @Test("begins with the level of before, and counts no time in which the daemon did not run")
     func downtime() throws {
         let store = try fixture.openStore(at: 0)

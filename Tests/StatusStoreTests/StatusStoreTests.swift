@@ -163,7 +163,32 @@ struct StatusStoreTests {
         fclose(file)
         let opening = fixture.store().open(at: moment(0))
         #expect(opening.setAside?.hasSuffix("it is now \(fixture.path).damaged") == true)
+        #expect(opening.setAside?.hasPrefix("damaged: ") == true)
+        #expect(opening.setAside?.contains("\n") == false)
         #expect(opening.contents.memory == nil)
+    }
+
+    @Test("says that a file is empty, which may have lost its content, but not if there is none")
+    func empty() throws {
+        #expect(!fixture.store().open(at: moment(0)).isEmptyFile)
+        try write("", to: fixture.path)
+        let opening = fixture.store().open(at: moment(0))
+        #expect(opening.isEmptyFile)
+        #expect(opening.failure == nil)
+    }
+
+    @Test("creates files that only their owner can read")
+    func mode() throws {
+        let mask = umask(0)
+        defer { umask(mask) }
+        let store = try fixture.openStore()
+        try store.save(batch())
+        #expect(fixture.files.contains("statusd.sqlite-wal"))
+        for file in fixture.files {
+            var status = Glibc.stat()
+            try #require(lstat("\(fixture.directory)/\(file)", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600, "\(file)")
+        }
     }
 
     @Test("skips a server whose row is damaged, and counts it")
@@ -183,8 +208,7 @@ struct StatusStoreTests {
         try store.save(batch(servers))
         unlink(fixture.path)
         let failure = #expect(throws: StoreFailure.self) { try store.save(batch()) }
-        #expect(failure?.needsEverything == true)
-        #expect(failure?.reason == "the file was removed or replaced")
+        #expect(failure == .removed)
         try store.save(batch(servers))
         #expect(fixture.store().open(at: moment(0)).contents.memory?.servers.count == 1)
     }
@@ -193,18 +217,24 @@ struct StatusStoreTests {
     func unwritable() throws {
         let directory = fixture.directory + "/missing"
         let store = StatusStore(directory: directory, boot: "this")
-        let reason = "unable to open database file (no such file or directory)"
-        #expect(store.open(at: moment(0)).failure?.reason == reason)
-        #expect(throws: StoreFailure.self) { try store.save(batch()) }
+        let reason = "the directory cannot be reached: no such file or directory"
+        #expect(store.open(at: moment(1000)).failure?.reason == reason)
+        #expect(throws: StoreFailure.self) { try store.save(batch(at: 5000)) }
         try #require(mkdir(directory, 0o700) == 0)
         defer {
             store.close()
             unlink(store.path)
             rmdir(directory)
         }
-        let failure = #expect(throws: StoreFailure.self) { try store.save(batch()) }
+        let failure = #expect(throws: StoreFailure.self) { try store.save(batch(at: 6000)) }
         #expect(failure?.needsEverything == true)
-        try store.save(batch([stored(try state("a", "1"))]))
+        let changed = Change(
+            .changed, at: Timestamp(milliseconds: 2000), revision: 1, server: try state("a", "1"))
+        try store.save(batch([stored(try state("a", "1"))], changes: [changed], at: 7000))
+        // The history does not say that the change came before the start.
+        let page = try store.history(HistoryQuery(level: nil), after: nil) { false }
+        #expect(page.changes.map(\.kind) == [.started, .changed])
+        #expect(page.changes.map(\.at.milliseconds) == [1000, 2000])
     }
 
     @Test("sets aside whatever is in its place")
@@ -212,8 +242,15 @@ struct StatusStoreTests {
         try #require(mkdir(fixture.path, 0o700) == 0)
         defer { rmdir(fixture.path + ".unreadable") }
         let opening = fixture.store().open(at: moment(0))
-        #expect(opening.setAside?.hasSuffix("it is now \(fixture.path).unreadable") == true)
+        #expect(opening.setAside == "it is not a regular file; it is now \(fixture.path).unreadable")
         #expect(opening.failure == nil)
+    }
+
+    @Test("sets a link aside, which may lead to another user's file")
+    func link() throws {
+        try #require(symlink("/tmp", fixture.path) == 0)
+        let opening = fixture.store().open(at: moment(0))
+        #expect(opening.setAside == "it is not a regular file; it is now \(fixture.path).unreadable")
     }
 
     private func write(_ text: String, to path: String) throws {

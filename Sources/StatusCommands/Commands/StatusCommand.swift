@@ -17,8 +17,15 @@ enum StatusCommand {
             terminal.json(server)
         } else {
             for line in ServerText.details(server, style: terminal.style) { terminal.line(line) }
-            for notice in reply.notices ?? [] { terminal.note("warning: \(VisibleText.escape(notice))") }
+            terminal.warn(reply.notices)
         }
         return server.isHealthy ? .done : .notOK
+    }
+}
+
+extension Terminal {
+    /// Writes what the daemon says of itself, for example that it cannot save its state.
+    func warn(_ notices: [String]?) {
+        for notice in notices ?? [] { note("warning: \(VisibleText.escape(notice))") }
     }
 }

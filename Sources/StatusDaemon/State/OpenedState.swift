@@ -93,7 +93,8 @@ struct OpenedState: Sendable {
         } catch {
             // A disk that is full or read-only may be mended later.
             if error.code == .addressInUse {
-                return OpenedState(problem: "another statusd uses the directory \(directory)")
+                return OpenedState(
+                    problem: "another statusd uses the directory \(directory); stop it, and start this one again")
             }
         }
         let store = StatusStore(directory: directory, boot: boot)

@@ -31,6 +31,10 @@ struct StateReport {
                 .stateSetAside, level: .warning,
                 "the status of \(opening.contents.damagedRows) servers could not be read from \(path)")
         }
+        if opening.isEmptyFile, opening.failure == nil {
+            logger.log(
+                .stateSetAside, level: .warning, "the file \(path) was empty; statusd starts without an earlier state")
+        }
         if let failure = opening.failure { note(failure) }
     }
 
@@ -51,10 +55,16 @@ struct StateReport {
         )
     }
 
-    /// Notes that a new file is used.
+    /// Notes that another file is used.
     mutating func noteNewFile(_ failure: StoreFailure) {
-        guard let reason = failure.reason else { return }
-        note(setAside: reason)
+        if failure == .removed {
+            logger.log(
+                .stateSetAside, level: .warning,
+                "the file \(path) was removed or replaced while statusd ran; the state is written to the one that is there now"
+            )
+        } else if let reason = failure.reason {
+            note(setAside: reason)
+        }
     }
 
     private mutating func note(setAside reason: String) {

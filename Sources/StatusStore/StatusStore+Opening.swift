@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import SQLite
+import StatusMonitor
+
+/// Opening the file, whatever is in its place.
+extension StatusStore {
+    struct Opened {
+        let file: StoreFile
+        let contents: StoreContents
+        let setAside: String?
+    }
+
+    /// Opens and reads the file; if it cannot be used, sets it aside and creates another one.
+    static func open(_ path: String, boot: String) throws -> Opened {
+        do {
+            let (file, contents) = try read(path, boot)
+            return Opened(file: file, contents: contents, setAside: nil)
+        } catch {
+            guard let (suffix, reason) = problem(error, with: path) else { throw error }
+            let setAside = setAside(path, suffix, reason)
+            let (file, contents) = try read(path, boot)
+            return Opened(file: file, contents: contents, setAside: setAside)
+        }
+    }
+
+    private static func read(_ path: String, _ boot: String) throws -> (StoreFile, StoreContents) {
+        create(path)
+        let file = try StoreFile(at: path)
+        try file.check()
+        return (file, try file.load(boot: boot))
+    }
+
+    /// Creates the file if there is none, so that only its owner can read it; SQLite gives those beside it the same mode.
+    private static func create(_ path: String) {
+        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        // The existing file is not opened: closing it would give up the locks of SQLite's connections.
+        if descriptor >= 0 { Glibc.close(descriptor) }
+    }
+
+    /// How to call a file that cannot be used, and why it cannot; nil if the problem may not be the file's.
+    private static func problem(_ error: any Error, with path: String) -> (suffix: String, reason: String)? {
+        switch error {
+        case StoreProblem.newer: ("newer", "\(StoreFailure(error, at: path))")
+        case StoreProblem.foreign: ("foreign", "\(StoreFailure(error, at: path))")
+        case let error as SQLiteError where error.code == .damaged: ("damaged", error.description)
+        case let error as SQLiteError where error.code == .inaccessible:
+            ["", "-wal", "-shm"].lazy.compactMap { unusability(of: path + $0) }.first.map { ("unreadable", $0) }
+        default: nil
+        }
+    }
+
+    /// Why a file cannot be opened, if what it is, or whose it is, is the reason. Otherwise the disk, or a limit, is the reason, which may pass.
+    private static func unusability(of path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
+        guard access(path, R_OK | W_OK) != 0, errno == EACCES else { return nil }
+        let mode = String(status.st_mode & 0o7777, radix: 8)
+        return
+            "statusd's user (\(geteuid())) may not read and write it; it belongs to user \(status.st_uid) and has mode \(mode)"
+    }
+
+    /// Opens the file that is there now, or a new one, without what another run has left in it; returns what was set aside.
+    func openAnew(_ use: inout Use) throws -> String? {
+        var unread: String?
+        if use.isUnread {
+            // Until the disk works, the file stays, for the case that the next start can read it.
+            _ = try Self.open(path, boot: boot)
+            let setAside = Self.setAside(path, "unread", "it could not be read when statusd started")
+            guard Self.size(of: path) == nil else { throw StoreFailure(reason: setAside, needsEverything: false) }
+            unread = setAside
+            use.isUnread = false
+        }
+        let opened = try Self.open(path, boot: boot)
+        opened.file.replacesState = true
+        try opened.file.begin(after: opened.contents, at: use.beginning)
+        use.file = opened.file
+        return unread ?? opened.setAside
+    }
+
+    /// A name for a file that is set aside.
+    ///
+    /// The first two of a kind stay, because they may have what is missed; later ones replace the third, so the disk is not filled.
+    private static func unusedName(_ name: String) -> String {
+        let names = [name, name + ".2", name + ".3"]
+        var status = stat()
+        return names.first { lstat($0, &status) != 0 } ?? names[names.count - 1]
+    }
+
+    /// Renames a file that cannot be used, with its log; returns what was done, as one phrase.
+    static func setAside(_ path: String, _ suffix: String, _ reason: String) -> String {
+        let target = unusedName("\(path).\(suffix)")
+        unlink(path + "-shm")
+        unlink(target + "-wal")
+        guard rename(path, target) == 0 else {
+            return "\(reason); it cannot be renamed: \(String(cString: strerror(errno)))"
+        }
+        rename(path + "-wal", target + "-wal")
+        return "\(reason); it is now \(target)"
+    }
+}
+
+extension StoreFile {
+    /// Notes that this run goes on with what another one has left.
+    func begin(after contents: StoreContents, at now: Moment) throws(SQLiteError) {
+        try database.transaction { () throws(SQLiteError) in
+            try database.execute("UPDATE daemon SET is_complete = 0")
+            try database.execute("DELETE FROM events")
+            // If the log is not complete, the run ended some time after it was saved last.
+            let isKilled = contents.memory.map { !$0.isComplete } ?? false
+            try beginRun(
+                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
+                isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
+                revision: contents.memory?.log.revision ?? 0)
+        }
+    }
+}
