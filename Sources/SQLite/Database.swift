@@ -30,7 +30,7 @@ public final class Database {
     ///   - access: how to open it.
     ///   - timeout: how long to wait for other connections, in milliseconds.
     /// - Throws: ``SQLiteError``.
-    public init(path: String, access: Access = .readWrite, timeout: Int32 = 2000) throws(SQLiteError) {
+    public init(path: String, access: Access = .readWrite, timeout: Int32 = usualTimeout) throws(SQLiteError) {
         var handle: OpaquePointer?
         // No mutex: one thread uses a connection at a time.
         let flags = access.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
@@ -42,7 +42,7 @@ public final class Database {
         }
         self.handle = handle
         sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, timeout)
+        setTimeout(timeout)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -54,6 +54,12 @@ public final class Database {
         let special: [Character: String] = ["%": "%25", "?": "%3f", "#": "%23"]
         return "file:" + path.map { special[$0] ?? String($0) }.joined() + "?immutable=1"
     }
+
+    /// How long to wait for other connections if nothing else is said, in milliseconds.
+    public static let usualTimeout: Int32 = 2000
+
+    /// Sets how long to wait for other connections, in milliseconds.
+    public func setTimeout(_ milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
     deinit {
         statements = [:]

@@ -17,6 +17,8 @@ public struct SQLiteError: Error, Equatable, CustomStringConvertible {
         case outOfDescriptors
         /// Another process has locked the file (`SQLITE_BUSY`).
         case busy
+        /// The statement does not fit the tables (`SQLITE_ERROR`).
+        case unfit
         /// The call was cancelled (`SQLITE_INTERRUPT`).
         case interrupted
         /// Anything else, such as an I/O error.
@@ -53,6 +55,7 @@ extension SQLiteError.Code {
             case SQLITE_FULL: .full
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_CANTOPEN, SQLITE_AUTH: .inaccessible
             case SQLITE_BUSY, SQLITE_LOCKED: .busy
+            case SQLITE_ERROR: .unfit
             case SQLITE_INTERRUPT: .interrupted
             default: .other
             }

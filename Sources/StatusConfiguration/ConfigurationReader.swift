@@ -144,7 +144,7 @@ struct ConfigurationReader {
                 let range = Duration.seconds(60)...Self.longestHistory
                 reader.fragment.history.keep = try reader.reader.duration(value, of: "keep", in: range)
             case "changes":
-                reader.fragment.history.changes = try reader.reader.count(value, of: "changes", in: 0...10_000_000)
+                reader.fragment.history.changes = try reader.reader.count(value, of: "changes", in: 0...10_485_760)
             default: reader.warnOfUnknown(key, among: ["keep", "changes"], within: "history")
             }
         }

@@ -20,7 +20,7 @@ extension ServerRegistry {
         do {
             return try monitor.post(text, level: level, to: name, by: .client(caller))
         } catch LedgerError.noSuchServer {
-            try welcome(name)
+            try welcome(name, by: caller)
             return try monitor.post(text, level: level, to: name, by: .client(caller))
         } catch LedgerError.takesNoPosts {
             throw refusal(ofPostTo: name)
@@ -37,7 +37,7 @@ extension ServerRegistry {
             reason: "the status of \(name) comes from \(source); only servers with “push” or “notify” accept posts")
     }
 
-    private func welcome(_ name: ServerName) throws {
+    private func welcome(_ name: ServerName, by caller: Caller?) throws {
         guard configuration.acceptsAny else {
             throw MonitorError.noSuchServer(
                 server: name.rawValue,
@@ -49,7 +49,7 @@ extension ServerRegistry {
         guard guests.count < limit else { throw MonitorError.limitReached(limit: "servers", value: limit) }
         guests.insert(name)
         openNotifySocket(ofGuest: name)
-        monitor.add(ServerDefinition(name: name, source: Self.guestSource.key))
+        monitor.add(ServerDefinition(name: name, source: Self.guestSource.key), by: caller)
         selectFirst()
     }
 

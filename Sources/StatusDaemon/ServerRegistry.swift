@@ -33,16 +33,19 @@ final class ServerRegistry {
     /// The subjects of the statuses that servers still show although they cannot be followed now (`AnySourceSettings.identity`); nil: of none.
     ///
     /// When that is corrected, such a status may be shown again.
-    private var shownSubjects: [ServerName: Int64?] = [:]
+    var shownSubjects: [ServerName: Int64?] = [:]
     /// The servers that are not configured, but were added by posts.
     var guests: Set<ServerName> = []
     /// Restored ones whose notify sockets are still to be opened.
-    private var socketless: [(name: ServerName, memory: SourceMemory)] = []
+    var socketless: [(name: ServerName, memory: SourceMemory)] = []
     /// The source of a server that is not configured.
     nonisolated static let guestSource = AnySourceSettings(PushSettings())
-    private var hasSelected = false
-    /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first configuration.
-    private var restored: [ServerName: SourceMemory] = [:]
+    /// Whether the configuration's choice has been selected, or has been overridden.
+    var hasSelected = false
+    /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first configuration whose files can all be used.
+    var restored: [ServerName: SourceMemory] = [:]
+    /// A file of the configuration that cannot be used now.
+    private(set) var failedFile: String?
     /// The sources of removed servers whose loads are still ending.
     private var departed: [ServerName: Departed] = [:]
 
@@ -78,6 +81,7 @@ final class ServerRegistry {
     func apply(_ read: ReadConfiguration) -> ReloadReply {
         let new = read.configuration
         access = read.accounts.access
+        failedFile = read.failedFile
         factory.prepare(new.limits.checks, read.accounts)
         let (old, failures) = (configuration.servers, startFailures)
         // The administrator's new choice overrides a selection that a client made since.
@@ -90,7 +94,7 @@ final class ServerRegistry {
         reply.changed.sort()
         reply.failed = read.errors.map(Failure.init)
         for name in guests where sources[name] == nil || needsNewSocket(name) { openNotifySocket(ofGuest: name) }
-        keepRestoredGuests()
+        keepRestored()
         for (name, reason) in failures where startFailures[name] != reason {
             startWarnings.forget(Self.subject(name, reason))
         }
@@ -176,59 +180,6 @@ final class ServerRegistry {
         monitor.add(server.definition(name: name, failure: failure))
     }
 
-    /// Continues with a server that the monitor has restored.
-    private func adopt(_ name: ServerName, _ server: ServerConfiguration, _ memory: SourceMemory) {
-        let isOther = memory.subject == nil || memory.subject != server.source?.identity
-        let state = try? monitor.state(of: name)
-        let failure = start(
-            server, of: name, shown: isOther ? nil : state?.status?.level,
-            restored: isOther || state?.isRestored != true ? nil : restoredSource(name, memory))
-        if failure != nil { shownSubjects[name] = .some(memory.subject) }
-        try? monitor.redefine(
-            server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
-    }
-
-    private func restoredSource(_ name: ServerName, _ memory: SourceMemory) -> RestoredSource? {
-        guard let age = try? monitor.age(of: name), let state = try? monitor.state(of: name) else { return nil }
-        return RestoredSource(memory, age: age, isUrgent: state.isSelected || state.phase == .failed)
-    }
-
-    /// Continues with restored servers that are not configured: those that were added by posts stay, if they may still be posted; others are removed.
-    private func keepRestoredGuests() {
-        for (name, memory) in restored {
-            if memory.isGuest, configuration.acceptsAny {
-                guests.insert(name)
-                socketless.append((name, memory))
-            } else {
-                remove(name)
-            }
-        }
-        restored = [:]
-        openRestoredSockets()
-    }
-
-    /// Opens the notify sockets of restored servers, as many in a turn as there is time for: there may be thousands.
-    private func openRestoredSockets() {
-        let share = TurnShare()
-        while !share.isUsedUp {
-            guard let (name, memory) = socketless.popLast() else { return socketless = [] }
-            // It may have been opened since, or forgotten.
-            guard guests.contains(name), sources[name] == nil, closedSources[name] == nil else { continue }
-            openNotifySocket(ofGuest: name, restored: restoredSource(name, memory))
-        }
-        EventLoop.atNextTurn { [weak self] in self?.openRestoredSockets() }
-    }
-
-    /// What a restart should keep of a server's source.
-    func memory(of name: ServerName) -> SourceMemory {
-        var memory = SourceMemory()
-        memory.isGuest = guests.contains(name)
-        let source = memory.isGuest ? Self.guestSource : configuration.servers[name]?.source
-        memory.subject = shownSubjects[name] ?? source?.identity
-        sources[name]?.note(in: &memory)
-        return memory
-    }
-
     private func change(_ name: ServerName, from source: AnySourceSettings?, to server: ServerConfiguration) {
         let state = try? monitor.state(of: name)
         // During the first load of a source, nothing of it is shown.
@@ -260,7 +211,7 @@ final class ServerRegistry {
     }
 
     /// Starts a server's source, in place of its predecessor; returns why it cannot be followed, if so.
-    private func start(
+    func start(
         _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)? = nil, shown: Level? = nil,
         restored: RestoredSource? = nil
     ) -> String? {
@@ -288,7 +239,9 @@ final class ServerRegistry {
     private static func subject(_ name: ServerName, _ reason: String) -> String { "\(name): \(reason)" }
 
     /// Why a server cannot be followed; nil if it can.
-    func failure(of name: ServerName) -> String? { configuration.servers[name]?.failure ?? startFailures[name] }
+    func failure(of name: ServerName) -> String? {
+        configuration.servers[name]?.failure ?? startFailures[name] ?? missingReason(of: name)
+    }
 
     /// Closes all sources; what they knew can still be saved (``memory(of:)``).
     func close() {
@@ -297,7 +250,7 @@ final class ServerRegistry {
 }
 
 extension ServerConfiguration {
-    fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
+    func definition(name: ServerName, failure: String?) -> ServerDefinition {
         ServerDefinition(
             name: name, description: description, source: source?.key ?? "none",
             placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,

@@ -109,7 +109,7 @@ struct Ledger {
     /// Adds a server; returns nil if the name is taken.
     ///
     /// Its time to live counts from now.
-    mutating func add(_ definition: ServerDefinition, at now: Moment) -> Effects? {
+    mutating func add(_ definition: ServerDefinition, by caller: Caller? = nil, at now: Moment) -> Effects? {
         guard records[definition.name] == nil else { return nil }
         let state = ServerState(
             name: definition.name, description: definition.description, source: definition.source,
@@ -120,7 +120,7 @@ struct Ledger {
                 server: Server(name: definition.name),
                 readers: absentReaders.removeValue(forKey: definition.name) ?? [], refreshedAt: now.boot, state: state,
                 definition: definition))
-        var effects = append(.added, at: place)
+        var effects = append(.added, at: place, by: caller)
         effects.expiry = noteExpiry(at: place)
         return effects
     }

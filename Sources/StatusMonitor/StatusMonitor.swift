@@ -80,9 +80,9 @@ public final class StatusMonitor: Sendable {
 
     /// Adds a server; returns false if the name is taken.
     @discardableResult
-    public func add(_ definition: ServerDefinition) -> Bool {
+    public func add(_ definition: ServerDefinition, by caller: Caller? = nil) -> Bool {
         let now = clock()
-        return perform(ifAny: ledger.withLock { $0.add(definition, at: now) }) != nil
+        return perform(ifAny: ledger.withLock { $0.add(definition, by: caller, at: now) }) != nil
     }
 
     /// Removes a server, and clears the selection if it was selected.

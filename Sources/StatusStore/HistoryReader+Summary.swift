@@ -20,6 +20,8 @@ extension HistoryReader {
             SELECT at, grade, NULL, id FROM changes WHERE server = ?1 AND at > ?2 AND at <= ?3 AND grade IS NOT NULL
             UNION ALL
             SELECT at, NULL, kind = 'started', id FROM changes WHERE server IS NULL AND at > ?2 AND at <= ?3 AND kind <> 'selected'
+            UNION ALL
+            SELECT at, \(Self.prunedGrade), coalesce(is_running, 1), 0 FROM pruned WHERE at > ?2 AND at <= ?3
             ORDER BY 1, 4
             """)
         defer { statement.reset() }
@@ -27,34 +29,48 @@ extension HistoryReader {
         for value in [number, since.milliseconds, until.milliseconds] { try parameters.add(value) }
         while try statement.step() {
             guard let time = statement.integer(0) else { continue }
-            if let grade = statement.integer(1) {
-                tally.change(to: Grade(number: grade), at: time)
-            } else {
-                tally.run(statement.integer(2) == 1, at: time)
+            switch (statement.integer(1).map { Grade(number: $0) }, statement.integer(2).map { $0 == 1 }) {
+            case (let grade?, let isRunning?): tally.begin(grade, isRunning: isRunning, at: time)
+            case (let grade?, nil): tally.change(to: grade, at: time)
+            case (nil, let isRunning): tally.run(isRunning == true, at: time)
             }
         }
         return tally.end(now: now.milliseconds)
     }
 
+    /// The grade that the removed entries of a server have left.
+    private static let prunedGrade = "coalesce((SELECT grade FROM names WHERE id = ?1), 0)"
+
     private func grade(of server: Int64, before time: Timestamp) throws(SQLiteError) -> Grade {
-        let statement = try database.statement(
-            "SELECT grade FROM changes WHERE server = ? AND at <= ? AND grade IS NOT NULL ORDER BY at DESC, id DESC LIMIT 1"
-        )
+        let number = try last(
+            """
+            SELECT grade FROM (
+                SELECT grade FROM changes WHERE server = ?1 AND at <= ?2 AND grade IS NOT NULL ORDER BY at DESC, id DESC LIMIT 1)
+            UNION ALL
+            SELECT \(Self.prunedGrade) FROM pruned WHERE at <= ?2
+            """, server, time)
+        return Grade(number: number ?? 0)
+    }
+
+    private func wasRunning(before time: Timestamp) throws(SQLiteError) -> Bool {
+        try last(
+            """
+            SELECT isRunning FROM (
+                SELECT kind = 'started' AS isRunning FROM changes
+                WHERE server IS ?1 AND at <= ?2 AND kind <> 'selected' ORDER BY at DESC, id DESC LIMIT 1)
+            UNION ALL
+            SELECT coalesce(is_running, 1) FROM pruned WHERE at <= ?2
+            """, nil, time) == 1
+    }
+
+    /// The first row of a query with two parameters.
+    private func last(_ sql: String, _ server: Int64?, _ time: Timestamp) throws(SQLiteError) -> Int64? {
+        let statement = try database.statement(sql)
         defer { statement.reset() }
         var parameters = Parameters(statement)
         try parameters.add(server)
         try parameters.add(time)
-        return try statement.step() ? Grade(number: statement.integer(0) ?? 0) : .none
-    }
-
-    private func wasRunning(before time: Timestamp) throws(SQLiteError) -> Bool {
-        let statement = try database.statement(
-            "SELECT kind FROM changes WHERE server IS NULL AND at <= ? AND kind <> 'selected' ORDER BY at DESC, id DESC LIMIT 1"
-        )
-        defer { statement.reset() }
-        var parameters = Parameters(statement)
-        try parameters.add(time)
-        return try statement.step() ? statement.text(0) == ChangeKind.started.rawValue : false
+        return try statement.step() ? statement.integer(0) : nil
     }
 }
 
@@ -80,6 +96,12 @@ struct SummaryTally {
     /// Sets the state at the beginning.
     mutating func start(grade: Grade, isRunning: Bool) {
         (self.grade, self.isRunning) = (grade, isRunning)
+    }
+
+    /// Notes what is known from now on, after entries that were removed.
+    mutating func begin(_ grade: Grade, isRunning: Bool, at time: Int64) {
+        advance(to: time)
+        start(grade: grade, isRunning: isRunning)
     }
 
     /// Notes a change of the server, in the order of time.

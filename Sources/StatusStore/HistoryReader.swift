@@ -46,25 +46,44 @@ final class HistoryReader {
     let database: Database
     private let path: String
     private let identity: FileIdentity?
+    /// Whether it sees later changes, too.
+    let isLasting: Bool
 
     /// Whether the path still leads to the file that is open.
     var isInPlace: Bool { FileIdentity(of: path) == identity }
 
     /// A reader on a connection that others use, too.
-    init(_ database: Database) { (self.database, path, identity) = (database, "", nil) }
+    init(_ database: Database) { (self.database, path, identity, isLasting) = (database, "", nil, true) }
 
     init(path: String) throws(SQLiteError) {
         self.path = path
         identity = FileIdentity(of: path)
-        database = try Database(path: path, access: .readOnly)
-        guard try database.integer("PRAGMA user_version") ?? 0 > 0 else {
-            throw SQLiteError(.other, "nothing could be saved yet")
-        }
+        (database, isLasting) = try Self.open(path)
         try database.execute("PRAGMA cache_size = -1024")
     }
 
-    /// The most entries of a page, and the length of their texts at which it ends, in bytes: it waits in memory until a client has read it.
-    private static let (pageSize, pageLength) = (256, 32_768)
+    private static func open(_ path: String) throws(SQLiteError) -> (Database, isLasting: Bool) {
+        do {
+            return (try open(path, .readOnly), true)
+        } catch {
+            // On a read-only disk, nothing can be written beside it. Without its log, a file would not be whole.
+            guard error.code == .inaccessible, StatusStore.size(of: path + "-wal") ?? 0 == 0,
+                let database = try? open(path, .immutable)
+            else { throw error }
+            return (database, false)
+        }
+    }
+
+    private static func open(_ path: String, _ access: Database.Access) throws(SQLiteError) -> Database {
+        let database = try Database(path: path, access: access)
+        guard try database.integer("PRAGMA user_version") ?? 0 > 0 else {
+            throw SQLiteError(.other, "nothing could be saved yet")
+        }
+        return database
+    }
+
+    /// The most entries of a page, and the length at which it ends, in bytes: it waits in memory until a client has read it.
+    private static let (pageSize, pageLength) = (128, 32_768)
 
     private static let columns = """
         c.id, c.kind, c.at, c.revision, c.omitted, c.user, n.name, c.source, c.phase, c.text, c.level, c.message, c.stale,
@@ -80,11 +99,14 @@ final class HistoryReader {
         var page = if let previous { previous } else { try start(query) }
         page.changes = []
         let (condition, values) = try condition(query)
-        // The entry that ended the state is the server's next one that changed what its time counts for.
+        // The entry that ended the state is the server's next one that changed what its time counts for. Only for entries of such a kind it is looked
+        // for: each of the others in between is skipped once.
         let statement = try database.statement(
             """
-            SELECT \(Self.columns) FROM changes c LEFT JOIN names n ON n.id = c.server LEFT JOIN changes f ON f.id = (
-                SELECT x.id FROM changes x WHERE x.server = c.server AND x.id > c.id AND x.grade IS NOT NULL ORDER BY x.id LIMIT 1)
+            SELECT \(Self.columns) FROM changes c LEFT JOIN names n ON n.id = c.server LEFT JOIN changes f ON f.id = CASE
+                WHEN c.grade IS NOT NULL THEN (
+                    SELECT x.id FROM changes x WHERE x.server = c.server AND x.id > c.id AND x.grade IS NOT NULL ORDER BY x.id LIMIT 1)
+                END
             WHERE c.id > ? AND c.id <= ?\(condition) ORDER BY c.id LIMIT \(Self.pageSize)
             """)
         defer { statement.reset() }
@@ -172,10 +194,14 @@ extension Change {
 }
 
 extension Change {
-    /// The length of its texts, in bytes.
+    /// The length of its texts, and of what it takes without them, in bytes.
     fileprivate var length: Int {
-        (server?.status?.text.rawValue.utf8.count ?? 0) + (server?.message?.utf8.count ?? 0)
+        guard let server else { return Self.smallestLength }
+        let texts = [server.name.rawValue, server.source, server.status?.text.rawValue, server.message]
+        return texts.reduce(Self.smallestLength) { $0 + ($1?.utf8.count ?? 0) }
     }
+
+    private static let smallestLength = 200
 }
 
 extension ServerState {

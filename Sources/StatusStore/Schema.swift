@@ -54,6 +54,10 @@ enum Schema {
         CREATE INDEX changes_by_time ON changes (server, at, grade);
         """,
         "ALTER TABLE daemon ADD COLUMN history_clock INTEGER",
+        """
+        ALTER TABLE names ADD COLUMN grade INTEGER;
+        CREATE TABLE pruned (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER, is_running INTEGER);
+        """,
     ]
 
     /// Checks whose tables these are, before anything is changed.

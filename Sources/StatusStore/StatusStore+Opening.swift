@@ -44,14 +44,17 @@ extension StatusStore {
         switch error {
         case StoreProblem.newer: ("newer", "\(StoreFailure(error, at: path))")
         case StoreProblem.foreign: ("foreign", "\(StoreFailure(error, at: path))")
-        case let error as SQLiteError where error.code == .damaged: ("damaged", error.description)
+        case let error as SQLiteError where error.code == .damaged || error.code == .unfit:
+            ("damaged", error.description)
         case let error as SQLiteError where error.code == .inaccessible:
             ["", "-wal", "-shm"].lazy.compactMap { unusability(of: path + $0) }.first.map { ("unreadable", $0) }
         default: nil
         }
     }
 
-    /// Why a file cannot be opened, if what it is, or whose it is, is the reason. Otherwise the disk, or a limit, is the reason, which may pass.
+    /// Why a file cannot be opened, if what it is, or whose it is, is the reason.
+    ///
+    /// Otherwise the disk, or a limit, is the reason, which may pass.
     private static func unusability(of path: String) -> String? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }

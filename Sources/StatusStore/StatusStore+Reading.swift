@@ -46,7 +46,7 @@ extension StatusStore {
         let result: Swift.Result<Result, StoreFailure> = reader.withLock { reader in
             do throws(SQLiteError) {
                 let open = if let reader, reader.isInPlace { reader } else { try HistoryReader(path: path) }
-                reader = open
+                reader = open.isLasting ? open : nil
                 open.database.setCancellation(isCancelled)
                 return .success(try body(open))
             } catch {

@@ -38,8 +38,8 @@ public final class StatusStore: Sendable {
         public var contents = StoreContents()
         /// Why the file was set aside, and where it is now; nil if it was not.
         public var setAside: String?
-        /// Whether there was a file, and nothing in it.
-        public var isEmptyFile = false
+        /// Whether there was a file, and no state in it.
+        public var isEmpty = false
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
         /// Whether the file could not even be read; another attempt may succeed.
@@ -56,10 +56,11 @@ public final class StatusStore: Sendable {
         use.withLock { use in
             var opening = Opening()
             use.beginning = now
-            opening.isEmptyFile = Self.size(of: path) == 0
+            let exists = Self.size(of: path) != nil
             do {
                 let opened = try Self.open(path, boot: boot)
                 (opening.contents, opening.setAside) = (opened.contents, opened.setAside)
+                opening.isEmpty = exists && opened.contents.memory == nil && opened.setAside == nil
                 try opened.file.begin(after: opened.contents, at: now)
                 use.file = opened.file
             } catch {
@@ -103,6 +104,7 @@ public final class StatusStore: Sendable {
                 }
                 try open.save(batch, boot: boot)
                 use.beginning = batch.log.notedAt
+                limitLog(of: open)
                 return nil
             } catch let error as SQLiteError where error.code == .damaged {
                 use.file = nil
@@ -113,6 +115,15 @@ public final class StatusStore: Sendable {
         }
         if let failure { throw failure }
     }
+
+    /// Shortens the log if readers, one after the other, have kept SQLite from doing that: the next of them waits meanwhile.
+    private func limitLog(of file: StoreFile) {
+        guard Self.size(of: path + "-wal") ?? 0 > Self.longestLog else { return }
+        reader.withLock { _ in file.shortenLog() }
+    }
+
+    /// Four times the length at which SQLite merges the log into the file, in bytes.
+    private static let longestLog = 4 << 20
 
     /// Removes some old entries of the history; returns whether there may be more.
     public func prune(before oldest: Timestamp, keeping changes: Int) throws(StoreFailure) -> Bool {

@@ -27,6 +27,7 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
         case let error as StoreFailure: self = error
         case let error as SQLiteError where error.code == .inaccessible:
             reason = Self.problem(ofDirectoryOf: path) ?? error.description
+        case let error as SQLiteError where error.code == .busy: reason = "another program has locked it (\(error))"
         case let error as SQLiteError where error.code == .outOfDescriptors:
             reason = "\(error); raise LimitNOFILE= of the service"
         default: reason = "\(error)"

@@ -84,7 +84,7 @@ extension StoreFile {
     private static let longestDelay = Duration.seconds(600)
 
     /// The number of a server in the history, which it gets with its first entry.
-    private func number(of name: ServerName) throws(SQLiteError) -> Int64 {
+    func number(of name: ServerName) throws(SQLiteError) -> Int64 {
         if let number = nameNumbers[name] { return number }
         let insertion = try database.statement("INSERT OR IGNORE INTO names (name) VALUES (?)")
         try insertion.bind(name.rawValue, at: 0)
@@ -97,47 +97,6 @@ extension StoreFile {
         }
         nameNumbers[name] = number
         return number
-    }
-
-    // MARK: Pruning
-
-    /// The number of entries that are removed in one transaction, which takes a few milliseconds.
-    private static let pruned = 500
-
-    /// Removes some of the oldest entries beyond the limits; returns whether there may be more.
-    ///
-    /// - Parameters:
-    ///   - oldest: older entries are removed.
-    ///   - changes: the number of entries to keep.
-    func prune(before oldest: Timestamp, keeping changes: Int) throws(SQLiteError) -> Bool {
-        let count = try countChanges()
-        let excess = min(Self.pruned, max(0, count - changes))
-        var removed = 0
-        try database.transaction { () throws(SQLiteError) in
-            if excess > 0 {
-                try database.execute(
-                    "DELETE FROM changes WHERE id IN (SELECT id FROM changes ORDER BY id LIMIT \(excess))")
-                removed += database.changedRows
-            }
-            // In order, so that it ends at the first entry that is young enough.
-            try database.execute(
-                """
-                DELETE FROM changes WHERE id IN (
-                    SELECT id FROM (SELECT id, at FROM changes ORDER BY id LIMIT \(Self.pruned)) WHERE at < \(oldest.milliseconds))
-                """)
-            removed += database.changedRows
-        }
-        changeCount = count - removed
-        // Returns free pages to the file system, so the file shrinks when the limits were lowered.
-        if removed > 0 { try database.execute("PRAGMA incremental_vacuum(100)") }
-        return removed >= Self.pruned
-    }
-
-    private func countChanges() throws(SQLiteError) -> Int {
-        if let changeCount { return changeCount }
-        let count = Int(try database.integer("SELECT count(*) FROM changes") ?? 0)
-        changeCount = count
-        return count
     }
 }
 

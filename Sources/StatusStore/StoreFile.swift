@@ -155,6 +155,7 @@ final class StoreFile {
             if replacesState { try forgetState() }
             for server in batch.servers { try save(server) }
             for name in batch.removed { try remove(name) }
+            if batch.beginsHistory { try beginHistory(of: batch.servers, at: batch.log.notedAt) }
             for change in batch.changes { try append(change, since: batch.log.notedAt) }
             for entry in batch.entries ?? [] { try save(entry) }
             try save(batch.log, boot: boot, batch)
@@ -162,6 +163,13 @@ final class StoreFile {
         isSaved = true
         replacesState = false
         if let changeCount { self.changeCount = changeCount + batch.changes.count }
+    }
+
+    /// Merges the log into the file, and shortens it, unless another process reads it.
+    func shortenLog() {
+        database.setTimeout(0)
+        try? database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.setTimeout(Database.usualTimeout)
     }
 
     private func save(_ log: LogMemory, boot: String, _ batch: StoreBatch) throws(SQLiteError) {

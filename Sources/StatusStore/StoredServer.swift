@@ -26,6 +26,8 @@ public struct StoreBatch: Sendable {
     public var configuredSelection: ServerName?
     /// The time by which entries of the history are too old.
     public var historyClock: Timestamp?
+    /// Whether it has all servers, so that the history can begin with them if it has nothing yet.
+    public var beginsHistory = false
     /// The servers that have changed.
     public var servers: [StoredServer] = []
     /// The servers that were removed.

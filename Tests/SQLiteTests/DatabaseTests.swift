@@ -65,7 +65,7 @@ struct DatabaseTests {
             try Database(path: "/nonexistent/file")
         }
         let database = try database()
-        #expect(throws: SQLiteError(.other, "no such table: u")) { try database.execute("SELECT * FROM u") }
+        #expect(throws: SQLiteError(.unfit, "no such table: u")) { try database.execute("SELECT * FROM u") }
     }
 
     @Test("end a statement that is cancelled")

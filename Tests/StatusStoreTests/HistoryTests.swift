@@ -136,7 +136,7 @@ struct HistoryTests {
     func pages() throws {
         try store.save(batch(changes: try (0..<600).map { try change("a", "\($0)", at: $0) }))
         let first = try store.history(HistoryQuery(server: name("a")), after: nil) { false }
-        #expect(first.changes.count == 256)
+        #expect(first.changes.count == 128)
         try save(try change("a", "new", at: 700), at: 700)
         var (count, page) = (first.changes.count, first)
         while !page.isLast {
@@ -248,6 +248,70 @@ struct SummaryTests {
         #expect(summary.buckets.map(\.worst) == [.critical])
     }
 
+    private func prune(_ store: StatusStore, before time: Int64 = 0, keeping changes: Int = 100_000) throws {
+        while try store.prune(before: Timestamp(milliseconds: time), keeping: changes) {}
+    }
+
+    @Test("knows the level of a server whose entries were all removed, from the last of them on")
+    func pruned() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000)
+        try save(store, .warning, at: 2000)
+        try save(store, .critical, at: 5000)
+        try prune(store, before: 3000)
+        let whole = try summary(store, until: 10_000)
+        #expect(Level.allCases.map { whole.times[$0] } == [0, 3000, 5000, 0])
+        #expect(whole.times[nil] == 2000)
+        #expect(whole.changes == 1)
+        #expect(try summary(store, since: 2500, until: 5000).times.warning == 2500)
+        try prune(store, keeping: 1)
+        #expect(try summary(store, since: 6000, until: 10_000).times.critical == 4000)
+        try prune(store, before: 9000)
+        #expect(try summary(store, since: 6000, until: 10_000).times.critical == 4000)
+        // A later run does not count as one that never began.
+        store.close()
+        let second = try fixture.openStore(at: 20_000)
+        #expect(try summary(second, since: 20_000, until: 30_000).times.critical == 10_000)
+    }
+
+    @Test("forgets the level, and the names, when the history is turned off, because it may change unnoticed")
+    func turnedOff() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000)
+        try prune(store, keeping: 0)
+        #expect(try summary(store, until: 10_000).times.known == 0)
+        #expect(try Database(path: fixture.path).count("names") == 0)
+    }
+
+    @Test("begins with the servers as they are, if the history has nothing of them")
+    func begins() throws {
+        let store = try fixture.openStore(at: 0)
+        for time in [4000, 6000] as [Int64] {
+            var batch = batch([stored(try state("a", "x", level: .warning))], at: time)
+            batch.beginsHistory = true
+            try store.save(batch)
+        }
+        try save(store, .ok, at: 9000)
+        let summary = try summary(store, until: 10_000)
+        #expect(Level.allCases.map { summary.times[$0] } == [1000, 5000, 0, 0])
+        #expect(summary.changes == 1)
+    }
+
+    @Test("removes the names of servers that were removed, once nothing else is left of them")
+    func names() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000)
+        let removal = Change(
+            .removed, at: Timestamp(milliseconds: 2000), revision: 0, server: try state("a", "x"))
+        try store.save(batch(changes: [removal], at: 2000))
+        try prune(store, before: 1500)
+        #expect(try Database(path: fixture.path).count("names") == 1)
+        try prune(store, before: 2500)
+        #expect(try Database(path: fixture.path).count("names") == 0)
+        try save(store, .ok, at: 3000)
+        #expect(try summary(store, since: 3000, until: 4000).times.ok == 1000)
+    }
+
     @Test("begins with the level of before, and counts no time in which the daemon did not run")
     func downtime() throws {
         let store = try fixture.openStore(at: 0)
@@ -282,5 +346,13 @@ struct SummaryTests {
             #expect(summary.times.ok == 1001)
         }
         #expect(try self.summary(store, since: 5, until: 5, buckets: 3).times.known == 0)
+    }
+}
+
+extension Database {
+    fileprivate func count(_ table: String) throws -> Int64? {
+        let statement = try statement("SELECT count(*) FROM \(table)")
+        defer { statement.reset() }
+        return try statement.step() ? statement.integer(0) : nil
     }
 }

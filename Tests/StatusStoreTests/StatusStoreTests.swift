@@ -168,13 +168,31 @@ struct StatusStoreTests {
         #expect(opening.contents.memory == nil)
     }
 
-    @Test("says that a file is empty, which may have lost its content, but not if there is none")
+    @Test("says that a file has no state, because it may have lost it, but not if there is none")
     func empty() throws {
-        #expect(!fixture.store().open(at: moment(0)).isEmptyFile)
+        #expect(!fixture.store().open(at: moment(0)).isEmpty)
+        for file in fixture.files { unlink("\(fixture.directory)/\(file)") }
         try write("", to: fixture.path)
         let opening = fixture.store().open(at: moment(0))
-        #expect(opening.isEmptyFile)
+        #expect(opening.isEmpty)
         #expect(opening.failure == nil)
+        // As a copy of the file alone, whose log has everything.
+        let store = try fixture.openStore()
+        try store.save(batch())
+        #expect(!fixture.store().open(at: moment(0)).isEmpty)
+    }
+
+    @Test("sets a file aside whose tables are not those of its version")
+    func otherTables() throws {
+        for change in ["DROP TABLE daemon", "PRAGMA user_version = 0"] {
+            let store = try fixture.openStore()
+            try store.save(batch([stored(try state("a", "1"))]))
+            store.close()
+            try Database(path: fixture.path).execute(change)
+            let opening = fixture.store().open(at: moment(0))
+            #expect(opening.setAside?.contains("it is now \(fixture.path).damaged") == true, "\(change)")
+            #expect(opening.failure == nil)
+        }
     }
 
     @Test("creates files that only their owner can read")

@@ -24,7 +24,7 @@ extension ControlInterface {
             do {
                 try await self.stream(query, through: buffer, stream, for: call.untyped.account)
             } catch {
-                stream.fail(self.failure(for: error) ?? .cancelled)
+                stream.fail(self.historyFailure(for: error))
             }
         }
     }
@@ -69,9 +69,14 @@ extension ControlInterface {
                         server: summary.server.rawValue, since: summary.since.description,
                         until: summary.until.description, buckets: summary.buckets))
             } catch {
-                throw self.failure(for: error) ?? .cancelled
+                throw self.historyFailure(for: error)
             }
         }
+    }
+
+    /// The error reply; a client that has left gets none.
+    private func historyFailure(for error: any Error) -> MonitorError {
+        error is CancellationError ? .cancelled : failure(for: error) ?? .cancelled
     }
 
     /// Refuses a server that neither exists nor has a history.

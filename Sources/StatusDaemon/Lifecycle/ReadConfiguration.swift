@@ -15,6 +15,8 @@ struct ReadConfiguration: Sendable {
     let warnings: [Problem]
     /// The number of errors.
     let errorCount: Int
+    /// A file that cannot be used, so that some servers may not be known; nil if there is none.
+    let failedFile: String?
 
     private static let listed = 100
 
@@ -22,6 +24,7 @@ struct ReadConfiguration: Sendable {
         configuration = loaded.configuration
         self.accounts = accounts
         files = loaded.usable
+        failedFile = loaded.failedFiles.min()
         let unknown = accounts.failures.map { Problem(.warning, at: Origin(file: "accounts"), reason: $0) }
         let problems = loaded.problems + unknown
         let errors = problems.filter { $0.severity == .error }

@@ -44,6 +44,8 @@ final class StateKeeper {
     private var flushes: [@Sendable (()) -> Void] = []
     /// Those that wait for the batch that is being saved; nil if none is.
     private var currentFlushes: [@Sendable (()) -> Void]?
+    /// Whether the next batch has all servers.
+    private var hasEverything = false
     /// How many entries of the history were dropped because too many waited to be saved.
     private var droppedChanges = 0
 
@@ -74,8 +76,10 @@ final class StateKeeper {
 
     /// Applies the limits of a new configuration.
     func apply(_ limits: HistoryLimits) {
+        let keptHistory = keepsHistory
         self.limits = limits
         if !keepsHistory { changes = [] }
+        if keepsHistory, !keptHistory { keepEverything() }
         schedule.pruneSoon()
         endWait?(())
     }
@@ -115,7 +119,7 @@ final class StateKeeper {
         guard !isBusy else { return report.noteUnsavedEnd() }
         var result = await saveLast(until: end)
         if case .failure(let failure) = result, failure.needsEverything {
-            monitor.keepAllUnsaved()
+            keepEverything()
             result = await saveLast(until: end)
         }
         guard let result else { return report.noteUnsavedEnd() }
@@ -207,6 +211,7 @@ final class StateKeeper {
     }
 
     private func noteSaved() {
+        hasEverything = false
         schedule.succeeded()
         report.noteSaved(droppedChanges: droppedChanges)
         droppedChanges = 0
@@ -218,6 +223,12 @@ final class StateKeeper {
         dropOldChanges()
         monitor.keepUnsaved(names)
         note(failure)
+    }
+
+    /// Saves all servers with the next batch.
+    private func keepEverything() {
+        hasEverything = true
+        monitor.keepAllUnsaved()
     }
 
     /// Keeps the newest entries if nothing can be saved for a while, and counts the others.
@@ -232,6 +243,7 @@ final class StateKeeper {
         var batch = StoreBatch(log: log)
         batch.configuredSelection = registry.configuration.select
         batch.historyClock = historyTime()
+        batch.beginsHistory = hasEverything && keepsHistory
         batch.changes = changes
         changes = []
         return batch
@@ -249,7 +261,7 @@ final class StateKeeper {
 
     private func note(_ failure: StoreFailure) {
         if failure.needsEverything {
-            monitor.keepAllUnsaved()
+            keepEverything()
             report.noteNewFile(failure)
         } else {
             schedule.failed(at: .now)

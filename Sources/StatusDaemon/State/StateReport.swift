@@ -31,9 +31,9 @@ struct StateReport {
                 .stateSetAside, level: .warning,
                 "the status of \(opening.contents.damagedRows) servers could not be read from \(path)")
         }
-        if opening.isEmptyFile, opening.failure == nil {
+        if opening.isEmpty {
             logger.log(
-                .stateSetAside, level: .warning, "the file \(path) was empty; statusd starts without an earlier state")
+                .stateSetAside, level: .warning, "the file \(path) has no state; statusd starts without an earlier one")
         }
         if let failure = opening.failure { note(failure) }
     }

@@ -622,3 +622,27 @@ def create_and_remove_files(kind, suffix):
             attacker.wait()
             bystander.finish(f"files that come and go, with {kind}")
             stop_and_time(daemon)
+
+
+@test("users who read the history all the time do not make the log of the state grow")
+def reading_history():
+    def read(daemon):
+        while True:
+            daemon.history(all=True)
+
+    with Daemon("accept: any\n") as daemon:
+        with daemon.connect() as connection:
+            for number in range(4000):
+                connection.call("Post", {"server": f"server{number % 10}", "text": f"Step {number} " + "x" * 100})
+        log = daemon.folder / "state" / "statusd.sqlite-wal"
+        longest, end = 0, time.monotonic() + 10
+        with contextlib.ExitStack() as readers, daemon.connect() as connection:
+            for _ in range(3):
+                readers.enter_context(Attacker(read, daemon))
+            number = 0
+            while time.monotonic() < end:
+                connection.call("Post", {"server": f"server{number % 2000}", "text": f"Now {number} " + "y" * 1000})
+                number += 1
+                longest = max(longest, log.stat().st_size)
+        print(f"     {number} posts; the log was {longest >> 10} KiB long")
+        assert longest < 18 << 20, f"the log has grown to {longest} bytes"

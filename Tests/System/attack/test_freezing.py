@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import resource
@@ -18,6 +19,7 @@ from harness.bystander import Bystander
 from harness.daemon import NOBODY, STATUSD, Daemon, run
 from harness.dead_disk import dead_disk, stuck_pipe
 from harness.expect import Skip, contains, equal, eventually
+from harness.faulty_store import FaultyStore
 from harness.preload import preloaded
 from harness.runner import test
 from harness.tracing import stopped_thread
@@ -623,3 +625,35 @@ def left_reload():
             hint = "statusctl: no answer for 5 s, still waiting; see the messages of that daemon"
             equal((other.wait(), set(other.errors) - {hint}), (0, set()))
         stop_and_time(daemon)
+
+
+@test("clients that ask for the history and leave while its disk does not answer leave nothing behind")
+def abandoned_queries():
+    with Daemon("servers: { db: { push: true } }\n", start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "Signed In")
+        store.hang("look")
+        call = json.dumps({"method": "org.statusd.monitor.History", "parameters": {"all": True}, "more": True}).encode() + b"\0"
+        waiting = []
+
+        def ask(count):
+            for _ in range(count):
+                client = socket.socket(socket.AF_UNIX)
+                client.connect(str(daemon.socket))
+                client.send(call)
+                waiting.append(client)
+                if len(waiting) > 50:
+                    waiting.pop(0).close()
+
+        ask(2000)
+        before = daemon.resident()
+        ask(20000)
+        for client in waiting:
+            client.close()
+        eventually(lambda: daemon.descriptors() < 50, "closed connections")
+        grown = daemon.resident() - before
+        assert grown < 4000, f"the daemon has grown by {grown} KiB"
+        store.work()
+        equal([c["kind"] for c in daemon.history(server="db")], ["added", "changed"])
+        assert "no error for" not in daemon.log(), daemon.log()

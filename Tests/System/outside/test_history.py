@@ -3,6 +3,7 @@
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import json
 import os
@@ -16,6 +17,7 @@ import time
 
 from harness.daemon import STATUSCTL, Daemon, environment
 from harness.expect import contains, equal, eventually, one_sentence
+from harness.faulty_store import FaultyStore
 from harness.runner import test
 
 CONFIGURATION = "accept: any\nservers: { db: { push: true }, web: { push: true } }\n"
@@ -291,3 +293,32 @@ def unavailable():
         with Daemon(configuration, arguments=arguments) as daemon:
             daemon.done("post", "db", "Signed In")
             contains(one_sentence(daemon.ctl("history", "db"), 1), "cannot read the history", reason)
+
+
+@test("the history warns if it lacks what could not be saved")
+def unsaved():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "Signed In")
+        equal(daemon.ctl("history", "db").err, "")
+        store.fail(errno.ENOSPC, "write")
+        daemon.done("post", "db", "Signed Out")
+        eventually(lambda: "cannot save" in daemon.log(), "the failure")
+        contains(daemon.ctl("history", "db").err, "warning: the state is not saved", "full")
+        contains(daemon.ctl("history", "db", "--summary").err, "warning: the state is not saved")
+        store.work()
+
+
+@test("a history that is turned on begins with the states of now")
+def turned_on():
+    with Daemon("history: { changes: 0 }\nservers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.file.write_text("servers: { db: { push: true } }\n")
+        daemon.done("reload")
+
+        def is_known():
+            summary = json.loads(daemon.done("history", "db", "--summary", "--json", "--since", "-1h"))
+            return sum(bucket["times"]["ok"] for bucket in summary["buckets"]) > 0
+
+        eventually(is_known, "the level of db")

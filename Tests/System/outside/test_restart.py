@@ -157,6 +157,57 @@ def other_source():
         daemon.start()
         eventually(lambda: "refused" in (daemon.text("db") or ""), "the check")
         assert "Signed In" not in daemon.log().split("stopping")[-1], daemon.log()
+        daemon.stop()
+        daemon.file.write_text("servers: { db: { notify: true } }\n")
+        daemon.start()
+        equal(daemon.describe("db").get("restored"), None, "nothing of it is from before")
+        assert "(before restart)" not in daemon.done("list"), daemon.done("list")
+
+
+@test("servers that were added by posts do not come back if the configuration accepts none any more")
+def unwelcome_guests():
+    with Daemon("accept: any\nselect: db\nservers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "guest", "hello")
+        daemon.done("select", "guest")
+        daemon.stop()
+        daemon.file.write_text("select: db\nservers: { db: { push: true } }\n")
+        daemon.start()
+        equal(daemon.ctl("status", "guest").status, 4)
+        contains(daemon.ctl("post", "guest", "hello").err, "accept: configured")
+        equal(daemon.describe()["name"], "db", "the configuration's choice takes the place of a selection that is gone")
+
+
+@test("servers of a drop-in that is invalid at a restart keep their status and the selection until it is corrected")
+def invalid_drop_in():
+    with Daemon("select: db\nservers: { db: { push: true } }\n", start=False) as daemon:
+        drop_in = daemon.file.parent / "conf.d" / "web.yaml"
+        drop_in.parent.mkdir()
+        drop_in.write_text("accept: any\nservers: { web: { push: true } }\n")
+        daemon.start()
+        daemon.done("post", "web", "Signed In")
+        daemon.done("post", "guest", "hello")
+        daemon.done("select", "web")
+        good = drop_in.read_text()
+        drop_in.write_text("servers: [\n")
+        for _ in range(2):
+            restart(daemon)
+            state = daemon.describe("web")
+            equal((state["phase"], state["status"]["text"], state["selected"]), ("failed", "Signed In", True))
+            contains(state["message"], "it is not configured now; correct", str(drop_in))
+            contains(daemon.ctl("post", "web", "Signed Out").err, "cannot be followed", str(drop_in))
+            equal(daemon.describe("guest")["phase"], "failed")
+        drop_in.write_text(good)
+        daemon.done("reload")
+        state = daemon.describe("web")
+        equal((state["phase"], state["status"]["text"], state["selected"]), ("loaded", "Signed In", True))
+        equal(daemon.describe("guest")["phase"], "loaded")
+        daemon.done("post", "guest", "hello again")
+        drop_in.write_text("servers: [\n")
+        restart(daemon)
+        drop_in.unlink()
+        daemon.done("reload")
+        equal([daemon.ctl("status", name).status for name in ("web", "guest")], [4, 4])
+        equal(daemon.describe()["name"], "db")
 
 
 @test("the time in which the daemon was down counts, but an overdue server gets one interval to report")
@@ -215,6 +266,10 @@ def replaced():
             daemon.done("post", "login", f"after {number}")
             eventually(lambda n=number: is_saved(daemon, "login", f"after {n}"), "the new file", 5)
             equal(is_saved(daemon, "db", f"before {number}"), True)
+            # The history goes on with the states of now.
+            summary = json.loads(daemon.done("history", "db", "--summary", "--json", "--since", "-1h"))
+            assert sum(bucket["times"]["ok"] for bucket in summary["buckets"]) > 0, summary
+        contains(daemon.log(), "the file", "was removed or replaced while statusd ran")
         restart(daemon)
         equal(daemon.text("login"), "after 2")
 
@@ -315,7 +370,7 @@ def locked():
     with Daemon(CONFIGURATION) as first, Daemon(CONFIGURATION, start=False) as second:
         second.environment["STATE_DIRECTORY"] = first.environment["STATE_DIRECTORY"]
         second.start()
-        contains(second.log(), "no state is kept: another statusd uses the directory")
+        contains(second.log(), "no state is kept: another statusd uses the directory", "stop it, and start this one again")
         second.done("post", "db", "Signed In")
         first.assert_alive()
 

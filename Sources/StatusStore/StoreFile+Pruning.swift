@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SQLite
+import StatusModel
+import StatusMonitor
+
+/// Removing old entries of the history.
+///
+/// What they said last stays: each server's grade (`names.grade`), whether the daemon ran, and the time from which on this is true (`pruned`). So
+/// the summary of a server that has not changed for a year still knows its level.
+extension StoreFile {
+    /// The number of entries that are removed in one transaction, which takes a few milliseconds.
+    private static let pruned = 500
+
+    /// Removes some of the oldest entries beyond the limits; returns whether there may be more.
+    ///
+    /// - Parameters:
+    ///   - oldest: older entries are removed.
+    ///   - changes: the number of entries to keep; 0 also removes what the entries said last, because from now on it may change unnoticed.
+    func prune(before oldest: Timestamp, keeping changes: Int) throws(SQLiteError) -> Bool {
+        let count = try countChanges()
+        let excess = min(Self.pruned, max(0, count - changes))
+        let removed = try database.transaction { () throws(SQLiteError) in
+            try prune(before: oldest, excess: excess)
+        }
+        changeCount = count - removed
+        if removed >= Self.pruned { return true }
+        if changes == 0 { try forgetPruned() }
+        if removed > 0 || changes == 0 { try forgetNames() }
+        return false
+    }
+
+    private func prune(before oldest: Timestamp, excess: Int) throws(SQLiteError) -> Int {
+        let excessEnd =
+            excess == 0 ? 0 : try database.integer("SELECT id FROM changes ORDER BY id LIMIT 1 OFFSET \(excess - 1)")
+        // Among the first entries, not among all, so that it ends at the first ones that are young enough.
+        let gone = """
+            WITH gone AS (
+                SELECT * FROM (SELECT * FROM changes ORDER BY id LIMIT \(Self.pruned))
+                WHERE id <= \(excessEnd ?? 0) OR at < \(oldest.milliseconds))
+            """
+        guard let latest = try database.integer("\(gone) SELECT max(at) FROM gone") else { return 0 }
+        try database.execute(
+            """
+            \(gone)
+            UPDATE names SET grade = last.grade
+            FROM (SELECT server, grade, max(id) FROM gone WHERE grade IS NOT NULL GROUP BY server) AS last WHERE names.id = last.server;
+            \(gone)
+            INSERT INTO pruned SELECT 1, \(latest), (
+                SELECT kind = 'started' FROM gone WHERE server IS NULL AND kind <> 'selected' ORDER BY id DESC LIMIT 1)
+            WHERE true ON CONFLICT DO UPDATE SET at = max(at, excluded.at), is_running = coalesce(excluded.is_running, is_running);
+            \(gone)
+            DELETE FROM changes WHERE id IN (SELECT id FROM gone);
+            """)
+        let removed = database.changedRows
+        // Returns free pages to the file system, so the file shrinks when the limits were lowered.
+        try database.execute("PRAGMA incremental_vacuum(100)")
+        return removed
+    }
+
+    private func forgetPruned() throws(SQLiteError) {
+        try database.execute("DELETE FROM pruned; UPDATE names SET grade = NULL WHERE grade IS NOT NULL")
+    }
+
+    /// Removes the names of servers of which nothing is known any more.
+    private func forgetNames() throws(SQLiteError) {
+        try database.execute(
+            "DELETE FROM names WHERE coalesce(grade, 0) = 0 AND NOT EXISTS (SELECT 1 FROM changes WHERE server = names.id)"
+        )
+        nameNumbers = [:]
+    }
+
+    private func countChanges() throws(SQLiteError) -> Int {
+        if let changeCount { return changeCount }
+        let count = Int(try database.integer("SELECT count(*) FROM changes") ?? 0)
+        changeCount = count
+        return count
+    }
+
+    /// Notes, in a transaction, how all servers are, if the history has nothing of them: it was turned on, or its file is new.
+    func beginHistory(of servers: [StoredServer], at now: Moment) throws(SQLiteError) {
+        let isEmpty = """
+            SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM pruned)
+            """
+        guard try database.integer(isEmpty) != nil else { return }
+        for server in servers {
+            let state = server.memory.state
+            let statement = try database.statement("UPDATE names SET grade = ? WHERE id = ?")
+            try statement.bind(Grade(state).number, at: 0)
+            try statement.bind(try number(of: state.name), at: 1)
+            try statement.run()
+        }
+        try database.execute("INSERT INTO pruned VALUES (1, \(now.wall.milliseconds), 1)")
+    }
+}
