@@ -10,7 +10,7 @@ struct Grade: Hashable {
 
     /// The grade of a state: a status that is not current does not count as its level.
     init(_ state: ServerState) {
-        guard state.status != nil || state.phase == .failed else {
+        guard state.status != nil || state.phase == .failed || state.isStale else {
             self = .none
             return
         }

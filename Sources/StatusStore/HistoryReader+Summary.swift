@@ -2,75 +2,93 @@
 
 import SQLite
 import StatusModel
+import StatusMonitor
 
 extension HistoryReader {
     /// Sums up the history of a server in a period.
     ///
+    /// The entries are read in their order, and the boot clock tells the times between them: if the wall clock was set, the times of all entries of
+    /// that boot are those by the clock as it was set last.
+    ///
     /// - Parameters:
     ///   - buckets: the number of equal parts.
     ///   - now: the current time; nothing is known of what comes after it.
+    ///   - boot: identifies this boot of the machine.
     func summary(
-        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Timestamp
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Moment, boot: String
     ) throws(SQLiteError) -> StatusSummary {
         var tally = SummaryTally(server, since: since, until: until, buckets: buckets)
         let number = try number(of: server)
-        tally.start(grade: try grade(of: number, before: since), isRunning: try wasRunning(before: since))
+        try begin(&tally, number)
+        let clocks = try clocks(now, boot)
         let statement = try database.statement(
             """
-            SELECT at, grade, NULL, id FROM changes WHERE server = ?1 AND at > ?2 AND at <= ?3 AND grade IS NOT NULL
+            SELECT id, life, since_boot, at, grade, kind = 'changed', omitted FROM changes WHERE server = ? AND grade IS NOT NULL
             UNION ALL
-            SELECT at, NULL, kind = 'started', id FROM changes WHERE server IS NULL AND at > ?2 AND at <= ?3 AND kind <> 'selected'
-            UNION ALL
-            SELECT at, \(Self.prunedGrade), coalesce(is_running, 1), 0 FROM pruned WHERE at > ?2 AND at <= ?3
-            ORDER BY 1, 4
+            SELECT id, life, since_boot, at, NULL, kind = 'started', 0 FROM changes WHERE server IS NULL AND kind <> 'selected'
+            ORDER BY id
             """)
         defer { statement.reset() }
-        var parameters = Parameters(statement)
-        for value in [number, since.milliseconds, until.milliseconds] { try parameters.add(value) }
+        try statement.bind(number, at: 0)
         while try statement.step() {
-            guard let time = statement.integer(0) else { continue }
-            switch (statement.integer(1).map { Grade(number: $0) }, statement.integer(2).map { $0 == 1 }) {
-            case (let grade?, let isRunning?): tally.begin(grade, isRunning: isRunning, at: time)
-            case (let grade?, nil): tally.change(to: grade, at: time)
-            case (nil, let isRunning): tally.run(isRunning == true, at: time)
+            var time = statement.integer(3) ?? 0
+            if let clock = statement.integer(1).flatMap({ clocks[$0] }), let sinceBoot = statement.integer(2) {
+                let (sum, isOverflow) = clock.addingReportingOverflow(sinceBoot / 1000)
+                if !isOverflow { time = sum }
+            }
+            let flag = statement.integer(5) == 1
+            if let grade = statement.integer(4) {
+                // A damaged row may have any number.
+                let changes = flag ? 1 + min(max(0, Int(statement.integer(6) ?? 0)), 1 << 32) : 0
+                tally.change(to: Grade(number: grade), changes: changes, at: time)
+            } else {
+                tally.run(flag, at: time)
             }
         }
-        return tally.end(now: now.milliseconds)
+        return tally.end(now: now.wall.milliseconds)
     }
 
-    /// The grade that the removed entries of a server have left.
-    private static let prunedGrade = "coalesce((SELECT grade FROM names WHERE id = ?1), 0)"
-
-    private func grade(of server: Int64, before time: Timestamp) throws(SQLiteError) -> Grade {
-        let number = try last(
+    /// Begins with what removed entries have said last.
+    private func begin(_ tally: inout SummaryTally, _ server: Int64) throws(SQLiteError) {
+        let statement = try database.statement(
             """
-            SELECT grade FROM (
-                SELECT grade FROM changes WHERE server = ?1 AND at <= ?2 AND grade IS NOT NULL ORDER BY at DESC, id DESC LIMIT 1)
-            UNION ALL
-            SELECT \(Self.prunedGrade) FROM pruned WHERE at <= ?2
-            """, server, time)
-        return Grade(number: number ?? 0)
+            SELECT at, coalesce(is_running, 1), coalesce((SELECT grade FROM names WHERE id = ?), 0) FROM pruned
+            """)
+        defer { statement.reset() }
+        try statement.bind(server, at: 0)
+        guard try statement.step() else { return }
+        tally.run(statement.integer(1) == 1, at: statement.integer(0) ?? 0)
+        tally.change(to: Grade(number: statement.integer(2) ?? 0), changes: 0, at: statement.integer(0) ?? 0)
     }
 
-    private func wasRunning(before time: Timestamp) throws(SQLiteError) -> Bool {
-        try last(
-            """
-            SELECT isRunning FROM (
-                SELECT kind = 'started' AS isRunning FROM changes
-                WHERE server IS ?1 AND at <= ?2 AND kind <> 'selected' ORDER BY at DESC, id DESC LIMIT 1)
-            UNION ALL
-            SELECT coalesce(is_running, 1) FROM pruned WHERE at <= ?2
-            """, nil, time) == 1
+    /// The wall clock at each boot of the machine, in milliseconds since 1970, as its last entry has it, or as it is now.
+    private func clocks(_ now: Moment, _ boot: String) throws(SQLiteError) -> [Int64: Int64] {
+        // Each run of the daemon has an entry without a server, unless that was removed.
+        let lives = try integers("SELECT DISTINCT life FROM changes WHERE server IS NULL")
+        let first = try integers("SELECT life FROM changes ORDER BY id LIMIT 1")
+        let boots = Set(lives + first).sorted()
+        var clocks: [Int64: Int64] = [:]
+        for (boot, end) in zip(boots, boots.dropFirst() + [.max]) {
+            clocks[boot] = try integers(
+                "SELECT at - since_boot / 1000 FROM changes WHERE id < ? ORDER BY id DESC LIMIT 1", end
+            ).first
+        }
+        let isThisBoot = try database.statement("SELECT 1 FROM daemon WHERE boot = ?")
+        defer { isThisBoot.reset() }
+        try isThisBoot.bind(boot, at: 0)
+        if let last = boots.last, try isThisBoot.step() {
+            clocks[last] = now.wall.milliseconds - now.boot.microseconds / 1000
+        }
+        return clocks
     }
 
-    /// The first row of a query with two parameters.
-    private func last(_ sql: String, _ server: Int64?, _ time: Timestamp) throws(SQLiteError) -> Int64? {
+    private func integers(_ sql: String, _ parameter: Int64? = nil) throws(SQLiteError) -> [Int64] {
         let statement = try database.statement(sql)
         defer { statement.reset() }
-        var parameters = Parameters(statement)
-        try parameters.add(server)
-        try parameters.add(time)
-        return try statement.step() ? statement.integer(0) : nil
+        if let parameter { try statement.bind(parameter, at: 0) }
+        var integers: [Int64] = []
+        while try statement.step() { if let integer = statement.integer(0) { integers.append(integer) } }
+        return integers
     }
 }
 
@@ -93,29 +111,22 @@ struct SummaryTally {
         time = since.milliseconds
     }
 
-    /// Sets the state at the beginning.
-    mutating func start(grade: Grade, isRunning: Bool) {
-        (self.grade, self.isRunning) = (grade, isRunning)
-    }
-
-    /// Notes what is known from now on, after entries that were removed.
-    mutating func begin(_ grade: Grade, isRunning: Bool, at time: Int64) {
-        advance(to: time)
-        start(grade: grade, isRunning: isRunning)
-    }
-
     /// Notes a change of the server, in the order of time.
-    mutating func change(to grade: Grade, at time: Int64) {
+    ///
+    /// - Parameter changes: how many changes of the status it stands for.
+    mutating func change(to grade: Grade, changes: Int, at time: Int64) {
+        guard time <= summary.until.milliseconds else { return }
         advance(to: time)
         self.grade = grade
-        // Being added or removed is no change of the status.
-        if grade != .none { summary.buckets[bucket(at: time)].changes += 1 }
+        guard time > summary.since.milliseconds else { return }
+        summary.buckets[bucket(at: time)].changes += changes
         // Also if it lasts for no time.
         noteWorst(in: bucket(at: time))
     }
 
     /// Notes that the daemon was started or stopped.
     mutating func run(_ isRunning: Bool, at time: Int64) {
+        guard time <= summary.until.milliseconds else { return }
         advance(to: time)
         self.isRunning = isRunning
     }

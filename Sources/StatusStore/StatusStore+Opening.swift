@@ -104,19 +104,3 @@ extension StatusStore {
         return "\(reason); it is now \(target)"
     }
 }
-
-extension StoreFile {
-    /// Notes that this run goes on with what another one has left.
-    func begin(after contents: StoreContents, at now: Moment) throws(SQLiteError) {
-        try database.transaction { () throws(SQLiteError) in
-            try database.execute("UPDATE daemon SET is_complete = 0")
-            try database.execute("DELETE FROM events")
-            // If the log is not complete, the run ended some time after it was saved last.
-            let isKilled = contents.memory.map { !$0.isComplete } ?? false
-            try beginRun(
-                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
-                isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
-                revision: contents.memory?.log.revision ?? 0)
-        }
-    }
-}

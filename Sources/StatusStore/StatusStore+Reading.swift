@@ -2,6 +2,7 @@
 
 import SQLite
 public import StatusModel
+public import StatusMonitor
 import Synchronization
 
 /// Reading the history, on a connection of its own, so that it does not wait for a batch that is being saved.
@@ -32,11 +33,11 @@ extension StatusStore {
     ///   - isCancelled: called now and then; if it returns true, the call fails.
     /// - Throws: ``StoreFailure``.
     public func summary(
-        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Timestamp,
+        of server: ServerName, since: Timestamp, until: Timestamp, buckets: Int, now: Moment,
         isCancelled: @escaping @Sendable () -> Bool
     ) throws(StoreFailure) -> StatusSummary {
         try read(isCancelled) { reader throws(SQLiteError) in
-            try reader.summary(of: server, since: since, until: until, buckets: buckets, now: now)
+            try reader.summary(of: server, since: since, until: until, buckets: buckets, now: now, boot: boot)
         }
     }
 

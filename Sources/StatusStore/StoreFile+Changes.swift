@@ -11,42 +11,6 @@ extension StoreFile {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
-    /// Notes, in a transaction, that a run of the daemon begins, and when the one before has ended.
-    ///
-    /// - Parameters:
-    ///   - end: when that was; nil if there was none, or its end was noted, or it has saved nothing.
-    ///   - isOfThisBoot: whether the machine was not booted since then.
-    func beginRun(at now: Moment, after end: Timestamp?, isOfThisBoot: Bool, revision: Int) throws(SQLiteError) {
-        if isOfThisBoot { try continueBoot() }
-        // A run that was killed before its first batch has left only its beginning.
-        if let end = [end, try lastBeginning()].compactMap({ $0 }).max() {
-            try append(Change(.stopped, at: end, revision: revision), since: now)
-        }
-        try append(Change(.started, at: now.wall, revision: revision), since: now)
-        guard bootNumber == 0 else { return }
-        bootNumber = database.lastRowID
-        try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
-    }
-
-    /// Goes on with the boot of the newest entry.
-    private func continueBoot() throws(SQLiteError) {
-        let statement = try database.statement("SELECT life, since_boot FROM changes ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        guard try statement.step() else { return }
-        var columns = Columns(statement)
-        (bootNumber, newestChange) = (columns.integer() ?? 0, columns.duration() ?? .zero)
-    }
-
-    /// When the last run began, if the history has nothing after that.
-    private func lastBeginning() throws(SQLiteError) -> Timestamp? {
-        let statement = try database.statement("SELECT kind, at FROM changes ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        guard try statement.step() else { return nil }
-        var columns = Columns(statement)
-        let kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
-        return kind == .started ? columns.time() : nil
-    }
-
     /// Appends an entry.
     ///
     /// - Parameter now: a moment of this run, which relates the two clocks.

@@ -168,6 +168,29 @@ struct HistoryTests {
             ])
     }
 
+    @Test("has the states with which a killed daemon is continued, also those whose entries it lacks")
+    func completed() throws {
+        let servers = try ["changed", "new", "same"].map { stored(try state($0, "down", level: .critical, at: 3000)) }
+        var last = batch(
+            servers,
+            changes: [try change("changed", "up", at: 1000), try change("same", "down", level: .critical, at: 1500)],
+            at: 4000, revision: 7)
+        last.changes.append(try change("removed", "up", at: 2000))
+        try store.save(last)
+        for _ in 0..<2 {
+            _ = fixture.store().open(at: moment(9000))
+            #expect(
+                try read(HistoryQuery()).prefix(8).map {
+                    "\($0.kind) \($0.server?.name.rawValue ?? "-") \($0.at.milliseconds)"
+                } == [
+                    "started - 0", "changed changed 1000", "changed same 1500", "changed removed 2000",
+                    "changed changed 3000", "changed new 3000", "removed removed 4000", "stopped - 4000",
+                ])
+        }
+        let removal = try read(HistoryQuery(server: name("removed"))).last
+        #expect(removal?.kind == .removed)
+    }
+
     @Test("notes the end of a run that was killed before it saved anything, at its beginning")
     func shortLives() throws {
         for time: Int64 in [1000, 2000] { _ = fixture.store().open(at: moment(time)) }
@@ -206,19 +229,64 @@ struct SummaryTests {
     init() throws { fixture = try StoreFixture() }
 
     private func summary(
-        _ store: StatusStore, since: Int64 = 0, until: Int64, buckets: Int = 1, now: Int64 = .max
+        _ store: StatusStore, since: Int64 = 0, until: Int64, buckets: Int = 1, now: Int64 = 1_000_000_000
     ) throws -> StatusSummary {
         try store.summary(
             of: name("a"), since: Timestamp(milliseconds: since), until: Timestamp(milliseconds: until),
-            buckets: buckets, now: Timestamp(milliseconds: now)
+            buckets: buckets, now: moment(now)
         ) { false }
     }
 
-    private func save(_ store: StatusStore, _ level: Level, at time: Int64, stale: Bool = false) throws {
+    private func save(
+        _ store: StatusStore, _ level: Level, at time: Int64, stale: Bool = false, omitted: Int = 0, ahead: Int64 = 0
+    ) throws {
         var state = try state("a", level.rawValue, level: level)
         state.isStale = stale
+        let wall = Timestamp(milliseconds: time + ahead)
+        var batch = batch(changes: [Change(.changed, at: wall, revision: 0, server: state, omitted: omitted)])
+        batch.log.notedAt = Moment(wall: wall, boot: .milliseconds(time))
+        try store.save(batch)
+    }
+
+    @Test("counts the times by the boot clock, whenever the wall clock was set")
+    func clocks() throws {
+        // On two boots, the clock is a while ahead, or behind.
+        let store = fixture.store(boot: "1")
+        _ = store.open(at: Moment(wall: Timestamp(milliseconds: 9000), boot: .zero))
+        try save(store, .ok, at: 1000, ahead: 9000)
+        try save(store, .critical, at: 2000, ahead: 30_000)
+        try save(store, .ok, at: 4000, ahead: 0)
+        try store.save(batch(changes: [Change(.stopped, at: Timestamp(milliseconds: 5000), revision: 0)], at: 5000))
+        store.close()
+        let second = fixture.store(boot: "2")
+        _ = second.open(at: Moment(wall: Timestamp(milliseconds: 100), boot: .zero))
+        try save(second, .warning, at: 2000, ahead: 100)
+        // It is set when there are no more entries.
+        let summary = try second.summary(
+            of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 20_000), buckets: 1,
+            now: Moment(wall: Timestamp(milliseconds: 19_000), boot: .milliseconds(9000))
+        ) { false }
+        #expect(Level.allCases.map { summary.times[$0] } == [1000 + 1000 + 2000, 7000, 2000, 0])
+        #expect(summary.times[nil] == 20_000 - 13_000)
+    }
+
+    @Test(
+        "counts changes that were left out, and staleness without a status as unknown, but no server that was only added"
+    )
+    func kinds() throws {
+        let store = try fixture.openStore(at: 0)
+        try save(store, .ok, at: 1000, omitted: 6)
+        var failed = ServerState(name: name("a"), source: "exec", phase: .failed)
         try store.save(
-            batch(changes: [Change(.changed, at: Timestamp(milliseconds: time), revision: 0, server: state)], at: time))
+            batch(changes: [Change(.added, at: Timestamp(milliseconds: 2000), revision: 0, server: failed)], at: 2000))
+        failed.phase = .empty
+        failed.isStale = true
+        try store.save(
+            batch(changes: [Change(.changed, at: Timestamp(milliseconds: 3000), revision: 0, server: failed)], at: 3000)
+        )
+        let summary = try summary(store, until: 10_000)
+        #expect(summary.changes == 8)
+        #expect(summary.times.unknown == 8000)
     }
 
     @Test("has the time in each level, the worst one and the number of changes, for each bucket")

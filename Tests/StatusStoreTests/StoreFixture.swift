@@ -76,7 +76,8 @@ func batch(_ servers: [StoredServer] = [], changes: [Change] = [], at time: Int6
 {
     var batch = StoreBatch(
         log: LogMemory(epoch: Epoch("0123456789abcdef0123456789abcdef"), revision: revision, notedAt: moment(time)))
-    batch.servers = servers
+    // The state and the history agree.
+    batch.servers = servers.isEmpty ? changes.compactMap(\.server).map(stored) : servers
     batch.changes = changes
     return batch
 }

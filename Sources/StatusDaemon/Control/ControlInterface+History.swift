@@ -52,8 +52,8 @@ extension ControlInterface {
         let server = try parameters.server ?? monitor.selectedState().name
         let buckets = parameters.buckets ?? 1
         guard 1...1000 ~= buckets else { throw MonitorError.service(.invalidParameter("buckets")) }
-        let now = Moment.now().wall
-        let until = parameters.until ?? now
+        let now = Moment.now()
+        let until = parameters.until ?? now.wall
         let since = parameters.since ?? Timestamp(milliseconds: until.milliseconds - 86_400_000)
         guard since <= until else { throw MonitorError.service(.invalidParameter("since")) }
         call.perform { call throws(MonitorError) in

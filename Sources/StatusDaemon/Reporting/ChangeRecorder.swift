@@ -7,7 +7,7 @@ import StatusMonitor
 /// Records every change, in the journal and in the history, one entry each.
 ///
 /// A server that changes all the time is limited: after ``burst`` entries it gets one in each interval, which says how many were left out. The last
-/// one that was left out is recorded later, so the newest entry is always current. All servers together stay below journald's default limit for a
+/// one that was left out is recorded later, so the newest entry is always current; so is the removal of a server that has an entry. All servers together stay below journald's default limit for a
 /// service, 10,000 entries in 30 s, because journald would drop even the newest. Selections are limited like the changes of one server. Additions and
 /// removals are counted if there are too many to list.
 @EventLoop
@@ -28,12 +28,22 @@ final class ChangeRecorder {
         var lastText: String?
         /// The changes that were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
-        /// The revision of the newest of them, and the client that caused it.
-        var newest = (revision: 0, caller: Caller?.none)
+        /// The newest of them: its revision, its time, and the client that caused it.
+        var newest = (revision: 0, at: Timestamp(milliseconds: 0), caller: Caller?.none)
+        /// Whether an entry has shown that the server exists.
+        var isRecorded = true
 
         init(of name: ServerName) { self.name = name }
 
         func earn() { credit = min(burst, credit + 1) }
+    }
+
+    /// A removal that was left out.
+    private struct Removal {
+        let server: ServerState
+        let omitted: Int
+        let at: Timestamp
+        let caller: Caller?
     }
 
     private let monitor: StatusMonitor
@@ -48,9 +58,11 @@ final class ChangeRecorder {
     private var lastAccount: Account?
     /// The entries that all servers together may still write.
     private var credit = burstOfAll
-    /// The servers with changes that were left out, the longest waiting first.
+    /// The servers with a change or a removal that was left out, the longest waiting first.
     private var waiting: [ServerName] = []
     private var waitingNames: Set<ServerName> = []
+    /// The removals that are still to be written: of servers that an entry has shown, so there are no more of them than entries.
+    private var removals: [ServerName: Removal] = [:]
     /// The selections that may still be written.
     private var selectionCredit = burst
     /// The client that caused the last selection.
@@ -106,7 +118,7 @@ final class ChangeRecorder {
         case .selected:
             selectionCaller = event.caller
             writeSelection(event.server)
-        case .added: if let server = event.server { writeAddition(server) }
+        case .added: if let server = event.server { writeAddition(server, event.caller) }
         case .removed: if let server = event.server { writeRemoval(server, event.caller) }
         case .gap: for sink in sinks { sink.recordOmissions("\(event.missed.map { "\($0) " } ?? "")events") }
         case .snapshot:
@@ -119,20 +131,32 @@ final class ChangeRecorder {
 
     // MARK: Servers and selections
 
-    private func writeAddition(_ server: ServerState) {
-        if takeCredit() { record(.added, server) } else { omissions.additions += 1 }
+    private func writeAddition(_ server: ServerState, _ caller: Caller?) {
+        if takeCredit() { return record(.added, server, by: caller) }
+        omissions.additions += 1
+        let account = account(of: server.name)
+        account.isRecorded = false
+        guard let removal = removals.removeValue(forKey: server.name) else { return }
+        // It still exists, but is another one.
+        omissions.removals += 1
+        account.isRecorded = true
+        account.omitted = removal.omitted + 1
+        account.newest = (server.revision, clock().wall, caller)
     }
 
     private func writeRemoval(_ server: ServerState, _ caller: Caller?) {
-        let omitted = accounts[server.name]?.omitted ?? 0
-        accounts[server.name] = nil
+        let account = accounts.removeValue(forKey: server.name)
+        let omitted = account?.omitted ?? 0
         lastAccount = nil
-        guard takeCredit() else {
+        if takeCredit() {
+            record(.removed, server, omitted: omitted, by: caller)
+        } else if account?.isRecorded == false {
             omissions.removals += 1
             omissions.changesOfRemoved += omitted
-            return
+        } else {
+            removals[server.name] = Removal(server: server, omitted: omitted, at: clock().wall, caller: caller)
+            enqueue(server.name)
         }
-        record(.removed, server, omitted: omitted, by: caller)
     }
 
     private func writeSelection(_ server: ServerState?) {
@@ -184,11 +208,11 @@ final class ChangeRecorder {
         if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
-            write(change: snapshot.state, account, by: caller)
+            write(change: snapshot.state, account, at: nil, by: caller)
         } else {
             if account.omitted == 0 { enqueue(snapshot.state.name) }
             account.omitted += 1
-            account.newest = (snapshot.state.revision, caller)
+            account.newest = (snapshot.state.revision, clock().wall, caller)
         }
     }
 
@@ -198,15 +222,16 @@ final class ChangeRecorder {
         if waitingNames.insert(name).inserted { waiting.append(name) }
     }
 
-    private func write(change server: ServerState, _ account: Account, by caller: Caller?) {
+    private func write(change server: ServerState, _ account: Account, at time: Timestamp?, by caller: Caller?) {
         // The newest one that was left out is being written.
         let omitted = max(0, account.omitted - 1)
         account.omitted = 0
-        record(.changed, server, oldText: account.lastText, omitted: omitted, by: caller)
+        account.isRecorded = true
+        record(.changed, server, oldText: account.lastText, omitted: omitted, by: caller, at: time)
         account.lastText = server.headline
     }
 
-    /// Writes the current state of the longest waiting servers, at most `most`; returns how many it wrote.
+    /// Writes the current state, or the removal, of the longest waiting servers, at most `most`; returns how many it wrote.
     ///
     /// To be called when all events have been read.
     @discardableResult
@@ -216,12 +241,17 @@ final class ChangeRecorder {
             if written == most { break }
             looked += 1
             waitingNames.remove(name)
+            if let removal = removals.removeValue(forKey: name) {
+                record(.removed, removal.server, omitted: removal.omitted, by: removal.caller, at: removal.at)
+                written += 1
+                continue
+            }
             // It may have been removed, and even added again.
             guard let account = accounts[name], account.omitted > 0 else { continue }
             guard var server = try? monitor.state(of: name) else { continue }
             // A selection may have changed its revision since.
             server.revision = account.newest.revision
-            write(change: server, account, by: account.newest.caller)
+            write(change: server, account, at: account.newest.at, by: account.newest.caller)
             written += 1
         }
         waiting.removeFirst(looked)
@@ -253,10 +283,11 @@ final class ChangeRecorder {
     // MARK: Entries
 
     private func record(
-        _ kind: ChangeKind, _ server: ServerState?, oldText: String? = nil, omitted: Int = 0, by caller: Caller? = nil
+        _ kind: ChangeKind, _ server: ServerState?, oldText: String? = nil, omitted: Int = 0, by caller: Caller? = nil,
+        at time: Timestamp? = nil
     ) {
         let change = Change(
-            kind, at: clock().wall, revision: server?.revision ?? monitor.cursor.revision, server: server,
+            kind, at: time ?? clock().wall, revision: server?.revision ?? monitor.cursor.revision, server: server,
             omitted: omitted, user: caller?.user)
         let recorded = RecordedChange(change: change, oldText: oldText, caller: caller)
         for sink in sinks { sink.record(recorded) }

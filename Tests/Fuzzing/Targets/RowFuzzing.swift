@@ -90,7 +90,8 @@ enum RowFuzzing {
         } while page?.isLast == false
         guard let server = ServerName("db") else { return }
         let (since, until) = (Timestamp(milliseconds: 0), now.wall)
-        let summary = try reader.summary(of: server, since: since, until: until, buckets: 7, now: until)
+        let summary = try reader.summary(
+            of: server, since: since, until: until, buckets: 7, now: Moment(wall: until, boot: .zero), boot: "this")
         let total = summary.times.known + summary.times.none
         expect(total == Int(until.milliseconds), "the times of a summary are those of the period")
         _ = try file.prune(before: now.wall, keeping: 1)
