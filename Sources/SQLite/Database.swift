@@ -13,6 +13,8 @@ public final class Database {
         case readWrite
         /// For reading only.
         case readOnly
+        /// Without sharing the file with other connections, so that it needs no room for their index of its log.
+        case alone
         /// For reading a file that nothing changes, and nothing is written beside it: its log is not read.
         case immutable
     }
@@ -44,6 +46,7 @@ public final class Database {
         sqlite3_extended_result_codes(handle, 1)
         setTimeout(timeout)
         sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
+        if access == .alone { try execute("PRAGMA locking_mode = EXCLUSIVE") }
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
@@ -127,6 +130,7 @@ extension Database.Access {
     fileprivate var flags: Int32 {
         switch self {
         case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        case .alone: SQLITE_OPEN_READWRITE
         case .readOnly: SQLITE_OPEN_READONLY
         case .immutable: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
         }

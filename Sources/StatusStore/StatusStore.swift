@@ -75,7 +75,7 @@ public final class StatusStore: Sendable {
     /// Reads a file that cannot be written, for example because the disk is full.
     private func readOnly(_ opening: inout Opening) {
         let hasLog = Self.size(of: path + "-wal") ?? 0 > 0
-        for access in hasLog ? [.readOnly] : [.readOnly, .immutable] as [Database.Access] {
+        for access in [.readOnly, hasLog ? .alone : .immutable] as [Database.Access] {
             guard let contents = try? StoreFile(reading: path, access).load(boot: boot) else { continue }
             return opening.contents = contents
         }

@@ -14,6 +14,9 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
     /// The file was removed or replaced while the daemon ran; another one is open now.
     public static let removed = StoreFailure(reason: "the file was removed or replaced", needsEverything: true)
 
+    /// A failure that a caller has noticed.
+    public init(_ reason: String) { self.reason = reason }
+
     init(reason: String?, needsEverything: Bool) {
         self.reason = reason
         self.needsEverything = needsEverything

@@ -18,6 +18,8 @@ final class StateKeeper {
     private static let waitingChanges = 4096
     /// The number of servers that are copied in a turn.
     private static let serversPerTurn = 256
+    /// The most callers that wait for a batch.
+    private static let waitingCallers = 4096
     /// How long a caller waits for its changes to be saved.
     private static let flushTime = Duration.seconds(2)
     /// After this time without an answer, the disk is reported.
@@ -101,9 +103,9 @@ final class StateKeeper {
         }
     }
 
-    /// Returns when all changes up to now are saved, or cannot be saved now.
+    /// Returns when all changes up to now are saved, or cannot be saved now, or too many callers wait for that.
     func flush() async {
-        guard schedule.isPending || currentFlushes != nil else { return }
+        guard schedule.isPending || currentFlushes != nil, flushes.count < Self.waitingCallers else { return }
         await TimedWait<Void>.run(within: Self.flushTime) { end in
             guard schedule.isPending else { return currentFlushes?.append(end) ?? () }
             flushes.append(end)

@@ -139,6 +139,43 @@ def failing_start():
             equal(daemon.text("guest"), "hello")
 
 
+@test("a killed daemon has its state again on a disk without room, not even for SQLite's index of the log")
+def no_room_after_a_kill():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "before")
+        daemon.done("post", "guest", "hello")
+        for text, calls in (("before", "open,write,truncate"), ("after", "write")):
+            daemon.done("post", "db", text)
+            eventually(lambda t=text: t in texts(daemon, "db"), "the batch")
+            daemon.stop(signal.SIGKILL)
+            store.fail(errno.ENOSPC, calls)
+            daemon.start()
+            equal((daemon.text("db"), daemon.text("guest")), (text, "hello"))
+            contains(daemon.ctl("status", "db").err, "warning: the state is not saved")
+            store.work()
+            daemon.done("post", "guest", "hello")
+            eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
+        assert "is now" not in daemon.log(), "nothing is set aside"
+
+
+@test("a query of the history that hangs ends with its client, and does not keep the daemon from stopping")
+def hanging_read():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "before")
+        store.hang("look")
+        with daemon.connect() as connection, daemon.connect() as waiting:
+            for each in (connection, waiting):
+                each.send("History", {"server": "db"}, more=True)
+            time.sleep(0.2)
+            begin = time.monotonic()
+            equal(daemon.stop(), 0)
+            assert time.monotonic() - begin < 5, "it did not stop"
+
+
 @test("a state that can be read again within two seconds of the start is continued with")
 def read_again():
     with Daemon(CONFIGURATION, start=False) as daemon:
