@@ -93,8 +93,12 @@ public struct EventTally {
         latest.pointee.store(Int64(revision), ordering: .releasing)
     }
 
-    /// Notes that the newest entry is the start of a daemon that continues after one that was killed.
-    mutating func markStart(at revision: Int) { entries[revision & (Self.capacity - 1)].kind = Entry.start }
+    /// Notes that the newest entry is the start of a daemon that continues after one that was killed, with what was saved up to `saved`.
+    mutating func markStart(at revision: Int, after saved: Int) {
+        let place = revision & (Self.capacity - 1)
+        entries[place].kind = Entry.start
+        entries[place].server = UInt64(saved)
+    }
 
     /// What the run that used the memory before has noted; nil if there was none.
     public func read() -> PastEvents? {
@@ -132,10 +136,18 @@ public struct PastEvents: Equatable, Sendable {
     /// The revision of the newest one.
     public var latest: Int { oldest + entries.count - 1 }
 
-    /// The revision of the last start up to a revision, at which a daemon continued; the one before the oldest event if there is none.
-    func lastStart(upTo revision: Int) -> Int {
+    /// The revision of the last start up to a revision, if the daemon continued with what was saved up to `saved`; nil if it did not.
+    func lastStart(upTo revision: Int, after saved: Int) -> Int? {
         let known = entries.prefix(max(0, revision + 1 - oldest))
-        return oldest + (known.lastIndex(where: \.isStart) ?? -1)
+        guard let start = known.lastIndex(where: \.isStart), known[start].server == UInt64(saved) else { return nil }
+        return oldest + start
+    }
+
+    /// The revisions from the first event after `saved` on; nil if there is none.
+    func lost(after saved: Int) -> ClosedRange<Int>? {
+        guard saved + 1 >= oldest else { return saved + 1...latest }
+        let unsaved = entries[min(entries.count, saved + 1 - oldest)...]
+        return unsaved.firstIndex { $0.event != nil }.map { oldest + $0...latest }
     }
 
     /// The number of events from a revision on that a reader wants; nil if older ones are unknown.

@@ -96,6 +96,11 @@ extension Ledger {
             position.revision = -1
             return
         }
+        if lost.before.contains(where: { $0.contains(since.revision) }) {
+            position.isLost = true
+            position.revision = since.revision
+            return
+        }
         var since = since
         if let past, since.revision <= past.events.latest {
             guard hasSeenAll(&position, behind: since.revision, of: past) else { return }

@@ -17,6 +17,7 @@ extension Ledger {
         }
         log.restore(memory.entries, upTo: position)
         restorePositions(position)
+        restoreLost(memory.log.lost, now: past.flatMap { $0.events.lost(after: $0.saved) })
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
@@ -25,9 +26,9 @@ extension Ledger {
         }
         notePastEvents()
         // Cursors of this run come after this entry, so they are distinct from those of the run that was killed.
-        if past != nil {
+        if let past {
             _ = appendProbe()
-            tally?.markStart(at: log.latest)
+            tally?.markStart(at: log.latest, after: past.saved)
         }
         if let name = memory.log.selected, records[name] != nil { restoreSelection(name) }
     }
@@ -55,8 +56,8 @@ extension Ledger {
         _ position: inout WatchPosition, behind revision: Int, of past: (events: PastEvents, saved: Int)
     ) -> Bool {
         let missed = past.events.count(after: revision, wantedBy: position)
-        // What was lost before the run that gave out the cursor, its readers have not seen.
-        let saved = max(past.saved, past.events.lastStart(upTo: revision))
+        // What was lost before the run that gave out the cursor, its readers have not seen, unless this run continues with an older state.
+        let saved = past.events.lastStart(upTo: revision, after: past.saved) ?? past.saved
         if missed == 0, past.events.count(after: saved, wantedBy: position) == 0 { return true }
         position.revision = revision
         (position.isLost, position.lost) = (true, missed)

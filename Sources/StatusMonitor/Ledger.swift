@@ -65,6 +65,8 @@ struct Ledger {
     var unsaved: Unsaved
     /// What an earlier run, which was killed, had noted of its events; and the revision up to which they were saved.
     var past: (events: PastEvents, saved: Int)?
+    /// The revisions of events that were lost before, and those that are lost since this start (``LogMemory/lost``).
+    private(set) var lost: (before: [ClosedRange<Int>], now: ClosedRange<Int>?) = ([], nil)
     /// Notes the events for the case that this process is killed.
     var tally: EventTally?
     /// When the next look for stale statuses is scheduled.
@@ -224,6 +226,7 @@ struct Ledger {
         (memory.followedOfAll, memory.followed) = (followedOfAll, followed)
         (memory.droppedOfAll, memory.droppedOfSelected) = log.dropped
         (memory.selected, memory.selectionRevision) = (selected, selectionRevision)
+        memory.lost = lost.before + (lost.now.map { [$0] } ?? [])
         return memory
     }
 
@@ -234,6 +237,20 @@ struct Ledger {
     }
 
     mutating func restoreSelection(_ name: ServerName) { selected = name }
+
+    /// Restores which events were lost, and notes those of the run that was killed.
+    mutating func restoreLost(_ before: [ClosedRange<Int>], now: ClosedRange<Int>?) {
+        lost = (Self.limited(before), now)
+    }
+
+    /// Joins the oldest ranges if there are too many: their readers begin anew, too.
+    private static func limited(_ ranges: [ClosedRange<Int>]) -> [ClosedRange<Int>] {
+        let excess = ranges.count - mostLostRanges
+        guard excess > 0, let first = ranges.first else { return ranges }
+        return [first.lowerBound...max(first.lowerBound, ranges[excess].upperBound)] + ranges[(excess + 1)...]
+    }
+
+    private static let mostLostRanges = 32
 
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
         noteInTally(entry, place)

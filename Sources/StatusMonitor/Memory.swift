@@ -64,6 +64,10 @@ public struct LogMemory: Equatable, Sendable {
     public var selected: ServerName?
     /// The revision at which it was selected.
     public var selectionRevision = 0
+    /// The revisions of events that were lost, because the runs in which they happened were killed before they were saved.
+    ///
+    /// The state of a reader that has seen some of them is no longer true.
+    public var lost: [ClosedRange<Int>] = []
     /// When this was noted.
     public var notedAt: Moment
 

@@ -98,20 +98,22 @@ final class StoreFile {
         }
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
+        // A file that can only be read may lack what a later version has added.
+        let later = try? loadLaterColumns()
+        memory.log.lost = later?.lost ?? []
+        contents.historyClock = later?.historyClock
         memory.entries = isComplete ? try loadEntries(upTo: log.revision) : []
         memory.isComplete = isComplete
         contents.memory = memory
-        // A file that can only be read may lack what a later version has added.
-        contents.historyClock = try? loadHistoryClock()
         return contents
     }
 
-    private func loadHistoryClock() throws(SQLiteError) -> Timestamp? {
-        let statement = try database.statement("SELECT history_clock FROM daemon")
+    private func loadLaterColumns() throws(SQLiteError) -> (historyClock: Timestamp?, lost: [ClosedRange<Int>]) {
+        let statement = try database.statement("SELECT history_clock, lost FROM daemon")
         defer { statement.reset() }
-        guard try statement.step() else { return nil }
+        guard try statement.step() else { return (nil, []) }
         var columns = Columns(statement)
-        return columns.time()
+        return (columns.time(), columns.ranges())
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
@@ -179,6 +181,7 @@ final class StoreFile {
         try parameters.add(boot)
         try parameters.add(batch.configuredSelection?.rawValue)
         try parameters.add(batch.historyClock)
+        try parameters.add(log.lost)
         try log.write(to: &parameters)
         try statement.run()
     }
@@ -209,7 +212,8 @@ final class StoreFile {
     }
 
     private static let logInsertion = """
-        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, \(LogMemory.columns)) VALUES (1, \(places(18)))
+        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, lost, \(LogMemory.columns))
+        VALUES (1, \(places(19)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

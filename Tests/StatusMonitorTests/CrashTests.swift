@@ -33,7 +33,7 @@ struct CrashTests {
         let first: StatusMonitor
         /// The monitor that runs now.
         private var current: StatusMonitor
-        private var saved: LedgerMemory?
+        var saved: LedgerMemory?
 
         init() {
             first = StatusMonitor(tally: memory.tally, capacities: 8...8)
@@ -50,6 +50,16 @@ struct CrashTests {
                 log: log, servers: current.save(current.states.map(\.name)).compactMap { $0 }, isOfThisBoot: true)
             memory.isComplete = false
             saved = memory
+        }
+
+        /// Stops the monitor, which saves everything, and starts another one.
+        func restartCleanly() throws -> StatusMonitor {
+            save()
+            var memory = try #require(saved)
+            memory.isComplete = true
+            memory.entries = current.entries.entries
+            current = StatusMonitor(restoring: memory, tally: self.memory.tally, capacities: 8...8)
+            return current
         }
 
         /// Kills the monitor and starts another one.
@@ -114,6 +124,40 @@ struct CrashTests {
         let second = try crash.restart()
         #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 0", "snapshot a 1"])
         #expect(second.cursor.revision > seen.revision)
+    }
+
+    @Test("also tells it after further restarts, clean or not", arguments: [false, true])
+    func rolledBackBefore(isClean: Bool) throws {
+        let crash = Crash()
+        try crash.post("1", to: "a")
+        crash.save()
+        try crash.post("2", to: "a")
+        let seen = crash.first.cursor
+        let second = try crash.restart()
+        crash.save()
+        let current = second.cursor
+        let third = isClean ? try crash.restartCleanly() : try crash.restart()
+        #expect(try third.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap -", "snapshot a 1"])
+        #expect(try third.watch(.all, since: seen) { _ in }.lines() == ["gap -", "snapshot -"])
+        #expect(try third.watch(.server(name("a")), since: current) { _ in }.lines() == [])
+        let fourth = try crash.restartCleanly()
+        #expect(try fourth.watch(.selected, since: seen) { _ in }.lines().first == "gap -")
+        #expect(try fourth.watch(.server(name("a")), since: current) { _ in }.lines() == [])
+    }
+
+    @Test("tells it also if an older state than that of the last start is continued with")
+    func olderCopy() throws {
+        let crash = Crash()
+        try crash.post("1", to: "a")
+        crash.save()
+        let copy = crash.saved
+        try crash.post("2", to: "a")
+        crash.save()
+        let second = try crash.restart()
+        let seen = second.cursor
+        crash.saved = copy
+        let third = try crash.restart()
+        #expect(try third.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap 0", "snapshot a 1"])
     }
 
     @Test("makes a gap of unknown length for a cursor that is older than the tally")

@@ -47,6 +47,7 @@ struct StatusStoreTests {
         log.droppedOfAll = Revisions(updates: 3, changes: 2)
         log.droppedOfSelected = Revisions(updates: 2, changes: 1)
         (log.selected, log.selectionRevision) = (name("db"), 6)
+        log.lost = [3...3, 5...8]
         return log
     }
 
