@@ -94,7 +94,8 @@ let package = Package(
             name: "CurlRequests",
             dependencies: ["CCurl", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds", "StatusWorkers"]),
         .target(name: "StatusMonitor", dependencies: ["NotificationStreams", "StatusModel"]),
-        .target(name: "StatusStore", dependencies: ["SQLite", "StreamSafeText", "StatusModel", "StatusMonitor"]),
+        .target(
+            name: "StatusStore", dependencies: ["CLinux", "SQLite", "StreamSafeText", "StatusModel", "StatusMonitor"]),
         .target(
             name: "StatusSources",
             dependencies: [

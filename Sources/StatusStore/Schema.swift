@@ -56,6 +56,7 @@ enum Schema {
         "ALTER TABLE daemon ADD COLUMN history_clock INTEGER",
         """
         ALTER TABLE daemon ADD COLUMN lost TEXT;
+        ALTER TABLE daemon ADD COLUMN file TEXT;
         ALTER TABLE names ADD COLUMN grade INTEGER;
         CREATE TABLE pruned (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER, is_running INTEGER);
         """,

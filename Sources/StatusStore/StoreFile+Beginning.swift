@@ -28,8 +28,12 @@ extension StoreFile {
         guard try database.integer("SELECT 1 FROM names LIMIT 1") != nil else { return }
         try continueBoot()
         defer { (bootNumber, newestChange) = (0, .zero) }
-        for state in memory.servers.map(\.state) where try !isCurrent(state) {
-            let time = state.status?.changedAt ?? memory.log.notedAt.wall
+        for state in memory.servers.map(\.state) {
+            let newest = try newestEntry(of: state.name)
+            if newest.isCurrent(state) { continue }
+            let changedAt = state.status?.changedAt ?? memory.log.notedAt.wall
+            // If its text and level are older than the entry, something else has changed since.
+            let time = changedAt > newest.at ? changedAt : memory.log.notedAt.wall
             try append(
                 Change(.changed, at: time, revision: state.revision, server: state), since: memory.log.notedAt)
         }
@@ -41,21 +45,37 @@ extension StoreFile {
         }
     }
 
-    /// Whether the newest entry of a server has its state.
-    private func isCurrent(_ state: ServerState) throws(SQLiteError) -> Bool {
+    /// What the history says last of a server.
+    private struct NewestEntry {
+        var kind: ChangeKind?
+        var grade = Grade.none
+        var text: String?
+        var at = Timestamp(milliseconds: .min)
+
+        /// Whether it is the state.
+        func isCurrent(_ state: ServerState) -> Bool {
+            // Without an entry, what removed entries have said last counts.
+            guard let kind else { return grade == Grade(state) }
+            return kind != .removed && grade == Grade(state) && text == state.status?.text.rawValue
+        }
+    }
+
+    private func newestEntry(of name: ServerName) throws(SQLiteError) -> NewestEntry {
         let statement = try database.statement(
             """
-            SELECT c.kind, coalesce(c.grade, n.grade, 0), c.text FROM names n LEFT JOIN changes c ON c.id = \(Self.newest)
+            SELECT c.kind, coalesce(c.grade, n.grade, 0), c.text, c.at FROM names n LEFT JOIN changes c ON c.id = \(Self.newest)
             WHERE n.name = ?
             """)
         defer { statement.reset() }
-        try statement.bind(state.name.rawValue, at: 0)
-        let grade = Grade(state)
-        guard try statement.step() else { return grade == .none }
+        try statement.bind(name.rawValue, at: 0)
+        var entry = NewestEntry()
+        guard try statement.step() else { return entry }
         var columns = Columns(statement)
-        let kind = columns.text()
-        guard kind != ChangeKind.removed.rawValue, columns.integer() == grade.number else { return false }
-        return kind == nil || columns.text() == state.status?.text.rawValue
+        entry.kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
+        entry.grade = Grade(number: columns.integer() ?? 0)
+        entry.text = columns.text()
+        entry.at = columns.time() ?? entry.at
+        return entry
     }
 
     /// The servers that exist according to the history, without their statuses.

@@ -102,18 +102,21 @@ final class StoreFile {
         let later = try? loadLaterColumns()
         memory.log.lost = later?.lost ?? []
         contents.historyClock = later?.historyClock
+        contents.isCopy = later?.file.map { $0 != FileIdentity(of: path)?.description } ?? false
         memory.entries = isComplete ? try loadEntries(upTo: log.revision) : []
         memory.isComplete = isComplete
         contents.memory = memory
         return contents
     }
 
-    private func loadLaterColumns() throws(SQLiteError) -> (historyClock: Timestamp?, lost: [ClosedRange<Int>]) {
-        let statement = try database.statement("SELECT history_clock, lost FROM daemon")
+    private func loadLaterColumns() throws(SQLiteError) -> (
+        historyClock: Timestamp?, lost: [ClosedRange<Int>], file: String?
+    ) {
+        let statement = try database.statement("SELECT history_clock, lost, file FROM daemon")
         defer { statement.reset() }
-        guard try statement.step() else { return (nil, []) }
+        guard try statement.step() else { return (nil, [], nil) }
         var columns = Columns(statement)
-        return (columns.time(), columns.ranges())
+        return (columns.time(), columns.ranges(), columns.text())
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
@@ -182,6 +185,7 @@ final class StoreFile {
         try parameters.add(batch.configuredSelection?.rawValue)
         try parameters.add(batch.historyClock)
         try parameters.add(log.lost)
+        try parameters.add(identity?.description)
         try log.write(to: &parameters)
         try statement.run()
     }
@@ -212,8 +216,8 @@ final class StoreFile {
     }
 
     private static let logInsertion = """
-        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, lost, \(LogMemory.columns))
-        VALUES (1, \(places(19)))
+        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, lost, file, \(LogMemory.columns))
+        VALUES (1, \(places(20)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

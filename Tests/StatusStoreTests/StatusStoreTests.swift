@@ -183,6 +183,18 @@ struct StatusStoreTests {
         #expect(!fixture.store().open(at: moment(0)).isEmpty)
     }
 
+    @Test("knows a copy of its file from the file")
+    func copy() throws {
+        let store = try fixture.openStore()
+        try store.save(batch())
+        store.close()
+        #expect(!fixture.store().open(at: moment(0)).contents.isCopy)
+        let content = try Data(contentsOf: URL(fileURLWithPath: fixture.path))
+        for file in fixture.files { unlink("\(fixture.directory)/\(file)") }
+        try content.write(to: URL(fileURLWithPath: fixture.path))
+        #expect(fixture.store().open(at: moment(0)).contents.isCopy)
+    }
+
     @Test("sets a file aside whose tables are not those of its version")
     func otherTables() throws {
         for change in ["DROP TABLE daemon", "PRAGMA user_version = 0"] {

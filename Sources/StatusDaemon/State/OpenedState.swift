@@ -57,7 +57,7 @@ struct OpenedState: Sendable {
         guard var memory = opening.contents.memory else { return nil }
         let isLast = past.map { $0.epoch == memory.log.epoch && $0.latest >= memory.log.revision } ?? memory.isComplete
         // A later start must know that the log, as it was saved, is not complete any more.
-        guard isLast, opening.failure == nil else {
+        guard isLast, opening.failure == nil, !opening.contents.isCopy else {
             memory.log.epoch = .random()
             memory.entries = []
             return memory
