@@ -19,6 +19,7 @@ extension ServerRegistry {
         if failure != nil { shownSubjects[name] = .some(memory.subject) }
         try? monitor.redefine(
             server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
+        if isOther || memory.isGuest { monitor.keepUnsaved([name]) }
     }
 
     private func restoredSource(_ name: ServerName, _ memory: SourceMemory) -> RestoredSource? {

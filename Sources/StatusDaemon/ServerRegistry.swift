@@ -135,6 +135,8 @@ final class ServerRegistry {
         case .change(let source):
             guests.remove(name)
             if let server { change(name, from: source, to: server) }
+            // What is kept of its source is another one now.
+            monitor.keepUnsaved([name])
         case .restart:
             guard let server else { break }
             let failure = startFailures[name]

@@ -21,8 +21,10 @@ extension Ledger {
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
-            record.grantGrace(at: now)
-            records.insert(record)
+            let hasGrace = record.grantGrace(at: now)
+            let place = records.insert(record)
+            // Otherwise the next start would take its times for those of this boot, or give it the grace again.
+            if hasGrace || !memory.isOfThisBoot { _ = noteUnsaved(at: place) }
         }
         notePastEvents()
         // Cursors of this run come after this entry, so they are distinct from those of the run that was killed.
@@ -81,15 +83,16 @@ extension Ledger.Record {
 
     /// Gives a server that is overdue one interval to report.
     ///
-    /// It is given once: a daemon that restarts again and again must not keep an old status fresh.
-    fileprivate mutating func grantGrace(at now: Moment) {
+    /// It is given once: a daemon that restarts again and again must not keep an old status fresh. Returns whether it was given.
+    fileprivate mutating func grantGrace(at now: Moment) -> Bool {
         guard !state.isStale, graceEnd == nil, isStale(at: now), let time = ownTimeToLive ?? definition.timeToLive
-        else { return }
+        else { return false }
         let grace = definition.interval ?? time
         graceEnd = now.boot + grace
-        guard state.status != nil else { return }
+        guard state.status != nil else { return true }
         state.message =
             "its time to live ended while statusd was down; it becomes stale \(TimeSpan.text(grace)) after the restart"
+        return true
     }
 
     /// Ends the grace; returns whether there was one.

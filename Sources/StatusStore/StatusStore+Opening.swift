@@ -101,7 +101,10 @@ extension StatusStore {
         guard rename(path, target) == 0 else {
             return "\(reason); it cannot be renamed: \(String(cString: strerror(errno)))"
         }
-        rename(path + "-wal", target + "-wal")
+        guard rename(path + "-wal", target + "-wal") == 0 || errno == ENOENT else {
+            let problem = String(cString: strerror(errno))
+            return "\(reason); it is now \(target), without its log, which cannot be renamed: \(problem)"
+        }
         return "\(reason); it is now \(target)"
     }
 }

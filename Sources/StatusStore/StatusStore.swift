@@ -53,7 +53,9 @@ public final class StatusStore: Sendable {
     /// Opens the file and reads it; sets it aside if it cannot be used.
     ///
     /// From then on, the run of the daemon that is in the file goes on with this one.
-    public func open(at now: Moment) -> Opening {
+    ///
+    /// - Parameter isAbandoned: whether nobody waits for the result any more, so that the file must stay as it is.
+    public func open(at now: Moment, unless isAbandoned: () -> Bool = { false }) -> Opening {
         use.withLock { use in
             var opening = Opening()
             use.beginning = now
@@ -61,6 +63,7 @@ public final class StatusStore: Sendable {
             do {
                 let opened = try Self.open(path, boot: boot)
                 (opening.contents, opening.setAside) = (opened.contents, opened.setAside)
+                guard !isAbandoned() else { return opening }
                 opening.isEmpty = exists && opened.contents.memory == nil && opened.setAside == nil
                 try opened.file.begin(after: opened.contents, at: now)
                 use.file = opened.file

@@ -101,7 +101,7 @@ import Testing
         await journal.close()
     }
 
-    @Test("servers that are added and removed in great numbers are counted, but each that was listed is listed as removed")
+    @Test("servers that come and go in great numbers are counted, but each that was listed is listed as removed")
     func comingAndGoing() async throws {
         let journal = try await changeRecorder()
         let count = ChangeRecorder.burstOfAll

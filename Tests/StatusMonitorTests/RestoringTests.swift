@@ -31,7 +31,7 @@ struct RestoringTests {
 
         func restart(with memory: LedgerMemory) -> StatusMonitor {
             let clock = clock
-            return StatusMonitor(restoring: memory, capacities: 8...8) { clock.now }
+            return StatusMonitor(restoring: memory, notesUnsaved: true, capacities: 8...8) { clock.now }
         }
 
         func add(_ server: String, timeToLive: Duration? = nil, interval: Duration? = nil) {
@@ -169,7 +169,7 @@ struct RestoringTests {
         #expect(
             state.message == "its time to live ended while statusd was down; it becomes stale 10s after the restart")
         runs.clock.advance(by: 5000)
-        memory.servers = second.save([name("a")]).compactMap { $0 }
+        memory.servers = second.save(second.takeUnsaved().names).compactMap { $0 }
         let third = runs.restart(with: memory)
         runs.clock.advance(by: 5000)
         third.expire()
@@ -180,6 +180,16 @@ struct RestoringTests {
         #expect(try fourth.state(of: name("a")).isStale, "the grace ended while it was down")
         try second.touch(name("a"))
         #expect(try second.state(of: name("a")).message == nil)
+    }
+}
+
+extension RestoringTests {
+    @Test("saves all servers after a boot, because their times count from another one now")
+    func savedAgain() {
+        let runs = Runs()
+        for server in ["a", "b"] { runs.add(server) }
+        #expect(runs.restart(isOfThisBoot: false).takeUnsaved().names.count == 2)
+        #expect(runs.restart(isOfThisBoot: true).takeUnsaved().names.isEmpty)
     }
 }
 

@@ -17,15 +17,8 @@ enum StatusCommand {
             terminal.json(server)
         } else {
             for line in ServerText.details(server, style: terminal.style) { terminal.line(line) }
-            terminal.warn(reply.notices)
         }
+        terminal.warn(reply.notices)
         return server.isHealthy ? .done : .notOK
-    }
-}
-
-extension Terminal {
-    /// Writes what the daemon says of itself, for example that it cannot save its state.
-    func warn(_ notices: [String]?) {
-        for notice in notices ?? [] { note("warning: \(VisibleText.escape(notice))") }
     }
 }

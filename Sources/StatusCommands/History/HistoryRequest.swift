@@ -12,20 +12,27 @@ struct HistoryRequest {
     var level: Level?
     var limit: Int?
 
-    typealias Streams = ChangeMerge<MethodReplies<HistoryReply, MonitorError>.Iterator>
+    /// With more servers, their changes are read one after the other: a user may have 128 connections.
+    private static let mostConnections = 16
 
     /// Starts a stream for each server at the same time, each on its own connection.
-    func open(_ context: ClientCommand.Context) async throws -> Streams {
+    func open(_ context: ClientCommand.Context) async throws -> ChangeMerge<HistoryReplies> {
         guard let names = servers.names else {
-            return Streams([try await stream(of: nil, on: context.client).makeAsyncIterator()])
+            return ChangeMerge([.stream(try await stream(of: nil, on: context.client).makeAsyncIterator())])
         }
-        var streams: [MethodReplies<HistoryReply, MonitorError>.Iterator] = []
+        var streams: [HistoryReplies] = []
         for name in names {
-            let isFirst = streams.isEmpty
-            let client = isFirst ? context.client : try await MonitorClient.connect(to: context.address)
-            streams.append(try await stream(of: name, on: client).makeAsyncIterator())
+            if names.count > Self.mostConnections {
+                var read: [HistoryReply] = []
+                for try await reply in try await stream(of: name, on: context.client) { read.append(reply) }
+                streams.append(.read(read[...]))
+            } else {
+                let isFirst = streams.isEmpty
+                let client = isFirst ? context.client : try await MonitorClient.connect(to: context.address)
+                streams.append(.stream(try await stream(of: name, on: client).makeAsyncIterator()))
+            }
         }
-        return Streams(streams)
+        return ChangeMerge(streams)
     }
 
     @EventLoop
@@ -44,5 +51,24 @@ struct HistoryRequest {
         }
         let period = period.phrase
         return "no changes of \(servers.phrase)\(level ?? "")\(period.isEmpty ? " in the history" : period)"
+    }
+}
+
+/// The changes of a server: as they come, or read before.
+enum HistoryReplies: AsyncIteratorProtocol {
+    case stream(MethodReplies<HistoryReply, MonitorError>.Iterator)
+    case read(ArraySlice<HistoryReply>)
+
+    mutating func next() async throws -> HistoryReply? { try await next(isolation: #isolation) }
+
+    mutating func next(isolation: isolated (any Actor)?) async throws -> HistoryReply? {
+        switch self {
+        case .stream(var replies):
+            defer { self = .stream(replies) }
+            return try await replies.next(isolation: isolation)
+        case .read(var replies):
+            defer { self = .read(replies) }
+            return replies.popFirst()
+        }
     }
 }

@@ -32,6 +32,7 @@ struct ChangeText {
         let text = (namesServers ? "\(server.name): " : "") + ServerText.headline(server)
         let marks = ServerText.reason(for: server) + Self.omitted(change) + by
         let used = start.reduce(0) { $0 + $1.count + 2 }
+        if let width, width <= used { return cut(start.joined(separator: "  "), to: width) }
         return "\(style.faint(start[0]))  \(start[1])  \(style.level(start[2], of: server))  "
             + cut(text, marks, to: width.map { max(0, $0 - used) })
     }
@@ -42,7 +43,8 @@ struct ChangeText {
         case .started, .stopped: return "statusd \(change.kind.rawValue)"
         case .selected, .added, .removed, .changed:
             guard let server = change.server else { return "no server selected" }
-            return "\(change.kind.rawValue) \(server.name)"
+            let failure = change.kind == .added && server.phase == .failed
+            return "\(change.kind.rawValue) \(server.name)" + (failure ? ": failed \(ServerText.headline(server))" : "")
         }
     }
 

@@ -69,6 +69,8 @@ enum ServerText {
     static func lines(for event: Event, isSwitch: Bool = false, style: Style) -> [String] {
         switch event.kind {
         case .alive: return []
+        case .gap where event.missed == 0:
+            return [style.faint("-- the state is an older one; what was shown last had not been saved")]
         case .gap: return [style.faint("-- \(event.missed.map(String.init) ?? "some") events missed")]
         case .snapshot where !isSwitch:
             return (event.servers ?? event.server.map { [$0] })?.map { line($0, style) } ?? [none(style)]

@@ -65,6 +65,14 @@ struct Terminal: Sendable {
         if !isJSON { StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO) }
     }
 
+    /// Writes what the daemon says of itself to standard error, also beside JSON, because a script would trust what is not saved.
+    func warn(_ notices: [String]?) {
+        for notice in notices ?? [] {
+            StandardOutput.write(
+                charset.text("statusctl: warning: \(VisibleText.escape(notice))\n"), to: STDERR_FILENO)
+        }
+    }
+
     /// Writes a faint message to standard error if someone looks at a terminal.
     func hint(_ text: String) {
         guard !isJSON, width != nil, isatty(STDERR_FILENO) == 1 else { return }

@@ -14,6 +14,9 @@ extension ControlInterface {
         let all = parameters.all ?? false
         if all, parameters.server != nil { throw MonitorError.service(.invalidParameter("all")) }
         if let limit = parameters.limit, limit < 0 { throw MonitorError.service(.invalidParameter("limit")) }
+        if let since = parameters.since, let until = parameters.until, since > until {
+            throw MonitorError.service(.invalidParameter("since"))
+        }
         let server = all ? nil : try parameters.server ?? monitor.selectedState().name
         let query = HistoryQuery(
             server: server, since: parameters.since, until: parameters.until, level: parameters.level,
@@ -54,7 +57,8 @@ extension ControlInterface {
         guard 1...1000 ~= buckets else { throw MonitorError.service(.invalidParameter("buckets")) }
         let now = Moment.now()
         let until = parameters.until ?? now.wall
-        let since = parameters.since ?? Timestamp(milliseconds: until.milliseconds - 86_400_000)
+        let dayBefore = max(until.milliseconds - 86_400_000, Timestamp.expressible.lowerBound)
+        let since = parameters.since ?? Timestamp(milliseconds: dayBefore)
         guard since <= until else { throw MonitorError.service(.invalidParameter("since")) }
         call.perform { call throws(MonitorError) in
             do {

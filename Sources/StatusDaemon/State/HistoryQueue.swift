@@ -36,7 +36,7 @@ final class HistoryQueue {
 
     /// So many abandoned queries of a user stay in the queue.
     private static let mostAbandoned = 64
-    /// How long a query may run. Then callers get an error until it returns.
+    /// How long a query may run; then callers get an error until it returns.
     private static let limit = Duration.seconds(30)
     private static let hang = StoreFailure("the disk has not answered for \(TimeSpan.text(limit))")
 

@@ -5,6 +5,7 @@ import Glibc
 import StatusModel
 import StatusMonitor
 import StatusStore
+import Synchronization
 
 /// Where the daemon keeps its state.
 public enum StateLocation: Sendable, Equatable {
@@ -43,8 +44,17 @@ struct OpenedState: Sendable {
             return OpenedState(problem: "there is no directory for it; set STATE_DIRECTORY, or use “--state none”")
         }
         let boot = bootID(environment)
-        let opened = await BlockingThread.run(within: limit) { open(directory, boot: boot) }
+        let abandonment = Abandonment()
+        let opened = await BlockingThread.run(within: limit) {
+            open(directory, boot: boot) { abandonment.isDone.load(ordering: .relaxed) }
+        }
+        if opened == nil { abandonment.isDone.store(true, ordering: .relaxed) }
         return opened ?? OpenedState(problem: "the directory \(directory) does not answer")
+    }
+
+    /// Whether the daemon has begun without the state.
+    private final class Abandonment: Sendable {
+        let isDone = Atomic(false)
     }
 
     /// What a monitor continues with.
@@ -78,7 +88,10 @@ struct OpenedState: Sendable {
         return home + "/.local/state/statusd"
     }
 
-    private static func open(_ directory: String, boot: String) -> OpenedState {
+    private static func open(_ directory: String, boot: String, isAbandoned: () -> Bool) -> OpenedState {
+        guard directory.hasPrefix("/") else {
+            return OpenedState(problem: "STATE_DIRECTORY is “\(directory)”; set it to an absolute path")
+        }
         if let problem = make(directory) { return OpenedState(problem: problem) }
         do throws(DaemonError) {
             let trusted = TrustedDirectory(directory, variable: "STATE_DIRECTORY", example: "/var/lib/statusd-root")
@@ -98,11 +111,11 @@ struct OpenedState: Sendable {
             }
         }
         let store = StatusStore(directory: directory, boot: boot)
-        state.opening = store.open(at: .now())
+        state.opening = store.open(at: .now(), unless: isAbandoned)
         // The reason may pass; without its state, the daemon would begin with nothing.
         for _ in 0..<attempts where state.opening.isUnread {
             usleep(pause)
-            state.opening = store.open(at: .now())
+            state.opening = store.open(at: .now(), unless: isAbandoned)
         }
         state.store = store
         return state

@@ -15,7 +15,8 @@ import subprocess
 import termios
 import time
 
-from harness.daemon import STATUSCTL, Daemon, environment
+from harness.attacker import need_root
+from harness.daemon import NOBODY, STATUSCTL, Daemon, environment, run
 from harness.expect import contains, equal, eventually, one_sentence
 from harness.faulty_store import FaultyStore
 from harness.runner import test
@@ -322,3 +323,28 @@ def turned_on():
             return sum(bucket["times"]["ok"] for bucket in summary["buckets"]) > 0
 
         eventually(is_known, "the level of db")
+
+
+@test("a user may ask for the history of more servers than connections")
+def many_names():
+    need_root()
+    with Daemon(CONFIGURATION) as daemon:
+        names = [f"server-{number}" for number in range(150)]
+        with daemon.connect() as connection:
+            for name in names:
+                connection.call("Post", {"server": name, "text": "hello"})
+        result = run("setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--", STATUSCTL, "history", "--json", *names,
+                     env=environment(STATUSD_ADDRESS=f"unix:{daemon.socket}"))
+        equal((result.status, result.err), (0, ""))
+        changes = [json.loads(line) for line in result.out.splitlines()]
+        equal([c["server"] for c in changes if c["kind"] == "changed"], names)
+        equal(changes, sorted(changes, key=lambda c: c["at"]))
+
+
+@test("a server that was added as failed is shown with the reason, and a narrow terminal cuts every line")
+def failed_addition():
+    with Daemon("servers: { bad: { exec: nope } }\n") as daemon:
+        contains(daemon.done("history", "bad"), "added bad: failed (", "must be a list")
+        output, status = on_terminal(daemon, 30, "history", "bad")
+        equal(status, 0)
+        assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in output.splitlines()) <= 30, output

@@ -249,6 +249,55 @@ def overdue():
         equal(daemon.describe("db").get("message"), None)
 
 
+@test("an overdue server gets that interval once, however often the daemon restarts")
+def overdue_again():
+    with Daemon("servers: { db: { push: true, ttl: 2s } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.stop()
+        time.sleep(2.5)
+        daemon.start()
+        for how in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM, signal.SIGTERM):
+            time.sleep(0.8)
+            restart(daemon, how)
+        equal(daemon.describe("db")["stale"], True)
+
+
+@test("a time to live goes on over a boot and restarts after it, also of a server that nothing else has changed")
+def boot():
+    with Daemon("servers: { db: { push: true, ttl: 4s }, other: { push: true } }\n", start=False) as daemon:
+        for boot in ("1", "2", "2"):
+            daemon.environment["STATUSD_BOOT_ID"] = boot
+            daemon.start()
+            if boot == "1":
+                daemon.done("post", "db", "Signed In")
+                wait_until_saved(daemon, "db", "Signed In")
+                # The boot clock of the other boot was hours ahead.
+                daemon.stop()
+                with contextlib.closing(sqlite3.connect(daemon.folder / "state" / "statusd.sqlite")) as store, store:
+                    store.execute("UPDATE servers SET refreshed_at = refreshed_at + 1e11")
+                    store.execute("UPDATE daemon SET noted_since_boot = noted_since_boot + 1e11")
+            else:
+                daemon.done("post", "other", "hello")
+                wait_until_saved(daemon, "other", "hello")
+                daemon.stop()
+        daemon.start()
+        eventually(lambda: daemon.describe("db")["stale"], "db to be stale", 12)
+
+
+@test("a server that was added by a post and is configured now is no guest after a crash")
+def configured_guest():
+    with Daemon("accept: any\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        wait_until_saved(daemon, "db", "Signed In")
+        daemon.file.write_text("accept: any\nservers: { db: { push: true } }\n")
+        daemon.done("reload")
+        eventually(lambda: stored(daemon, "SELECT guest FROM servers") == 0, "the batch", 3)
+        daemon.stop(signal.SIGKILL)
+        daemon.file.write_text("accept: any\n")
+        daemon.start()
+        equal(daemon.ctl("status", "db").status, 4)
+
+
 @test("a state that is damaged, newer or of another program is set aside, and status says so")
 def set_aside():
     def newer(path):
