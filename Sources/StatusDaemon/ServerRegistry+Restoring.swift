@@ -36,11 +36,14 @@ extension ServerRegistry {
                 restored[name] = nil
                 guests.insert(name)
                 socketless.append((name, memory))
-                try? monitor.redefine(ServerDefinition(name: name, source: Self.guestSource.key))
+                if waiting.remove(name) != nil {
+                    try? monitor.redefine(ServerDefinition(name: name, source: Self.guestSource.key))
+                }
             } else if let reason = missingReason(of: name) {
                 fail(name, because: reason)
             } else {
                 restored[name] = nil
+                waiting.remove(name)
                 // The configuration's choice takes its place.
                 if (try? monitor.selectedState().name) == name { hasSelected = false }
                 remove(name)
@@ -57,6 +60,7 @@ extension ServerRegistry {
 
     private func fail(_ name: ServerName, because reason: String) {
         guard let state = try? monitor.state(of: name) else { return }
+        waiting.insert(name)
         try? monitor.redefine(
             ServerDefinition(
                 name: name, description: state.description, source: state.source, takesPosts: false, failure: reason))

@@ -44,6 +44,8 @@ final class ServerRegistry {
     var hasSelected = false
     /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first configuration whose files can all be used.
     var restored: [ServerName: SourceMemory] = [:]
+    /// Those of them that are failed until such a file is corrected.
+    var waiting: Set<ServerName> = []
     /// A file of the configuration that cannot be used now.
     private(set) var failedFile: String?
     /// The sources of removed servers whose loads are still ending.
@@ -127,6 +129,7 @@ final class ServerRegistry {
             remove(name)
         case .add:
             guard let server else { break }
+            waiting.remove(name)
             if let memory = restored.removeValue(forKey: name) {
                 adopt(name, server, memory)
             } else {

@@ -21,31 +21,53 @@ extension HistoryReader {
         let number = try number(of: server)
         try begin(&tally, number)
         let clocks = try clocks(now, boot)
+        var runs = try runs(clocks)[...]
         let statement = try database.statement(
             """
-            SELECT id, life, since_boot, at, grade, kind = 'changed', omitted FROM changes WHERE server = ? AND grade IS NOT NULL
-            UNION ALL
-            SELECT id, life, since_boot, at, NULL, kind = 'started', 0 FROM changes WHERE server IS NULL AND kind <> 'selected'
-            ORDER BY id
+            SELECT id, life, since_boot, at, grade, kind = 'changed', omitted FROM changes
+            WHERE server = ? AND grade IS NOT NULL ORDER BY id
             """)
         defer { statement.reset() }
         try statement.bind(number, at: 0)
+        var (life, clock) = (Int64?.none, Int64?.none)
         while try statement.step() {
-            var time = statement.integer(3) ?? 0
-            if let clock = statement.integer(1).flatMap({ clocks[$0] }), let sinceBoot = statement.integer(2) {
-                let (sum, isOverflow) = clock.addingReportingOverflow(sinceBoot / 1000)
-                if !isOverflow { time = sum }
+            let id = statement.integer(0) ?? 0
+            while let run = runs.first, run.id < id {
+                tally.run(run.isStart, at: run.time)
+                runs.removeFirst()
             }
-            let flag = statement.integer(5) == 1
-            if let grade = statement.integer(4) {
-                // A damaged row may have any number.
-                let changes = flag ? 1 + min(max(0, Int(statement.integer(6) ?? 0)), 1 << 32) : 0
-                tally.change(to: Grade(number: grade), changes: changes, at: time)
-            } else {
-                tally.run(flag, at: time)
-            }
+            let lifeOfEntry = statement.integer(1)
+            if lifeOfEntry != life { (life, clock) = (lifeOfEntry, lifeOfEntry.flatMap { clocks[$0] }) }
+            let time = Self.time(statement.integer(3) ?? 0, clock, statement.integer(2))
+            // A damaged row may have any number.
+            let changes = statement.integer(5) == 1 ? 1 + min(max(0, Int(statement.integer(6) ?? 0)), 1 << 32) : 0
+            tally.change(to: Grade(number: statement.integer(4) ?? 0), changes: changes, at: time)
         }
+        for run in runs { tally.run(run.isStart, at: run.time) }
         return tally.end(now: now.wall.milliseconds)
+    }
+
+    /// When the daemon was started and stopped.
+    private func runs(_ clocks: [Int64: Int64]) throws(SQLiteError) -> [(id: Int64, time: Int64, isStart: Bool)] {
+        let statement = try database.statement(
+            """
+            SELECT id, life, since_boot, at, kind = 'started' FROM changes WHERE server IS NULL AND kind <> 'selected' ORDER BY id
+            """)
+        defer { statement.reset() }
+        var runs: [(id: Int64, time: Int64, isStart: Bool)] = []
+        while try statement.step() {
+            let clock = statement.integer(1).flatMap { clocks[$0] }
+            let time = Self.time(statement.integer(3) ?? 0, clock, statement.integer(2))
+            runs.append((statement.integer(0) ?? 0, time, statement.integer(4) == 1))
+        }
+        return runs
+    }
+
+    /// The time of an entry: the wall clock at the boot and the time since then, or the time that it has, if they are not known or damaged.
+    private static func time(_ at: Int64, _ clock: Int64?, _ sinceBoot: Int64?) -> Int64 {
+        guard let clock, let sinceBoot else { return at }
+        let (sum, isOverflow) = clock.addingReportingOverflow(sinceBoot / 1000)
+        return isOverflow ? at : sum
     }
 
     /// Begins with what removed entries have said last.

@@ -59,6 +59,9 @@ enum Schema {
         ALTER TABLE daemon ADD COLUMN file TEXT;
         ALTER TABLE names ADD COLUMN grade INTEGER;
         CREATE TABLE pruned (id INTEGER PRIMARY KEY CHECK (id = 1), at INTEGER, is_running INTEGER);
+        DROP INDEX changes_in_order;
+        DROP INDEX changes_by_time;
+        CREATE INDEX changes_of_server ON changes (server, id, grade, kind, at, since_boot, life, omitted);
         """,
     ]
 

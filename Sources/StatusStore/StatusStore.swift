@@ -23,6 +23,8 @@ public final class StatusStore: Sendable {
         var file: StoreFile?
         /// Whether the file has a state that could not be read, and must not be replaced.
         var isUnread = false
+        /// What a run that was killed has left, until the history is compared with it.
+        var killed: LedgerMemory?
         /// Since when changes may have come that are not saved: a file that is opened later begins with this moment.
         var beginning = Moment.now()
     }
@@ -67,6 +69,7 @@ public final class StatusStore: Sendable {
                 opening.isEmpty = exists && opened.contents.memory == nil && opened.setAside == nil
                 try opened.file.begin(after: opened.contents, at: now)
                 use.file = opened.file
+                use.killed = opened.contents.memory.flatMap { $0.isComplete ? nil : $0 }
             } catch {
                 opening.failure = StoreFailure(error, at: path)
                 if opening.contents.memory == nil { readOnly(&opening) }
@@ -134,11 +137,15 @@ public final class StatusStore: Sendable {
         try attempt { file throws(SQLiteError) in try file.prune(before: oldest, keeping: changes) } ?? false
     }
 
-    /// Looks for damage in the history.
+    /// Looks for damage in the history, and completes it after a run that was killed; to be called before the first ``save(_:)``.
     ///
     /// - Throws: ``StoreFailure``; the next ``save(_:)`` opens a new file if it was set aside.
     public func checkHistory() throws(StoreFailure) {
-        _ = try attempt { file throws(SQLiteError) in try file.check("changes") }
+        let (killed, now) = use.withLock { use in (use.killed.take(), use.beginning) }
+        _ = try attempt { file throws(SQLiteError) in
+            if let killed { try file.completeHistory(of: killed, at: now) }
+            try file.check("changes")
+        }
     }
 
     /// Closes the file.

@@ -12,36 +12,42 @@ extension StoreFile {
             try database.execute("UPDATE daemon SET is_complete = 0")
             try database.execute("DELETE FROM events")
             // If the log is not complete, the run ended some time after it was saved last.
-            let killed = contents.memory.flatMap { $0.isComplete ? nil : $0 }
-            if let killed { try completeHistory(of: killed) }
+            let isKilled = contents.memory.map { !$0.isComplete } ?? false
             try beginRun(
-                at: now, after: killed?.log.notedAt.wall, isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
+                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil, isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
                 revision: contents.memory?.log.revision ?? 0)
         }
     }
 
     /// Appends what the history lacks of a run that was killed: entries that were held back, or came just after the last batch.
     ///
-    /// Otherwise a level that the servers still have would never be in it.
-    private func completeHistory(of memory: LedgerMemory) throws(SQLiteError) {
+    /// Otherwise a level that the servers still have would never be in it. It must be called before the first change of this run is saved.
+    ///
+    /// - Parameters:
+    ///   - memory: what that run has left.
+    ///   - now: a moment of this run.
+    func completeHistory(of memory: LedgerMemory, at now: Moment) throws(SQLiteError) {
         // Without names, there is no history.
         guard try database.integer("SELECT 1 FROM names LIMIT 1") != nil else { return }
-        try continueBoot()
-        defer { (bootNumber, newestChange) = (0, .zero) }
+        try database.transaction { () throws(SQLiteError) in try appendMissing(of: memory, at: now) }
+    }
+
+    private func appendMissing(of memory: LedgerMemory, at now: Moment) throws(SQLiteError) {
+        var entries = try newestEntries()
         for state in memory.servers.map(\.state) {
-            let newest = try newestEntry(of: state.name)
+            let newest = entries.removeValue(forKey: state.name) ?? NewestEntry()
             if newest.isCurrent(state) { continue }
             let changedAt = state.status?.changedAt ?? memory.log.notedAt.wall
             // If its text and level are older than the entry, something else has changed since.
             let time = changedAt > newest.at ? changedAt : memory.log.notedAt.wall
-            try append(
-                Change(.changed, at: time, revision: state.revision, server: state), since: memory.log.notedAt)
+            try append(Change(.changed, at: time, revision: state.revision, server: state), since: now)
         }
-        let names = Set(memory.servers.map(\.state.name))
-        for state in try knownServers() where !names.contains(state.name) {
+        for (name, entry) in entries.sorted(by: { $0.key < $1.key }) {
+            guard let source = entry.source, entry.kind != .removed else { continue }
             try append(
-                Change(.removed, at: memory.log.notedAt.wall, revision: memory.log.revision, server: state),
-                since: memory.log.notedAt)
+                Change(
+                    .removed, at: memory.log.notedAt.wall, revision: memory.log.revision,
+                    server: ServerState(name: name, source: source, phase: .empty)), since: now)
         }
     }
 
@@ -49,7 +55,7 @@ extension StoreFile {
     private struct NewestEntry {
         var kind: ChangeKind?
         var grade = Grade.none
-        var text: String?
+        var text, source: String?
         var at = Timestamp(milliseconds: .min)
 
         /// Whether it is the state.
@@ -60,36 +66,25 @@ extension StoreFile {
         }
     }
 
-    private func newestEntry(of name: ServerName) throws(SQLiteError) -> NewestEntry {
+    private func newestEntries() throws(SQLiteError) -> [ServerName: NewestEntry] {
         let statement = try database.statement(
             """
-            SELECT c.kind, coalesce(c.grade, n.grade, 0), c.text, c.at FROM names n LEFT JOIN changes c ON c.id = \(Self.newest)
-            WHERE n.name = ?
+            SELECT n.name, c.kind, coalesce(c.grade, n.grade, 0), c.text, c.source, c.at FROM names n
+            LEFT JOIN changes c ON c.id = \(Self.newest)
             """)
         defer { statement.reset() }
-        try statement.bind(name.rawValue, at: 0)
-        var entry = NewestEntry()
-        guard try statement.step() else { return entry }
-        var columns = Columns(statement)
-        entry.kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
-        entry.grade = Grade(number: columns.integer() ?? 0)
-        entry.text = columns.text()
-        entry.at = columns.time() ?? entry.at
-        return entry
-    }
-
-    /// The servers that exist according to the history, without their statuses.
-    private func knownServers() throws(SQLiteError) -> [ServerState] {
-        let statement = try database.statement(
-            "SELECT n.name, c.source FROM names n JOIN changes c ON c.id = \(Self.newest) WHERE c.kind <> 'removed'")
-        defer { statement.reset() }
-        var servers: [ServerState] = []
+        var entries: [ServerName: NewestEntry] = [:]
         while try statement.step() {
             var columns = Columns(statement)
-            guard let name = columns.name(), let source = columns.text() else { continue }
-            servers.append(ServerState(name: name, source: source, phase: .empty))
+            guard let name = columns.name() else { continue }
+            var entry = NewestEntry()
+            entry.kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
+            entry.grade = Grade(number: columns.integer() ?? 0)
+            (entry.text, entry.source) = (columns.text(), columns.text())
+            entry.at = columns.time() ?? entry.at
+            entries[name] = entry
         }
-        return servers
+        return entries
     }
 
     /// The newest entry of the server `n` that has a grade.

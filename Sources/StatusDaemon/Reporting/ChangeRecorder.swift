@@ -26,10 +26,12 @@ final class ChangeRecorder {
         let name: ServerName
         var credit = burst
         var lastText: String?
+        /// When the text or the level that it shows has changed.
+        var lastChange = Timestamp(milliseconds: 0)
         /// The changes that were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
-        /// The newest of them: its revision, its time, and the client that caused it.
-        var newest = (revision: 0, at: Timestamp(milliseconds: 0), caller: Caller?.none)
+        /// The newest of them: its revision, and the client that caused it.
+        var newest = (revision: 0, caller: Caller?.none)
         /// Whether an entry has shown that the server exists.
         var isRecorded = true
 
@@ -141,7 +143,7 @@ final class ChangeRecorder {
         omissions.removals += 1
         account.isRecorded = true
         account.omitted = removal.omitted + 1
-        account.newest = (server.revision, clock().wall, caller)
+        account.newest = (server.revision, caller)
     }
 
     private func writeRemoval(_ server: ServerState, _ caller: Caller?) {
@@ -208,11 +210,11 @@ final class ChangeRecorder {
         if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
-            write(change: snapshot.state, account, at: nil, by: caller)
+            write(change: snapshot.state, account, by: caller)
         } else {
             if account.omitted == 0 { enqueue(snapshot.state.name) }
             account.omitted += 1
-            account.newest = (snapshot.state.revision, clock().wall, caller)
+            account.newest = (snapshot.state.revision, caller)
         }
     }
 
@@ -222,13 +224,14 @@ final class ChangeRecorder {
         if waitingNames.insert(name).inserted { waiting.append(name) }
     }
 
-    private func write(change server: ServerState, _ account: Account, at time: Timestamp?, by caller: Caller?) {
+    private func write(change server: ServerState, _ account: Account, by caller: Caller?, at time: Timestamp? = nil) {
         // The newest one that was left out is being written.
         let omitted = max(0, account.omitted - 1)
         account.omitted = 0
         account.isRecorded = true
         record(.changed, server, oldText: account.lastText, omitted: omitted, by: caller, at: time)
         account.lastText = server.headline
+        account.lastChange = server.status?.changedAt ?? account.lastChange
     }
 
     /// Writes the current state, or the removal, of the longest waiting servers, at most `most`; returns how many it wrote.
@@ -251,7 +254,9 @@ final class ChangeRecorder {
             guard var server = try? monitor.state(of: name) else { continue }
             // A selection may have changed its revision since.
             server.revision = account.newest.revision
-            write(change: server, account, at: account.newest.at, by: account.newest.caller)
+            // When its text or level changed, if they did, which is what matters.
+            let time = server.status.flatMap { $0.changedAt > account.lastChange ? $0.changedAt : nil }
+            write(change: server, account, by: account.newest.caller, at: time)
             written += 1
         }
         waiting.removeFirst(looked)

@@ -84,15 +84,17 @@ def fill(path):
     """Adds changes until there are so many, the first of them so many days ago; each level lasts for ten changes."""
     step = DAYS * 86_400_000 // CHANGES
     with contextlib.closing(sqlite3.connect(path)) as store, store:
-        server, life, now = store.execute("SELECT server, life, at FROM changes WHERE server > 0 ORDER BY id DESC").fetchone()
+        server, life, now, boot = store.execute(
+            "SELECT server, life, at, since_boot FROM changes WHERE server > 0 ORDER BY id DESC").fetchone()
         store.execute("DELETE FROM changes WHERE kind <> 'started'")
-        store.execute("UPDATE changes SET at = at - ?", (DAYS * 86_400_000,))
+        store.execute("UPDATE changes SET at = at - ?, since_boot = since_boot - 1000 * ?", (DAYS * 86_400_000,) * 2)
         for number in range(CHANGES):
             grade, level = LEVELS[number // 10 % len(LEVELS)]
             store.execute(
-                "INSERT INTO changes (server, kind, at, grade, life, revision, source, phase, text, level, stale) "
-                "VALUES (?, 'changed', ?, ?, ?, ?, 'push', 'loaded', ?, ?, 0)",
-                (server, now - (CHANGES - number) * step, grade, life, number, f"Signed In ({number})", level))
+                "INSERT INTO changes (server, kind, at, since_boot, grade, life, revision, source, phase, text, level, stale) "
+                "VALUES (?, 'changed', ?, ?, ?, ?, ?, 'push', 'loaded', ?, ?, 0)",
+                (server, now - (CHANGES - number) * step, boot - 1000 * (CHANGES - number) * step, grade, life, number,
+                 f"Signed In ({number})", level))
 
 
 def history(rounds):
