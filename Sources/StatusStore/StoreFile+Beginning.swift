@@ -14,7 +14,8 @@ extension StoreFile {
             // If the log is not complete, the run ended some time after it was saved last.
             let isKilled = contents.memory.map { !$0.isComplete } ?? false
             try beginRun(
-                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil, isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
+                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
+                isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
                 revision: contents.memory?.log.revision ?? 0)
         }
     }
