@@ -2,12 +2,12 @@
 
 /// A position in the daemon's event log.
 public struct Cursor: Hashable, Sendable, CustomStringConvertible {
-    /// The run of the daemon.
+    /// Names the events.
     public var epoch: Epoch
-    /// The number of the event in that run.
+    /// The number of the event in that epoch.
     public var revision: Int
 
-    /// The position after event number `revision` of the run `epoch`.
+    /// The position after event number `revision` of `epoch`.
     public init(epoch: Epoch, revision: Int) {
         self.epoch = epoch
         self.revision = revision

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Identifies one run of the daemon with 128 random bits, written as 32 hexadecimal digits.
+/// Names the events that a revision counts, with 128 random bits, written as 32 hexadecimal digits.
+///
+/// It goes on over restarts, as long as the daemon knows which events its clients can have seen.
 ///
 /// It is a number, not a text, because every event carries one.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {
