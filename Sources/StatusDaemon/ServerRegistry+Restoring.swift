@@ -3,6 +3,7 @@
 import EventLoopIO
 import SourceKinds
 import StatusConfiguration
+import StatusInterface
 import StatusModel
 import StatusMonitor
 import StatusSources
@@ -50,6 +51,21 @@ extension ServerRegistry {
             }
         }
         openRestoredSockets()
+    }
+
+    /// The reply to a plan, in which servers that have waited for a file are changed or removed, not added.
+    func reply(to plan: ReloadPlan, of read: ReadConfiguration) -> ReloadReply {
+        var reply = plan.reply
+        let names = Set(waiting.map(\.rawValue))
+        reply.changed = (reply.changed + reply.added.filter(names.contains)).sorted()
+        reply.added.removeAll(where: names.contains)
+        guard read.failedFile == nil else { return reply }
+        let configuration = read.configuration
+        let gone = waiting.filter { name in
+            configuration.servers[name] == nil && !(configuration.acceptsAny && restored[name]?.isGuest == true)
+        }
+        reply.removed = (reply.removed + gone.map(\.rawValue)).sorted()
+        return reply
     }
 
     /// Why a restored server is not followed although it may be configured; nil if that is not so.

@@ -91,7 +91,7 @@ final class ServerRegistry {
         if isOtherSelected { hasSelected = false }
         configuration = new
         let plan = ReloadPlan(from: old, guests: guests, to: new) { startFailures[$0] != nil || needsNewSocket($0) }
-        var reply = plan.reply
+        var reply = reply(to: plan, of: read)
         reply.changed += plan.inOrder.compactMap { carryOut($0.step, for: $0.name) ? $0.name.rawValue : nil }
         reply.changed.sort()
         reply.failed = read.errors.map(Failure.init)
@@ -115,7 +115,7 @@ final class ServerRegistry {
 
     /// The changes that a new configuration would cause.
     func plan(_ read: ReadConfiguration) -> ReloadReply {
-        var reply = ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration).reply
+        var reply = reply(to: ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration), of: read)
         reply.failed = read.errors.map(Failure.init)
         return reply
     }

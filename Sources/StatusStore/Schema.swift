@@ -94,6 +94,8 @@ enum StoreProblem: Error, Equatable {
     case newer(Int64)
     /// Another program has written it.
     case foreign
+    /// It is no file that SQLite can open, for this reason.
+    case unusable(String)
 }
 
 extension Database {

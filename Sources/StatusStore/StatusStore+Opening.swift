@@ -27,6 +27,8 @@ extension StatusStore {
     }
 
     private static func read(_ path: String, _ boot: String) throws -> (StoreFile, StoreContents) {
+        // Opening another kind of file may block.
+        if let reason = files(at: path).lazy.compactMap(strangeness).first { throw StoreProblem.unusable(reason) }
         create(path)
         let file = try StoreFile(at: path)
         try file.check()
@@ -47,20 +49,32 @@ extension StatusStore {
         case StoreProblem.foreign: ("foreign", "\(StoreFailure(error, at: path))")
         case let error as SQLiteError where error.code == .damaged || error.code == .unfit:
             ("damaged", error.description)
+        case StoreProblem.unusable(let reason): ("unreadable", reason)
         case let error as SQLiteError where error.code == .inaccessible:
-            ["", "-wal", "-shm"].lazy.compactMap { unusability(of: path + $0) }.first.map { ("unreadable", $0) }
+            unusability(at: path).map { ("unreadable", $0) }
         default: nil
         }
     }
 
-    /// Why a file cannot be opened, if what it is, or whose it is, is the reason.
+    /// The file, its log, and the index of that.
+    private static func files(at path: String) -> [String] { ["", "-wal", "-shm"].map { path + $0 } }
+
+    /// Why the file cannot be used, if what it is, or whose it is, is the reason.
     ///
     /// Otherwise the disk, or a limit, is the reason, which may pass.
-    private static func unusability(of path: String) -> String? {
+    static func unusability(at path: String) -> String? {
+        files(at: path).lazy.compactMap { strangeness(of: $0) ?? permission(missingFor: $0) }.first
+    }
+
+    private static func strangeness(of path: String) -> String? {
         var status = stat()
-        guard lstat(path, &status) == 0 else { return nil }
-        if status.st_mode & S_IFMT != S_IFREG { return "it is not a regular file" }
-        guard access(path, R_OK | W_OK) != 0, errno == EACCES else { return nil }
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return nil }
+        return "it is not a regular file"
+    }
+
+    private static func permission(missingFor path: String) -> String? {
+        var status = stat()
+        guard lstat(path, &status) == 0, access(path, R_OK | W_OK) != 0, errno == EACCES else { return nil }
         let mode = String(status.st_mode & 0o7777, radix: 8)
         return
             "statusd's user (\(geteuid())) may not read and write it; it belongs to user \(status.st_uid) and has mode \(mode)"

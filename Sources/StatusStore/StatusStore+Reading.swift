@@ -44,6 +44,7 @@ extension StatusStore {
     private func read<Result: Sendable>(
         _ isCancelled: @escaping @Sendable () -> Bool, _ body: (HistoryReader) throws(SQLiteError) -> Result
     ) throws(StoreFailure) -> Result {
+        var damage: String?
         let result: Swift.Result<Result, StoreFailure> = reader.withLock { reader in
             do throws(SQLiteError) {
                 let open = if let reader, reader.isInPlace { reader } else { try HistoryReader(path: path) }
@@ -52,9 +53,12 @@ extension StatusStore {
                 return .success(try body(open))
             } catch {
                 if error.code != .interrupted { reader = nil }
+                if error.code == .damaged { damage = error.description }
                 return .failure(StoreFailure(error, at: path))
             }
         }
+        // Without the reader's lock, for which a save may wait.
+        if let damage { note(damage: damage) }
         return try result.get()
     }
 }

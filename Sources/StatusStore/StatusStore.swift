@@ -25,6 +25,8 @@ public final class StatusStore: Sendable {
         var isUnread = false
         /// What a run that was killed has left, until the history is compared with it.
         var killed: LedgerMemory?
+        /// Damage that a reader has found.
+        var damage: String?
         /// Since when changes may have come that are not saved: a file that is opened later begins with this moment.
         var beginning = Moment.now()
     }
@@ -102,6 +104,7 @@ public final class StatusStore: Sendable {
     public func save(_ batch: StoreBatch) throws(StoreFailure) {
         let failure: StoreFailure? = use.withLock { use in
             do {
+                if let damage = use.damage.take() { throw SQLiteError(.damaged, damage) }
                 guard let open = use.file, open.isInPlace else {
                     let wasOpen = use.file != nil
                     use.file = nil
@@ -147,6 +150,9 @@ public final class StatusStore: Sendable {
             try file.check("changes")
         }
     }
+
+    /// Notes damage that a reader has found: the next ``save(_:)`` sets the file aside and requires everything, as long as that is known.
+    func note(damage: String) { use.withLock { $0.damage = damage } }
 
     /// Closes the file.
     public func close() {

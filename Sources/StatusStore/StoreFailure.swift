@@ -28,9 +28,10 @@ public struct StoreFailure: Error, Sendable, Equatable, CustomStringConvertible 
         switch error {
         case StoreProblem.newer(let version): reason = "a newer statusd has written it (version \(version))"
         case StoreProblem.foreign: reason = "another program has written it"
+        case StoreProblem.unusable(let problem): reason = problem
         case let error as StoreFailure: self = error
         case let error as SQLiteError where error.code == .inaccessible:
-            reason = Self.problem(ofDirectoryOf: path) ?? error.description
+            reason = Self.problem(ofDirectoryOf: path) ?? StatusStore.unusability(at: path) ?? error.description
         case let error as SQLiteError where error.code == .busy: reason = "another program has locked it (\(error))"
         case let error as SQLiteError where error.code == .outOfDescriptors:
             reason = "\(error); raise LimitNOFILE= of the service"

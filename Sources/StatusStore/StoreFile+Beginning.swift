@@ -105,9 +105,6 @@ extension StoreFile {
             try append(Change(.stopped, at: end, revision: revision), since: now)
         }
         try append(Change(.started, at: now.wall, revision: revision), since: now)
-        guard bootNumber == 0 else { return }
-        bootNumber = database.lastRowID
-        try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
     }
 
     /// Goes on with the boot of the newest entry.

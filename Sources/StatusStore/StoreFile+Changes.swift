@@ -35,6 +35,9 @@ extension StoreFile {
         try parameters.add(change.omitted)
         try parameters.add(change.user.map { Int64($0) })
         try statement.run()
+        guard bootNumber == 0 else { return }
+        bootNumber = database.lastRowID
+        try database.execute("UPDATE changes SET life = id WHERE id = \(bootNumber)")
     }
 
     /// When an entry was made, since boot.

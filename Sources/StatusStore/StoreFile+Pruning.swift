@@ -25,6 +25,8 @@ extension StoreFile {
         }
         changeCount = count - removed
         if removed >= Self.pruned { return true }
+        // The numbers begin again with the next entry, which begins the boot.
+        if try database.integer("SELECT 1 FROM changes LIMIT 1") == nil { bootNumber = 0 }
         if changes == 0 { try forgetPruned() }
         if removed > 0 || changes == 0 { try forgetNames() }
         return false

@@ -345,6 +345,30 @@ struct SummaryTests {
         #expect(try summary(second, since: 20_000, until: 30_000).times.critical == 10_000)
     }
 
+    @Test("tells the boots apart after a history that was emptied")
+    func emptied() throws {
+        let store = fixture.store(boot: "1")
+        _ = store.open(at: moment(0))
+        for time in [1000, 2000, 3000] as [Int64] { try save(store, .ok, at: time) }
+        try prune(store, keeping: 0)
+        var first = batch([stored(try state("a", "x"))], at: 3500)
+        first.beginsHistory = true
+        try store.save(first)
+        try save(store, .critical, at: 4000)
+        try save(store, .ok, at: 6000)
+        try store.save(batch(changes: [Change(.stopped, at: Timestamp(milliseconds: 7000), revision: 0)], at: 7000))
+        store.close()
+        // The clock of the other boot begins anew.
+        let second = fixture.store(boot: "2")
+        _ = second.open(at: Moment(wall: Timestamp(milliseconds: 9000), boot: .zero))
+        let summary = try second.summary(
+            of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 10_000), buckets: 1,
+            now: Moment(wall: Timestamp(milliseconds: 10_000), boot: .milliseconds(1000))
+        ) { false }
+        #expect(Level.allCases.map { summary.times[$0] } == [500 + 1000 + 1000, 0, 2000, 0])
+        #expect(summary.changes == 2)
+    }
+
     @Test("forgets the level, and the names, when the history is turned off, because it may change unnoticed")
     func turnedOff() throws {
         let store = try fixture.openStore(at: 0)

@@ -277,6 +277,40 @@ struct StatusStoreTests {
         #expect(opening.failure == nil)
     }
 
+    @Test("does not wait for the writer of a pipe in its place")
+    func pipe() throws {
+        try #require(mkfifo(fixture.path, 0o600) == 0)
+        let opening = fixture.store().open(at: moment(0))
+        #expect(opening.setAside == "it is not a regular file; it is now \(fixture.path).unreadable")
+    }
+
+    @Test("sets a file aside in which a reader of the history has found damage, and requires everything")
+    func damageFoundByReader() throws {
+        let store = try fixture.openStore()
+        let changes = try (0..<2000).map { number in
+            Change(
+                .changed, at: Timestamp(milliseconds: number), revision: Int(number),
+                server: try state("a", "\(number)"))
+        }
+        try store.save(batch(changes: changes, at: 5000))
+        store.close()
+        let again = try fixture.openStore(at: 6000)
+        let file = try #require(fopen(fixture.path, "r+"))
+        fseek(file, 0, SEEK_END)
+        let pages = ftell(file) / 4096
+        for page in 8..<pages {
+            fseek(file, page * 4096, SEEK_SET)
+            _ = fwrite(Array(repeating: UInt8(0x55), count: 4096), 1, 4096, file)
+        }
+        fclose(file)
+        #expect(throws: StoreFailure.self) { try again.history(HistoryQuery(level: .critical), after: nil) { false } }
+        let failure = #expect(throws: StoreFailure.self) { try again.save(batch(at: 7000)) }
+        #expect(failure?.needsEverything == true)
+        #expect(failure?.reason?.hasSuffix("it is now \(fixture.path).damaged") == true)
+        #expect(throws: StoreFailure.self) { try again.save(batch(at: 7000)) }
+        try again.save(batch([stored(try state("a", "1"))], at: 7000))
+    }
+
     @Test("sets a link aside, which may lead to another user's file")
     func link() throws {
         try #require(symlink("/tmp", fixture.path) == 0)
