@@ -347,9 +347,13 @@ struct SummaryTests {
 
     @Test("tells the boots apart after a history that was emptied")
     func emptied() throws {
+        let before = fixture.store(boot: "0")
+        _ = before.open(at: moment(0))
+        for time in [100, 200, 300] as [Int64] { try save(before, .ok, at: time) }
+        before.close()
         let store = fixture.store(boot: "1")
-        _ = store.open(at: moment(0))
-        for time in [1000, 2000, 3000] as [Int64] { try save(store, .ok, at: time) }
+        _ = store.open(at: moment(500))
+        try save(store, .ok, at: 1000)
         try prune(store, keeping: 0)
         var first = batch([stored(try state("a", "x"))], at: 3500)
         first.beginsHistory = true
