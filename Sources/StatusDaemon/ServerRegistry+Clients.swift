@@ -73,6 +73,9 @@ extension ServerRegistry {
         if let server = configuration.servers[name] {
             throw MonitorError.isConfigured(server: name.rawValue, file: server.origin.file)
         }
+        if restored[name] != nil, let failedFile {
+            throw MonitorError.isConfigured(server: name.rawValue, file: failedFile)
+        }
         guard guests.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
         remove(name, by: caller)
     }

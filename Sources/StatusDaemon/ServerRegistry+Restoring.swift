@@ -41,7 +41,8 @@ extension ServerRegistry {
                     try? monitor.redefine(ServerDefinition(name: name, source: Self.guestSource.key))
                 }
             } else if let reason = missingReason(of: name) {
-                fail(name, because: reason)
+                waiting.insert(name)
+                try? monitor.fail(name, because: reason)
             } else {
                 restored[name] = nil
                 waiting.remove(name)
@@ -72,14 +73,6 @@ extension ServerRegistry {
     func missingReason(of name: ServerName) -> String? {
         guard restored[name] != nil, let failedFile else { return nil }
         return "it is not configured now; correct \(failedFile), which may configure it"
-    }
-
-    private func fail(_ name: ServerName, because reason: String) {
-        guard let state = try? monitor.state(of: name) else { return }
-        waiting.insert(name)
-        try? monitor.redefine(
-            ServerDefinition(
-                name: name, description: state.description, source: state.source, takesPosts: false, failure: reason))
     }
 
     /// Opens the notify sockets of restored servers, as many in a turn as there is time for: there may be thousands.

@@ -138,6 +138,14 @@ struct Ledger {
         return deselection?.followed(by: removal) ?? removal
     }
 
+    /// Shows a server as failed, with its status, until it is redefined.
+    mutating func fail(_ name: ServerName, because reason: String, at now: Moment) throws(LedgerError) -> Effects? {
+        guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        var definition = records[place].definition
+        (definition.failure, definition.takesPosts, definition.isRefreshable) = (reason, false, false)
+        return try redefine(definition, isOfNewSource: false, at: now)
+    }
+
     /// Changes a server's definition; returns nil if that changes nothing else.
     ///
     /// Its status stays, unless its source is a new one. A status that is being loaded again does not count as current until the load has ended.
@@ -279,7 +287,6 @@ extension Ledger.Record {
         if isOfNewSource { ownTimeToLive = nil }
         if isOfNewSource, definition.failure == nil {
             state.status = nil
-            state.isRestored = false
         }
         // The time to live of a new source counts from now.
         if isOfNewSource, state.status == nil { refresh(at: now) }
@@ -303,6 +310,8 @@ extension Ledger.Record {
         // A server that is loaded is loaded again.
         state.phase = hasStatus && definition.firstPhase == .empty ? .loaded : definition.firstPhase
         state.message = definition.failure ?? (hasStatus ? nil : definition.placeholder)
+        // Nothing of it is from before.
+        if !hasStatus, definition.failure == nil { state.isRestored = false }
     }
 }
 

@@ -108,6 +108,11 @@ public final class StatusMonitor: Sendable {
         }
     }
 
+    /// Shows a server as failed, with its last status, for a reason; it takes no posts until it is redefined.
+    public func fail(_ name: ServerName, because reason: String) throws(LedgerError) {
+        try change { ledger, now throws(LedgerError) in try ledger.fail(name, because: reason, at: now) }
+    }
+
     // MARK: Statuses
 
     /// Posts a status of a server; returns the revision of the event.

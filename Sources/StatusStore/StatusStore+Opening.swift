@@ -40,6 +40,8 @@ extension StatusStore {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         // The existing file is not opened: closing it would give up the locks of SQLite's connections.
         if descriptor >= 0 { Glibc.close(descriptor) }
+        // It has the mode that the file had once, and nothing that must be kept.
+        if permission(missingFor: path + "-shm") != nil { unlink(path + "-shm") }
     }
 
     /// How to call a file that cannot be used, and why it cannot; nil if the problem may not be the file's.
@@ -76,8 +78,9 @@ extension StatusStore {
         var status = stat()
         guard lstat(path, &status) == 0, access(path, R_OK | W_OK) != 0, errno == EACCES else { return nil }
         let mode = String(status.st_mode & 0o7777, radix: 8)
+        let name = path.split(separator: "/").last ?? ""
         return
-            "statusd's user (\(geteuid())) may not read and write it; it belongs to user \(status.st_uid) and has mode \(mode)"
+            "statusd's user (\(geteuid())) may not read and write \(name); it belongs to user \(status.st_uid) and has mode \(mode)"
     }
 
     /// Opens the file that is there now, or a new one, without what another run has left in it; returns what was set aside.

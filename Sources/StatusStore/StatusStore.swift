@@ -108,7 +108,11 @@ public final class StatusStore: Sendable {
                 guard let open = use.file, open.isInPlace else {
                     let wasOpen = use.file != nil
                     use.file = nil
-                    let setAside = try openAnew(&use)
+                    // Connections of a process share the index of the log: one that was opened while the disk was read-only would keep it so.
+                    let setAside = try reader.withLock { reader in
+                        reader = nil
+                        return try openAnew(&use)
+                    }
                     return setAside == nil && wasOpen
                         ? .removed : StoreFailure(reason: setAside, needsEverything: true)
                 }

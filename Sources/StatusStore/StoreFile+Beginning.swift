@@ -11,45 +11,54 @@ extension StoreFile {
         try database.transaction { () throws(SQLiteError) in
             try database.execute("UPDATE daemon SET is_complete = 0")
             try database.execute("DELETE FROM events")
-            // If the log is not complete, the run ended some time after it was saved last.
-            let isKilled = contents.memory.map { !$0.isComplete } ?? false
-            try beginRun(
-                at: now, after: isKilled ? contents.memory?.log.notedAt.wall : nil,
-                isOfThisBoot: contents.memory?.isOfThisBoot ?? false,
-                revision: contents.memory?.log.revision ?? 0)
+            firstEntry = (try database.integer("SELECT max(id) FROM changes") ?? 0) + 1
+            try beginRun(after: contents.memory, at: now)
         }
     }
 
-    /// Appends what the history lacks of a run that was killed: entries that were held back, or came just after the last batch.
+    /// Adds what the history lacks of a run that was killed: entries that were held back, or came just after the last batch.
     ///
-    /// Otherwise a level that the servers still have would never be in it. It must be called before the first change of this run is saved.
+    /// Otherwise a level that the servers still have would never be in it. It must be called before the first change of this run is saved, because
+    /// the entries come before its beginning.
     ///
     /// - Parameters:
     ///   - memory: what that run has left.
-    ///   - now: a moment of this run.
+    ///   - now: when this run began.
     func completeHistory(of memory: LedgerMemory, at now: Moment) throws(SQLiteError) {
-        // Without names, there is no history.
-        guard try database.integer("SELECT 1 FROM names LIMIT 1") != nil else { return }
-        try database.transaction { () throws(SQLiteError) in try appendMissing(of: memory, at: now) }
+        let missing = try missingChanges(of: memory)
+        guard !missing.isEmpty else { return }
+        let boot = (bootNumber, newestChange)
+        var isDone = false
+        defer { if !isDone { (bootNumber, newestChange) = boot } }
+        try database.transaction { () throws(SQLiteError) in
+            try database.execute("DELETE FROM changes WHERE id >= \(firstEntry)")
+            try continueBoot()
+            for change in missing { try append(change, since: memory.log.notedAt) }
+            (bootNumber, newestChange) = (0, .zero)
+            try beginRun(after: memory, at: now)
+        }
+        isDone = true
     }
 
-    private func appendMissing(of memory: LedgerMemory, at now: Moment) throws(SQLiteError) {
-        var entries = try newestEntries()
+    private func missingChanges(of memory: LedgerMemory) throws(SQLiteError) -> [Change] {
+        // Without names, there is no history.
+        guard try database.integer("SELECT 1 FROM names LIMIT 1") != nil else { return [] }
+        var (missing, entries) = ([Change](), try newestEntries())
+        let notedAt = memory.log.notedAt.wall
         for state in memory.servers.map(\.state) {
             let newest = entries.removeValue(forKey: state.name) ?? NewestEntry()
             if newest.isCurrent(state) { continue }
-            let changedAt = state.status?.changedAt ?? memory.log.notedAt.wall
+            let changedAt = state.status?.changedAt ?? notedAt
             // If its text and level are older than the entry, something else has changed since.
-            let time = changedAt > newest.at ? changedAt : memory.log.notedAt.wall
-            try append(Change(.changed, at: time, revision: state.revision, server: state), since: now)
+            let time = changedAt > newest.at ? changedAt : notedAt
+            missing.append(Change(.changed, at: time, revision: state.revision, server: state))
         }
         for (name, entry) in entries.sorted(by: { $0.key < $1.key }) {
             guard let source = entry.source, entry.kind != .removed else { continue }
-            try append(
-                Change(
-                    .removed, at: memory.log.notedAt.wall, revision: memory.log.revision,
-                    server: ServerState(name: name, source: source, phase: .empty)), since: now)
+            let server = ServerState(name: name, source: source, phase: .empty)
+            missing.append(Change(.removed, at: notedAt, revision: memory.log.revision, server: server))
         }
+        return missing
     }
 
     /// What the history says last of a server.
@@ -92,16 +101,13 @@ extension StoreFile {
     private static let newest =
         "(SELECT id FROM changes WHERE server = n.id AND grade IS NOT NULL ORDER BY id DESC LIMIT 1)"
 
-    /// Notes, in a transaction, that a run of the daemon begins, and when the one before has ended.
-    ///
-    /// - Parameters:
-    ///   - end: when that was; nil if there was none, or its end was noted, or it has saved nothing.
-    ///   - isOfThisBoot: whether the machine was not booted since then.
-    private func beginRun(at now: Moment, after end: Timestamp?, isOfThisBoot: Bool, revision: Int) throws(SQLiteError)
-    {
-        if isOfThisBoot { try continueBoot() }
-        // A run that was killed before its first batch has left only its beginning.
-        if let end = [end, try lastBeginning()].compactMap({ $0 }).max() {
+    /// Notes, in a transaction, that this run begins, and when the one before has ended.
+    private func beginRun(after memory: LedgerMemory?, at now: Moment) throws(SQLiteError) {
+        if memory?.isOfThisBoot == true { try continueBoot() }
+        let revision = memory?.log.revision ?? 0
+        // If the log is not complete, that run ended some time after it was saved last. If it was killed before that, it has left only its beginning.
+        let ends = [memory.flatMap { $0.isComplete ? nil : $0.log.notedAt.wall }, try lastBeginning()]
+        if let end = ends.compactMap(\.self).max() {
             try append(Change(.stopped, at: end, revision: revision), since: now)
         }
         try append(Change(.started, at: now.wall, revision: revision), since: now)

@@ -12,6 +12,8 @@ final class StoreFile {
     let database: Database
     /// Identifies the machine's boot in the history: the number of the first entry since then (column `life`).
     var bootNumber: Int64 = 0
+    /// The number of the first entry of this run.
+    var firstEntry: Int64 = 0
     /// When the newest entry since then was made, by the boot clock.
     var newestChange = Duration.zero
     /// The number of entries of the history; nil if they were not counted yet.

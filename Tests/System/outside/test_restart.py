@@ -221,8 +221,12 @@ def invalid_drop_in():
             contains(state["message"], "it is not configured now; correct", str(drop_in))
             contains(daemon.ctl("post", "web", "Signed Out").err, "cannot be followed", str(drop_in))
             equal(daemon.describe("guest")["phase"], "failed")
+            contains(daemon.ctl("forget", "web").err, str(drop_in))
         drop_in.write_text(good)
-        daemon.done("reload")
+        contains(daemon.done("reload", "--dry-run"), "changed", "web")
+        with daemon.connect() as connection:
+            reply = connection.call("Reload")
+        equal((reply["added"], reply["changed"], reply["removed"]), ([], ["web"], []))
         state = daemon.describe("web")
         equal((state["phase"], state["status"]["text"], state["selected"]), ("loaded", "Signed In", True))
         equal(daemon.describe("guest")["phase"], "loaded")
@@ -230,7 +234,8 @@ def invalid_drop_in():
         drop_in.write_text("servers: [\n")
         restart(daemon)
         drop_in.unlink()
-        daemon.done("reload")
+        with daemon.connect() as connection:
+            equal(connection.call("Reload")["removed"], ["guest", "web"])
         equal([daemon.ctl("status", name).status for name in ("web", "guest")], [4, 4])
         equal(daemon.describe()["name"], "db")
 
@@ -282,6 +287,26 @@ def boot():
                 daemon.stop()
         daemon.start()
         eventually(lambda: daemon.describe("db")["stale"], "db to be stale", 12)
+
+
+@test("the grace, and the mark of a status from before, are right after a start with an invalid drop-in")
+def grace_of_waiting():
+    with Daemon("servers: { db: { push: true } }\n", start=False) as daemon:
+        drop_in = daemon.file.parent / "conf.d" / "web.yaml"
+        drop_in.parent.mkdir()
+        good = "servers: { web: { push: true, ttl: 2s }, empty: { push: true } }\n"
+        drop_in.write_text(good)
+        daemon.start()
+        daemon.done("post", "web", "Signed In")
+        drop_in.write_text("servers: [\n")
+        for _ in range(2):
+            restart(daemon)
+        daemon.stop()
+        drop_in.write_text(good)
+        time.sleep(2.5)
+        daemon.start()
+        contains(daemon.describe("web")["message"], "ended while statusd was down")
+        equal(daemon.describe("empty").get("restored"), None)
 
 
 @test("a server that was added by a post and is configured now is no guest after a crash")

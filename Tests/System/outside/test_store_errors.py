@@ -6,11 +6,12 @@ import errno
 import os
 import signal
 import sqlite3
+import subprocess
 import threading
 import time
 
-from harness.daemon import Daemon
-from harness.expect import contains, equal, eventually
+from harness.daemon import Daemon, run
+from harness.expect import Skip, contains, equal, eventually
 from harness.faulty_store import FaultyStore
 from harness.runner import test
 
@@ -241,3 +242,32 @@ def hanging_write():
         store.work()
         daemon.start()
         equal(daemon.text("db"), "meanwhile")
+
+
+@test("after a start on a read-only disk, on which somebody has read the history, all is saved when the disk can be written")
+def read_only_with_reader():
+    if os.geteuid() != 0:
+        raise Skip("mounting a small file system needs root")
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        state = daemon.folder / "state"
+        if run("mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "small", state).status:
+            raise Skip("mounting is not possible here")
+        try:
+            daemon.start()
+            daemon.done("post", "db", "before")
+            eventually(lambda: "before" in texts(daemon, "db"), "the batch")
+            daemon.stop(signal.SIGKILL)
+            equal(run("mount", "-o", "remount,ro", state).status, 0)
+            daemon.start()
+            equal(daemon.text("db"), "before")
+            daemon.ctl("history", "db")
+            daemon.done("post", "db", "after")
+            equal(run("mount", "-o", "remount,rw", state).status, 0)
+            eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
+            daemon.stop()
+            daemon.start()
+            equal(daemon.text("db"), "after")
+        finally:
+            if daemon.process.poll() is None:
+                daemon.stop(signal.SIGKILL)
+            subprocess.run(["umount", state], check=True)
