@@ -19,6 +19,9 @@ enum ClientCommand {
         let arguments: ParsedArguments
         fileprivate let hint: TimerSource?
 
+        /// Writes what an administrator should know of the daemon; an old one does not say it.
+        func warn() async { terminal.warn(try? await client.getCursor().notices) }
+
         /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no hint.
         func mayTakeItsTime() async { await hint?.cancel() }
     }

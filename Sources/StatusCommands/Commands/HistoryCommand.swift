@@ -58,8 +58,8 @@ enum HistoryCommand {
                 servers: servers, period: period, level: arguments[level], limit: arguments[lines])
             try await show(request, context)
         }
-        // The history lacks what was not saved. The daemon says so with any server; with none, there is no history to show.
-        context.terminal.warn(try? await context.client.describe(server: servers.names?.first?.rawValue).notices)
+        // The history lacks what was not saved.
+        await context.warn()
         return .done
     }
 

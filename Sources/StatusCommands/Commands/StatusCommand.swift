@@ -11,7 +11,14 @@ enum StatusCommand {
         mayBeRepeated: true
     ) { context in
         let terminal = context.terminal
-        let reply = try await context.client.describe(server: context.arguments[Options.anyServer])
+        let reply: DescribeReply
+        do throws(MonitorError) {
+            reply = try await context.client.describe(server: context.arguments[Options.anyServer])
+        } catch {
+            // Whoever has lost the state has lost the selection.
+            if case .nothingSelected = error { await context.warn() }
+            throw error
+        }
         let server = reply.server
         if terminal.isJSON {
             terminal.json(server)

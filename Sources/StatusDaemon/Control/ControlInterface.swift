@@ -92,8 +92,7 @@ final class ControlInterface: MonitorService {
 
     func describe(_ parameters: DescribeParameters, _ call: MonitorCall<DescribeReply>) throws {
         let state = try parameters.server.map { try monitor.state(of: try known($0)) } ?? monitor.selectedState()
-        let notices = self.state.notices
-        call.reply(DescribeReply(server: state, notices: notices.isEmpty ? nil : notices))
+        call.reply(DescribeReply(server: state, notices: notices))
     }
 
     func watch(_ parameters: WatchParameters, _ call: MonitorCall<WatchReply>) throws {
@@ -108,7 +107,11 @@ final class ControlInterface: MonitorService {
         streams[ObjectIdentifier(stream)] = stream
     }
 
-    func getCursor(_ call: MonitorCall<GetCursorReply>) { call.reply(GetCursorReply(cursor: monitor.cursor)) }
+    func getCursor(_ call: MonitorCall<GetCursorReply>) {
+        call.reply(GetCursorReply(cursor: monitor.cursor, notices: notices))
+    }
+
+    private var notices: [String]? { state.notices.isEmpty ? nil : state.notices }
 
     // MARK: Changing
 

@@ -40,12 +40,16 @@ final class StateKeeper {
     /// When a call of the store counts as one that hangs; nil if none runs.
     private var hangTime: ContinuousClock.Instant?
     private var isBusy: Bool { hangTime != nil }
+    /// When it began; nil if none runs.
+    private var callTime: ContinuousClock.Instant?
     /// Ends the current wait.
     private var endWait: (@Sendable (()) -> Void)?
     /// The callers that wait for the next batch.
     private var flushes: [@Sendable (()) -> Void] = []
     /// Those that wait for the batch that is being saved; nil if none is.
     private var currentFlushes: [@Sendable (()) -> Void]?
+    /// Whether the whole history is being removed, because it was turned off; it may have been turned on again since.
+    private var isEmptying = false
     /// Whether the next batch has all servers.
     private var hasEverything = false
     /// How many entries of the history were dropped because too many waited to be saved.
@@ -71,7 +75,12 @@ final class StateKeeper {
     }
 
     /// What an administrator should know, as phrases: why nothing is saved, or that a file was set aside.
-    var notices: [String] { report.notices }
+    var notices: [String] {
+        let notices = report.notices
+        guard notices.isEmpty, let callTime, .now - callTime >= Self.flushTime else { return notices }
+        let seconds = Duration.seconds(Int64((.now - callTime) / .seconds(1)))
+        return ["the newest changes are not saved: the disk has not answered for \(TimeSpan.text(seconds))"]
+    }
 
     /// Whether changes are kept, too.
     var keepsHistory: Bool { limits.changes > 0 }
@@ -80,7 +89,10 @@ final class StateKeeper {
     func apply(_ limits: HistoryLimits) {
         let keptHistory = keepsHistory
         self.limits = limits
-        if !keepsHistory { changes = [] }
+        if !keepsHistory {
+            changes = []
+            isEmptying = true
+        }
         if keepsHistory, !keptHistory { keepEverything() }
         schedule.pruneSoon()
         endWait?(())
@@ -166,12 +178,12 @@ final class StateKeeper {
         _ body: @escaping @Sendable (StatusStore) throws(StoreFailure) -> Value,
         then: @escaping @EventLoop @Sendable (StateKeeper, Result<Value, StoreFailure>) -> Void
     ) {
-        hangTime = .now + Self.usualTime
+        (callTime, hangTime) = (.now, .now + Self.usualTime)
         BlockingThread.start { [store] in
             let result: Result<Value, StoreFailure>
             do throws(StoreFailure) { result = .success(try body(store)) } catch { result = .failure(error) }
             EventLoop.perform {
-                self.hangTime = nil
+                (self.callTime, self.hangTime) = (nil, nil)
                 then(self, result)
                 self.endWait?(())
             }
@@ -282,10 +294,22 @@ final class StateKeeper {
     /// Removes old entries of the history, in steps between which changes are saved.
     private func prune() {
         let oldest = Timestamp(milliseconds: historyTime().milliseconds - Int64(limits.keep / .milliseconds(1)))
-        let keeping = limits.changes
+        let keeping = isEmptying ? 0 : limits.changes
         start({ store throws(StoreFailure) in try store.prune(before: oldest, keeping: keeping) }) { keeper, result in
-            keeper.schedule.pruned(at: .now, hasMore: (try? result.get()) ?? false)
+            let hasMore = try? result.get()
+            if hasMore == false { keeper.noteEmptied() }
+            keeper.schedule.pruned(at: .now, hasMore: hasMore ?? false)
             if case .failure(let failure) = result { keeper.note(failure) }
+        }
+    }
+
+    /// A history that was turned on again begins with the servers as they are.
+    private func noteEmptied() {
+        guard isEmptying else { return }
+        isEmptying = false
+        if keepsHistory {
+            keepEverything()
+            noteChange()
         }
     }
 }

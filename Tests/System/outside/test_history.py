@@ -10,6 +10,7 @@ import os
 import pty
 import pwd
 import re
+import sqlite3
 import struct
 import subprocess
 import termios
@@ -348,3 +349,39 @@ def failed_addition():
         output, status = on_terminal(daemon, 30, "history", "bad")
         equal(status, 0)
         assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in output.splitlines()) <= 30, output
+
+
+@test("the history warns after two seconds if the disk has not taken the newest changes yet")
+def not_saved_yet():
+    with Daemon(CONFIGURATION, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        daemon.done("post", "db", "Signed In")
+        daemon.history(server="db")
+        store.hang("write,sync")
+        daemon.done("post", "db", "Signed Out")
+        eventually(lambda: "the newest changes are not saved: the disk has not answered for" in daemon.ctl("history", "db").err, "the warning")
+        store.work()
+        eventually(lambda: daemon.ctl("history", "db").err == "", "the end of it")
+
+
+@test("a history that is turned off is removed, even if it is turned on again at once")
+def off_and_on():
+    with Daemon("servers: { db: { push: true } }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.folder / "state" / "statusd.sqlite")) as store, store:
+            store.executemany("INSERT INTO changes (server, kind, at, grade, since_boot, life, revision, source, phase, text, level, stale, omitted) "
+                              "SELECT server, kind, at, grade, since_boot, life, revision, source, phase, ?, level, stale, omitted "
+                              "FROM changes WHERE kind = 'changed' LIMIT 1", ((f"old {number}",) for number in range(5000)))
+        daemon.start()
+        on = daemon.file.read_text()
+        daemon.file.write_text("history: { changes: 0 }\n" + on)
+        daemon.done("reload")
+        daemon.file.write_text(on)
+        daemon.done("reload")
+        eventually(lambda: not [c for c in daemon.history(server="db") if (c.get("text") or "").startswith("old")], "an empty history")
+        daemon.done("post", "db", "new")
+        equal(texts(daemon, "db")[-1:], ["new"])
+        summary = json.loads(daemon.done("history", "db", "--summary", "--json", "--since", "-1h"))
+        assert sum(bucket["times"]["ok"] for bucket in summary["buckets"]) > 0, summary
