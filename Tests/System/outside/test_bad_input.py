@@ -32,7 +32,7 @@ def mistyped_server():
         for command in ("status", "select", "refresh", "watch", "forget"):
             equal(one_sentence(daemon.ctl(command, "dbb"), 4), "statusctl: no server named “dbb”; did you mean “db”?")
         equal(one_sentence(daemon.ctl("status", "web"), 4), "statusctl: no server named “web”; run “statusctl list” to see all servers")
-        equal(one_sentence(daemon.ctl("wait", "lgoin", "--timeout", "1ms"), 75),
+        equal(one_sentence(daemon.ctl("wait", "lgoin", "--timeout", "500ms"), 75),
               "statusctl: timed out: no server named “lgoin” yet; did you mean “login”?")
         equal(json.loads(daemon.ctl("status", "dbb", "--json").out),
               {"error": "org.statusd.monitor.NoSuchServer", "parameters": {"server": "dbb"}})
