@@ -298,7 +298,12 @@ extension Ledger.Record {
         state.isRefreshable = definition.isRefreshable
         if !definition.isRefreshable { state.isRefreshing = false }
         if isOfNewSource || definition.failure != nil || old.failure != nil {
+            let message = state.message
             begin()
+            // What is said of a grace goes on.
+            if graceEnd != nil, state.status != nil, definition.failure == nil, message != old.failure {
+                state.message = message
+            }
         } else if state.message == old.placeholder {
             state.message = definition.placeholder
         }
