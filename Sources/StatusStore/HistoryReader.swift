@@ -52,7 +52,7 @@ final class HistoryReader {
     /// Whether the path still leads to the file that is open.
     var isInPlace: Bool { FileIdentity(of: path) == identity }
 
-    /// A reader on a connection that others use, too.
+    /// A reader of a database in memory, which has only one connection (Tests/Fuzzing).
     init(_ database: Database) { (self.database, path, identity, isLasting) = (database, "", nil, true) }
 
     init(path: String) throws(SQLiteError) {

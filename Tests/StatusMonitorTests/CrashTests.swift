@@ -145,6 +145,24 @@ struct CrashTests {
         #expect(try fourth.watch(.server(name("a")), since: current) { _ in }.lines() == [])
     }
 
+    @Test("tells every reader of many runs that were killed")
+    func manyCrashes() throws {
+        let crash = Crash()
+        crash.save()
+        var (current, seen) = (crash.first, [Cursor]())
+        for number in 1...40 {
+            try current.post(try StatusText("\(number)"), to: name("a"))
+            seen.append(current.cursor)
+            current = try crash.restart()
+            crash.save()
+        }
+        let last = try crash.restartCleanly()
+        for cursor in seen {
+            #expect(try last.watch(.server(name("a")), since: cursor) { _ in }.lines().first == "gap -")
+        }
+        #expect(try last.watch(.server(name("a")), since: last.cursor) { _ in }.lines() == [])
+    }
+
     @Test("tells it also if an older state than that of the last start is continued with")
     func olderCopy() throws {
         let crash = Crash()

@@ -62,15 +62,16 @@ struct Terminal: Sendable {
 
     /// Writes a message to standard error, unless the output is JSON.
     func note(_ text: String) {
-        if !isJSON { StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO) }
+        if !isJSON { writeError(text) }
+    }
+
+    private func writeError(_ text: String) {
+        StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO)
     }
 
     /// Writes what the daemon says of itself to standard error, also beside JSON, because a script would trust what is not saved.
     func warn(_ notices: [String]?) {
-        for notice in notices ?? [] {
-            StandardOutput.write(
-                charset.text("statusctl: warning: \(VisibleText.escape(notice))\n"), to: STDERR_FILENO)
-        }
+        for notice in notices ?? [] { writeError("warning: \(VisibleText.escape(notice))") }
     }
 
     /// Writes a faint message to standard error if someone looks at a terminal.

@@ -133,7 +133,11 @@ final class HistoryQueue {
     private func noteHang() {
         isHanging = true
         current?.fail.take()?(Self.hang)
-        while let (query, _) = queue.popFirst() { query.fail.take()?(Self.hang) }
+        while let (query, _) = queue.popFirst() {
+            // It refers to the query.
+            query.start = nil
+            query.fail.take()?(Self.hang)
+        }
         abandoned = [:]
     }
 }
