@@ -19,7 +19,7 @@ from harness.bystander import Bystander
 from harness.daemon import NOBODY, STATUSD, Daemon, run
 from harness.dead_disk import dead_disk, stuck_pipe
 from harness.expect import Skip, contains, equal, eventually
-from harness.faulty_store import FaultyStore
+from harness.faulty_store import faulty_daemon
 from harness.preload import preloaded
 from harness.runner import test
 from harness.tracing import stopped_thread
@@ -629,9 +629,7 @@ def left_reload():
 
 @test("clients that ask for the history and leave while its disk does not answer leave nothing behind")
 def abandoned_queries():
-    with Daemon("servers: { db: { push: true } }\n", start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon("servers: { db: { push: true } }\n") as (daemon, store):
         daemon.done("post", "db", "Signed In")
         store.hang("look")
         call = json.dumps({"method": "org.statusd.monitor.History", "parameters": {"all": True}, "more": True}).encode() + b"\0"

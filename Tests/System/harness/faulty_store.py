@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store whose system calls fail, hang, are dropped, or kill the daemon (preload/store_faults.c)."""
 
+import contextlib
 import os
 
+from .daemon import Daemon
 from .preload import preloaded
 
 
@@ -50,3 +52,12 @@ class FaultyStore:
         fresh = self._plan.with_suffix(".new")
         fresh.write_text(f"{action} {calls} {file} {number} {self._count}\n")
         os.replace(fresh, self._plan)
+
+
+@contextlib.contextmanager
+def faulty_daemon(configuration):
+    """A running daemon, and what can happen to its store."""
+    with Daemon(configuration, start=False) as daemon:
+        store = FaultyStore(daemon)
+        daemon.start()
+        yield daemon, store

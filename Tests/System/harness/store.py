@@ -2,10 +2,14 @@
 """What a daemon's store has, read from its file."""
 
 import contextlib
+import os
+import signal
 import sqlite3
+import subprocess
 import time
 
-from .expect import eventually
+from .daemon import run
+from .expect import Skip, eventually
 
 
 def stored(daemon, query):
@@ -33,3 +37,19 @@ def wait_until_saved(daemon, server, text):
 def wait_until_saved_at_last(daemon, server, text):
     """The same after a failure, when the daemon tries less and less often."""
     eventually(lambda: is_saved(daemon, server, text), f"{text} to be saved", 20)
+
+
+@contextlib.contextmanager
+def small_disk(daemon, size):
+    """Mounts a small file system on the state directory of a daemon that does not run yet; ends the daemon in the end."""
+    state = daemon.folder / "state"
+    if os.geteuid() != 0:
+        raise Skip("mounting a small file system needs root")
+    if run("mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "small", state).status:
+        raise Skip("mounting is not possible here")
+    try:
+        yield state
+    finally:
+        if daemon.process and daemon.process.poll() is None:
+            daemon.stop(signal.SIGKILL)
+        subprocess.run(["umount", state], check=True)

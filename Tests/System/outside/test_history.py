@@ -19,7 +19,7 @@ import time
 from harness.attacker import need_root
 from harness.daemon import NOBODY, STATUSCTL, Daemon, environment, run
 from harness.expect import contains, equal, eventually, one_sentence
-from harness.faulty_store import FaultyStore
+from harness.faulty_store import faulty_daemon
 from harness.runner import test
 
 CONFIGURATION = "accept: any\nservers: { db: { push: true }, web: { push: true } }\n"
@@ -299,9 +299,7 @@ def unavailable():
 
 @test("the history warns if it lacks what could not be saved")
 def unsaved():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "Signed In")
         equal(daemon.ctl("history", "db").err, "")
         store.fail(errno.ENOSPC, "write")
@@ -353,9 +351,7 @@ def failed_addition():
 
 @test("the history warns after two seconds if the disk has not taken the newest changes yet")
 def not_saved_yet():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "Signed In")
         daemon.history(server="db")
         store.hang("write,sync")

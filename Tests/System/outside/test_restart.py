@@ -7,13 +7,12 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import time
 
-from harness.daemon import NOBODY, STATUSD, Daemon, environment, run
-from harness.expect import Skip, contains, equal, eventually
+from harness.daemon import Daemon
+from harness.expect import contains, equal, eventually
 from harness.runner import test
-from harness.store import is_saved, stored, wait_until_saved, wait_until_saved_at_last
+from harness.store import is_saved, small_disk, stored, wait_until_saved, wait_until_saved_at_last
 
 CONFIGURATION = """\
 accept: any
@@ -391,65 +390,46 @@ def removed_before_the_end():
 
 @test("a full disk is reported once, nothing else suffers, and all is saved when there is room again")
 def full_disk():
-    if os.geteuid() != 0:
-        raise Skip("mounting a small file system needs root")
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        state = daemon.folder / "state"
-        if run("mount", "-t", "tmpfs", "-o", "size=512k,mode=755", "small", state).status:
-            raise Skip("mounting is not possible here")
-        try:
-            daemon.start()
-            daemon.done("post", "db", "Signed In")
-            wait_until_saved(daemon, "db", "Signed In")
-            with open(state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
-                while True:
-                    ballast.write(b"x" * 4096)
-            for number in range(40):
-                daemon.done("post", f"guest-{number}", "x" * 1000)
-            eventually(lambda: "cannot save the state" in daemon.log(), "the report")
-            contains(daemon.log(), "full")
-            contains(daemon.ctl("status", "db").err, "warning: the state is not saved")
-            time.sleep(2.5)
-            equal(daemon.log().count("cannot save the state"), 1, "reported once")
-            daemon.done("post", "db", "Signed Out")
-            (state / "ballast").unlink()
-            eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
-            equal(daemon.ctl("status", "db").err, "")
-            restart(daemon)
-            equal(daemon.text("db"), "Signed Out")
-            equal(daemon.text("guest-39"), "x" * 1000)
-        finally:
-            daemon.stop()
-            subprocess.run(["umount", state], check=True)
+    with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "512k") as state:
+        daemon.start()
+        daemon.done("post", "db", "Signed In")
+        wait_until_saved(daemon, "db", "Signed In")
+        with open(state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
+            while True:
+                ballast.write(b"x" * 4096)
+        for number in range(40):
+            daemon.done("post", f"guest-{number}", "x" * 1000)
+        eventually(lambda: "cannot save the state" in daemon.log(), "the report")
+        contains(daemon.log(), "full")
+        contains(daemon.ctl("status", "db").err, "warning: the state is not saved")
+        time.sleep(2.5)
+        equal(daemon.log().count("cannot save the state"), 1, "reported once")
+        daemon.done("post", "db", "Signed Out")
+        (state / "ballast").unlink()
+        eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
+        equal(daemon.ctl("status", "db").err, "")
+        restart(daemon)
+        equal(daemon.text("db"), "Signed Out")
+        equal(daemon.text("guest-39"), "x" * 1000)
 
 
 @test("a daemon that starts on a full disk has its state, and saves it again when there is room")
 def full_at_start():
-    if os.geteuid() != 0:
-        raise Skip("mounting a small file system needs root")
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        state = daemon.folder / "state"
-        if run("mount", "-t", "tmpfs", "-o", "size=512k,mode=755", "small", state).status:
-            raise Skip("mounting is not possible here")
-        try:
-            for how in (signal.SIGTERM, signal.SIGKILL):
-                daemon.start()
-                daemon.done("post", "db", "Signed In")
-                wait_until_saved(daemon, "db", "Signed In")
-                daemon.stop(how)
-                with open(state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
-                    while True:
-                        ballast.write(b"x" * 512)
-                daemon.start()
-                equal(daemon.text("db"), "Signed In")
-                (state / "ballast").unlink()
-                daemon.done("post", "db", "Signed Out")
-                wait_until_saved_at_last(daemon, "db", "Signed Out")
-                daemon.stop()
-        finally:
-            if daemon.process.poll() is None:
-                daemon.stop(signal.SIGKILL)
-            subprocess.run(["umount", state], check=True)
+    with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "512k") as state:
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            daemon.start()
+            daemon.done("post", "db", "Signed In")
+            wait_until_saved(daemon, "db", "Signed In")
+            daemon.stop(how)
+            with open(state / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
+                while True:
+                    ballast.write(b"x" * 512)
+            daemon.start()
+            equal(daemon.text("db"), "Signed In")
+            (state / "ballast").unlink()
+            daemon.done("post", "db", "Signed Out")
+            wait_until_saved_at_last(daemon, "db", "Signed Out")
+            daemon.stop()
 
 
 @test("without a state directory, or with “--state none”, only the state is missing")

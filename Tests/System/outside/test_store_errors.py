@@ -6,14 +6,14 @@ import errno
 import os
 import signal
 import sqlite3
-import subprocess
 import threading
 import time
 
 from harness.daemon import Daemon, run
-from harness.expect import Skip, contains, equal, eventually
-from harness.faulty_store import FaultyStore
+from harness.expect import contains, equal, eventually
+from harness.faulty_store import FaultyStore, faulty_daemon
 from harness.runner import test
+from harness.store import small_disk
 
 CONFIGURATION = """\
 accept: any
@@ -100,9 +100,7 @@ def failing_writes():
 
 @test("a log that cannot be merged into the file loses nothing")
 def failing_merge():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         store.fail(errno.EIO, "write,sync", "statusd.sqlite")
         for number in range(12):
             for guest in range(30):
@@ -142,9 +140,7 @@ def failing_start():
 
 @test("a killed daemon has its state again on a disk without room, not even for SQLite's index of the log")
 def no_room_after_a_kill():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "before")
         daemon.done("post", "guest", "hello")
         for text, calls in (("before", "open,write,truncate"), ("after", "write")):
@@ -163,9 +159,7 @@ def no_room_after_a_kill():
 
 @test("a query of the history that hangs ends with its client, and does not keep the daemon from stopping")
 def hanging_read():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "before")
         store.hang("look")
         with daemon.connect() as connection, daemon.connect() as waiting:
@@ -179,9 +173,7 @@ def hanging_read():
 
 @test("a state that can be read again within two seconds of the start is continued with")
 def read_again():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "before")
         daemon.stop()
         store.fail(errno.EIO, "read")
@@ -193,9 +185,7 @@ def read_again():
 
 @test("a state that cannot be read at the start is set aside when the disk works again, and is never replaced")
 def unread():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "before")
         daemon.done("post", "guest", "hello")
         daemon.stop()
@@ -220,9 +210,7 @@ def unread():
 
 @test("a write that hangs delays nothing but the next one, and the daemon still stops")
 def hanging_write():
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        store = FaultyStore(daemon)
-        daemon.start()
+    with faulty_daemon(CONFIGURATION) as (daemon, store):
         daemon.done("post", "db", "before")
         texts(daemon, "db")
         store.hang("write,sync")
@@ -246,28 +234,18 @@ def hanging_write():
 
 @test("after a start on a read-only disk, on which somebody has read the history, all is saved when the disk can be written")
 def read_only_with_reader():
-    if os.geteuid() != 0:
-        raise Skip("mounting a small file system needs root")
-    with Daemon(CONFIGURATION, start=False) as daemon:
-        state = daemon.folder / "state"
-        if run("mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "small", state).status:
-            raise Skip("mounting is not possible here")
-        try:
-            daemon.start()
-            daemon.done("post", "db", "before")
-            eventually(lambda: "before" in texts(daemon, "db"), "the batch")
-            daemon.stop(signal.SIGKILL)
-            equal(run("mount", "-o", "remount,ro", state).status, 0)
-            daemon.start()
-            equal(daemon.text("db"), "before")
-            daemon.ctl("history", "db")
-            daemon.done("post", "db", "after")
-            equal(run("mount", "-o", "remount,rw", state).status, 0)
-            eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
-            daemon.stop()
-            daemon.start()
-            equal(daemon.text("db"), "after")
-        finally:
-            if daemon.process.poll() is None:
-                daemon.stop(signal.SIGKILL)
-            subprocess.run(["umount", state], check=True)
+    with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "4m") as state:
+        daemon.start()
+        daemon.done("post", "db", "before")
+        eventually(lambda: "before" in texts(daemon, "db"), "the batch")
+        daemon.stop(signal.SIGKILL)
+        equal(run("mount", "-o", "remount,ro", state).status, 0)
+        daemon.start()
+        equal(daemon.text("db"), "before")
+        daemon.ctl("history", "db")
+        daemon.done("post", "db", "after")
+        equal(run("mount", "-o", "remount,rw", state).status, 0)
+        eventually(lambda: "the state is saved again" in daemon.log(), "the end of it", 20)
+        daemon.stop()
+        daemon.start()
+        equal(daemon.text("db"), "after")
