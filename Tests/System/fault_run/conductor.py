@@ -34,8 +34,10 @@ def history_faults(history, log, start, end, numbers):
     for server, kind, at, text, omitted in history:
         if kind not in ("changed", "removed"):
             continue
-        recorded[server] += omitted + (kind == "changed")
-        if kind == "changed":
+        recorded[server] += omitted + (kind == "changed" and text is not None)
+        if kind == "changed" and text is None:
+            newest.pop(server, None)  # It was removed, and added again before there was room for an entry.
+        elif kind == "changed":
             entry = (at, int(text.split()[-1]))
             if server in newest and not (newest[server][0] < at and newest[server][1] < entry[1]):
                 faults.append(f"the history of {server} is not in order: {newest[server]} and then {entry}")
@@ -43,7 +45,8 @@ def history_faults(history, log, start, end, numbers):
     surplus, unknown = 0, log.unknown(start, end)
     for server in recorded.keys() | log.changes.keys():
         changes = log.count_posts(server, start, end)
-        surplus += max(0, recorded[server] - changes)
+        # To be added again may count as a change.
+        surplus += max(0, recorded[server] - changes - log.count_comings(server, start, end))
         if recorded[server] < changes:
             faults.append(f"the history of {server} counts {recorded[server]} changes of {changes}")
         if server in newest and newest[server][1] != numbers.get(server):

@@ -125,7 +125,11 @@ class Log:
 
     def count_posts(self, server, after, up_to):
         """The known changes of a server's status."""
-        return self.changes[server].count(after, up_to) - self._listed[server].count(after, up_to)
+        return self.changes[server].count(after, up_to) - self.count_comings(server, after, up_to)
+
+    def count_comings(self, server, after, up_to):
+        """How often a server came or went."""
+        return self._listed[server].count(after, up_to)
 
     def selection_is_known(self, after):
         """Whether the selected server at a revision is known."""
@@ -237,7 +241,7 @@ class Model:
             return
         self.gaps[reason] += 1
         if gap.missed is None:
-            self._check_unknown_number(gap, name, behind, endings)
+            self._check_unknown_number(gap, name, behind)
             return
         if gap.start < log.first or gap.target.kind == "selected" and not log.selection_is_known(gap.start):
             self.checked["gaps of unknown events"] += 1
@@ -274,7 +278,7 @@ class Model:
         else:
             self.fault(f"{name}: a gap of a quiet server, none of whose events after {last.saved} was unsaved: {gap}")
 
-    def _check_unknown_number(self, gap, name, behind, endings):
+    def _check_unknown_number(self, gap, name, behind):
         """A number may be unknown only if the cursor is too old, or from before the life that was killed last."""
         if not gap.resumed:
             self.fault(f"{name}: a gap without a number: {gap}")
@@ -283,7 +287,7 @@ class Model:
         killed = self._kills_since(gap)
         old = behind >= CAPACITY
         # The tally covers only the life that was killed just now.
-        covered = killed == [gap.lives[1] - 1] and gap.start >= self.lives[killed[0]].start and endings[-1] == "kill"
+        covered = killed == [gap.lives[1] - 1] and gap.start >= self.lives[killed[0]].start and self.lives[killed[0]].ending == "kill"
         if not old and (covered or not killed):
             self.fault(f"{name}: a gap without a number, although all events since are known: {gap}")
 

@@ -207,6 +207,25 @@ def wrong_gap_after_crash():
         noticed(world, words)
 
 
+@test("a gap after a crash may come again on the next connection, if the first one ended before the snapshot; its number must be known, too")
+def gap_twice():
+    for ending, missed in (("kill", 1), ("kill", None), ("lost", None)):
+        world = World(Target("server", "a"))
+        world.model.lives[1].ending = ending
+        world.feed(world.snapshot())
+        world.post("a")
+        world.model.lives[2].start = world.revision
+        world.stream.begin(2, world.stream.cursor)
+        gap = world.gap(missed)
+        world.feed(gap)
+        world.stream.begin(2, world.stream.cursor)
+        world.feed(gap, world.snapshot())
+        if (ending, missed) == ("kill", None):
+            noticed(world, "although all events since are known")
+        else:
+            equal(world.violations(), [])
+
+
 @test("a gap of a quiet server after a crash is noticed, but not one whose events were not saved")
 def quiet_server():
     for saved, is_wrong in ((4, True), (2, False)):
@@ -309,3 +328,17 @@ def history():
                          ([good[2], good[1], good[0]], "not in order"), ([*good[:2], ("a", "changed", 10, "a says 9", 8)], "the newest entry")):
         found = history_faults(wrong, log, 0, 11, numbers)
         assert any(words in text for text in found), f"no “{words}” in {found}"
+
+
+@test("the model accepts a history in which a server that came again while all were limited has an entry without a status")
+def history_of_another():
+    world = World(Target("all"))
+    log = world.model.logs[EPOCH]
+    world.model.add(EPOCH, [*world.happened, (3, "removed", "a", None), (4, "added", "a", None)], "reference")
+    history = [("a", "changed", 1, "a says 1", 0), ("b", "changed", 2, "b says 1", 0), ("a", "changed", 4, None, 0)]
+    equal(history_faults(history, log, 0, 4, {"b": 1}), [])
+    # Its next post is counted together with that.
+    world.model.add(EPOCH, [(5, "changed", "a", 1)], "reference")
+    equal(history_faults([*history[:2], ("a", "changed", 5, "a says 2", 1)], log, 0, 5, {"a": 2, "b": 1}), [])
+    found = history_faults([*history[:2], ("a", "changed", 5, "a says 2", 3)], log, 0, 5, {"a": 2, "b": 1})
+    assert "1 changes that never happened" in found[0], found
