@@ -145,6 +145,18 @@ struct CrashTests {
         #expect(try fourth.watch(.server(name("a")), since: current) { _ in }.lines() == [])
     }
 
+    @Test("makes a gap of what was lost also after a clean restart, unless the server was quiet")
+    func lostBefore() throws {
+        let crash = Crash()
+        crash.save()
+        let seen = crash.first.cursor
+        try crash.post("1", to: "a")
+        _ = try crash.restart()
+        let third = try crash.restartCleanly()
+        #expect(try third.watch(.server(name("a")), since: seen) { _ in }.lines().first == "gap -")
+        #expect(try third.watch(.server(name("b")), since: seen) { _ in }.lines() == [])
+    }
+
     @Test("tells every reader of many runs that were killed")
     func manyCrashes() throws {
         let crash = Crash()

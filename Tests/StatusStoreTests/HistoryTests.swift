@@ -171,9 +171,15 @@ struct HistoryTests {
     @Test("has the states with which a killed daemon is continued, also those whose entries it lacks")
     func completed() throws {
         let servers = try ["changed", "new", "same"].map { stored(try state($0, "down", level: .critical, at: 3000)) }
+        // Its text and level are those of its entry, so it became stale later.
+        var stale = try state("stale", "up", at: 1700)
+        stale.isStale = true
         var last = batch(
-            servers,
-            changes: [try change("changed", "up", at: 1000), try change("same", "down", level: .critical, at: 1500)],
+            servers + [stored(stale)],
+            changes: [
+                try change("changed", "up", at: 1000), try change("same", "down", level: .critical, at: 1500),
+                try change("stale", "up", at: 1700),
+            ],
             at: 4000, revision: 7)
         last.changes.append(try change("removed", "up", at: 2000))
         try store.save(last)
@@ -182,11 +188,12 @@ struct HistoryTests {
             _ = next.open(at: moment(9000))
             try next.checkHistory()
             #expect(
-                try read(HistoryQuery()).prefix(8).map {
+                try read(HistoryQuery()).prefix(10).map {
                     "\($0.kind) \($0.server?.name.rawValue ?? "-") \($0.at.milliseconds)"
                 } == [
-                    "started - 0", "changed changed 1000", "changed same 1500", "changed removed 2000",
-                    "changed changed 3000", "changed new 3000", "removed removed 4000", "stopped - 4000",
+                    "started - 0", "changed changed 1000", "changed same 1500", "changed stale 1700", "changed removed 2000",
+                    "changed changed 3000", "changed new 3000", "changed stale 4000", "removed removed 4000",
+                    "stopped - 4000",
                 ])
         }
         let removal = try read(HistoryQuery(server: name("removed"))).last

@@ -54,6 +54,25 @@ struct SummaryTests {
         #expect(summary.times[nil] == 20_000 - 13_000)
     }
 
+    @Test("counts the time before what a killed run had not entered by the clock of its boot")
+    func completed() throws {
+        let store = fixture.store(boot: "1")
+        _ = store.open(at: moment(0))
+        try save(store, .ok, at: 1000)
+        // Then the clock is set. The state is saved without its entry.
+        var last = batch([stored(try state("a", "down", level: .critical, at: 33_000))])
+        last.log.notedAt = Moment(wall: Timestamp(milliseconds: 33_500), boot: .milliseconds(3500))
+        try store.save(last)
+        let second = fixture.store(boot: "2")
+        _ = second.open(at: Moment(wall: Timestamp(milliseconds: 40_000), boot: .zero))
+        try second.checkHistory()
+        let summary = try second.summary(
+            of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 50_000), buckets: 1,
+            now: Moment(wall: Timestamp(milliseconds: 40_000), boot: .zero)
+        ) { false }
+        #expect(Level.allCases.map { summary.times[$0] } == [2000, 0, 500, 0])
+    }
+
     @Test(
         "counts changes that were left out, and staleness without a status as unknown, but no server that was only added"
     )
