@@ -54,8 +54,10 @@ struct SummaryTests {
         #expect(summary.times[nil] == 20_000 - 13_000)
     }
 
-    @Test("counts the time before what a killed run had not entered by the clock of its boot")
-    func completed() throws {
+    @Test(
+        "counts the time before what a killed run had not entered, by the clock of its boot",
+        arguments: [("1", 3_603_500), ("2", 0)] as [(String, Int64)])
+    func completed(boot: String, sinceBoot: Int64) throws {
         let store = fixture.store(boot: "1")
         _ = store.open(at: moment(0))
         try save(store, .ok, at: 1000)
@@ -63,12 +65,12 @@ struct SummaryTests {
         var last = batch([stored(try state("a", "down", level: .critical, at: 33_000))])
         last.log.notedAt = Moment(wall: Timestamp(milliseconds: 33_500), boot: .milliseconds(3500))
         try store.save(last)
-        let second = fixture.store(boot: "2")
-        _ = second.open(at: Moment(wall: Timestamp(milliseconds: 40_000), boot: .zero))
+        let second = fixture.store(boot: boot)
+        let now = Moment(wall: Timestamp(milliseconds: 3_633_500), boot: .milliseconds(sinceBoot))
+        _ = second.open(at: now)
         try second.checkHistory()
         let summary = try second.summary(
-            of: name("a"), since: Timestamp(milliseconds: 0), until: Timestamp(milliseconds: 50_000), buckets: 1,
-            now: Moment(wall: Timestamp(milliseconds: 40_000), boot: .zero)
+            of: name("a"), since: Timestamp(milliseconds: 0), until: now.wall, buckets: 1, now: now
         ) { false }
         #expect(Level.allCases.map { summary.times[$0] } == [2000, 0, 500, 0])
     }
