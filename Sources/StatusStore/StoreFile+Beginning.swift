@@ -34,7 +34,6 @@ extension StoreFile {
             try database.execute("DELETE FROM changes WHERE id >= \(firstEntry)")
             try continueBoot()
             for change in missing { try append(change, since: memory.log.notedAt) }
-            (bootNumber, newestChange) = (0, .zero)
             try beginRun(after: memory, at: now)
         }
         isDone = true
@@ -103,32 +102,28 @@ extension StoreFile {
 
     /// Notes, in a transaction, that this run begins, and when the one before has ended.
     private func beginRun(after memory: LedgerMemory?, at now: Moment) throws(SQLiteError) {
-        if memory?.isOfThisBoot == true { try continueBoot() }
-        let revision = memory?.log.revision ?? 0
+        let beginning = try continueBoot()
         // If the log is not complete, that run ended some time after it was saved last. If it was killed before that, it has left only its beginning.
-        let ends = [memory.flatMap { $0.isComplete ? nil : $0.log.notedAt.wall }, try lastBeginning()]
-        if let end = ends.compactMap(\.self).max() {
-            try append(Change(.stopped, at: end, revision: revision), since: now)
+        let ends = [memory.flatMap { $0.isComplete ? nil : $0.log.notedAt }, beginning].compactMap(\.self)
+        let revision = memory?.log.revision ?? 0
+        if let end = ends.max(by: { $0.wall < $1.wall }) {
+            try append(Change(.stopped, at: end.wall, revision: revision), since: end)
         }
+        if memory?.isOfThisBoot != true { (bootNumber, newestChange) = (0, .zero) }
         try append(Change(.started, at: now.wall, revision: revision), since: now)
     }
 
-    /// Goes on with the boot of the newest entry.
-    private func continueBoot() throws(SQLiteError) {
-        let statement = try database.statement("SELECT life, since_boot FROM changes ORDER BY id DESC LIMIT 1")
-        defer { statement.reset() }
-        guard try statement.step() else { return }
-        var columns = Columns(statement)
-        (bootNumber, newestChange) = (columns.integer() ?? 0, columns.duration() ?? .zero)
-    }
-
-    /// When the last run began, if the history has nothing after that.
-    private func lastBeginning() throws(SQLiteError) -> Timestamp? {
-        let statement = try database.statement("SELECT kind, at FROM changes ORDER BY id DESC LIMIT 1")
+    /// Goes on with the boot of the newest entry; returns when the last run began, if the history has nothing after that.
+    @discardableResult
+    private func continueBoot() throws(SQLiteError) -> Moment? {
+        let statement = try database.statement(
+            "SELECT life, since_boot, kind, at FROM changes ORDER BY id DESC LIMIT 1")
         defer { statement.reset() }
         guard try statement.step() else { return nil }
         var columns = Columns(statement)
+        (bootNumber, newestChange) = (columns.integer() ?? 0, columns.duration() ?? .zero)
         let kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
-        return kind == .started ? columns.time() : nil
+        guard kind == .started, let at = columns.time() else { return nil }
+        return Moment(wall: at, boot: newestChange)
     }
 }

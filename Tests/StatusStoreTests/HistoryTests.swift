@@ -191,7 +191,8 @@ struct HistoryTests {
                 try read(HistoryQuery()).prefix(10).map {
                     "\($0.kind) \($0.server?.name.rawValue ?? "-") \($0.at.milliseconds)"
                 } == [
-                    "started - 0", "changed changed 1000", "changed same 1500", "changed stale 1700", "changed removed 2000",
+                    "started - 0", "changed changed 1000", "changed same 1500", "changed stale 1700",
+                    "changed removed 2000",
                     "changed changed 3000", "changed new 3000", "changed stale 4000", "removed removed 4000",
                     "stopped - 4000",
                 ])

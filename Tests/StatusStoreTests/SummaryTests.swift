@@ -55,6 +55,19 @@ struct SummaryTests {
     }
 
     @Test(
+        "counts no time after a power failure, however long the machine was off",
+        arguments: [3_595_000, 10_000] as [Int64])
+    func powerFailure(off: Int64) throws {
+        let store = fixture.store(boot: "1")
+        _ = store.open(at: moment(0))
+        try save(store, .ok, at: 5000)
+        let second = fixture.store(boot: "2")
+        let now = Moment(wall: Timestamp(milliseconds: 5000 + off), boot: .seconds(1))
+        _ = second.open(at: now)
+        #expect(try summary(second, until: 5000 + off).times.ok == 0)
+    }
+
+    @Test(
         "counts the time before what a killed run had not entered, by the clock of its boot",
         arguments: [("1", 3_603_500), ("2", 0)] as [(String, Int64)])
     func completed(boot: String, sinceBoot: Int64) throws {
