@@ -51,7 +51,7 @@ extension SQLiteError.Code {
     fileprivate init(result: Int32) {
         self =
             switch result & 0xff {
-            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .damaged
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT, SQLITE_TOOBIG: .damaged
             case SQLITE_FULL: .full
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_CANTOPEN, SQLITE_AUTH: .inaccessible
             case SQLITE_BUSY, SQLITE_LOCKED: .busy

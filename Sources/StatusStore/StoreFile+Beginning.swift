@@ -11,10 +11,14 @@ extension StoreFile {
         try database.transaction { () throws(SQLiteError) in
             try database.execute("UPDATE daemon SET is_complete = 0")
             try database.execute("DELETE FROM events")
+            try database.execute("DELETE FROM changes WHERE id > \(Self.greatestEntry)")
             firstEntry = (try database.integer("SELECT max(id) FROM changes") ?? 0) + 1
             try beginRun(after: contents.memory, at: now)
         }
     }
+
+    /// The greatest number of an entry that is believed; a damaged row may have any, and none could follow it.
+    private static let greatestEntry: Int64 = 1 << 53
 
     /// Adds what the history lacks of a run that was killed: entries that were held back, or came just after the last batch.
     ///

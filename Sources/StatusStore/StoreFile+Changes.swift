@@ -6,7 +6,7 @@ import StatusMonitor
 
 /// Writing the history.
 extension StoreFile {
-    private static let insertion = """
+    static let changeInsertion = """
         INSERT INTO changes (server, kind, at, grade, since_boot, life, revision, source, phase, text, level, message, stale, omitted, user)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
@@ -15,7 +15,7 @@ extension StoreFile {
     ///
     /// - Parameter now: a moment of this run, which relates the two clocks.
     func append(_ change: Change, since now: Moment) throws(SQLiteError) {
-        let statement = try database.statement(Self.insertion)
+        let statement = try database.statement(Self.changeInsertion)
         var parameters = Parameters(statement)
         let state = change.server
         try parameters.add(try state.map { state throws(SQLiteError) in try number(of: state.name) })

@@ -35,13 +35,15 @@ extension StoreFile {
     private func prune(before oldest: Timestamp, excess: Int) throws(SQLiteError) -> Int {
         let excessEnd =
             excess == 0 ? 0 : try database.integer("SELECT id FROM changes ORDER BY id LIMIT 1 OFFSET \(excess - 1)")
-        // Among the first entries, not among all, so that it ends at the first ones that are young enough.
+        // A damaged row may have anything as its time. Among the first entries, not among all, so that it ends at the first ones that are young enough.
         let gone = """
             WITH gone AS (
                 SELECT * FROM (SELECT * FROM changes ORDER BY id LIMIT \(Self.pruned))
-                WHERE id <= \(excessEnd ?? 0) OR at < \(oldest.milliseconds))
+                WHERE id <= \(excessEnd ?? 0) OR at < \(oldest.milliseconds) OR typeof(at) <> 'integer')
             """
-        guard let latest = try database.integer("\(gone) SELECT max(at) FROM gone") else { return 0 }
+        let latest = try database.integer(
+            "\(gone) SELECT coalesce(max(at) FILTER (WHERE typeof(at) = 'integer'), 0) FROM gone HAVING count(*) > 0")
+        guard let latest else { return 0 }
         try database.execute(
             """
             \(gone)

@@ -68,7 +68,11 @@ final class StoreFile {
 
     /// Checks the tables that the daemon needs at its start.
     func check() throws(SQLiteError) {
-        for table in ["daemon", "servers", "events", "names"] { try check(table) }
+        for table in ["daemon", "servers", "events", "names", "pruned"] { try check(table) }
+        // They fail without all tables and columns.
+        for sql in [Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion] {
+            _ = try database.statement(sql)
+        }
     }
 
     /// Checks a table for damage; reads all of it.

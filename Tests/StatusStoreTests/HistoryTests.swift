@@ -158,6 +158,15 @@ struct HistoryTests {
         #expect(try texts(HistoryQuery()).first == "changed 1150")
     }
 
+    @Test("is pruned also if a damaged entry has a text as its time")
+    func pruningDamage() throws {
+        try store.save(batch(changes: try (1...1200).map { try change("a", "\($0)", at: $0) }))
+        try Database(path: fixture.path).execute(
+            "UPDATE changes SET at = 'noon' WHERE id = (SELECT min(id) + 1 FROM changes)")
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 100) {}
+        #expect(try texts(HistoryQuery()).first == "changed 1101")
+    }
+
     @Test("notes when the daemon ran, also if it was killed")
     func lives() throws {
         try save(try change("a", "1", at: 5000), at: 5000)

@@ -197,7 +197,11 @@ struct StatusStoreTests {
 
     @Test("sets a file aside whose tables are not those of its version")
     func otherTables() throws {
-        for change in ["DROP TABLE daemon", "PRAGMA user_version = 0"] {
+        let changes = [
+            "DROP TABLE daemon", "PRAGMA user_version = 0", "DROP TABLE pruned", "ALTER TABLE changes DROP COLUMN user",
+            "ALTER TABLE servers DROP COLUMN streak", "ALTER TABLE events RENAME message TO words",
+        ]
+        for change in changes {
             let store = try fixture.openStore()
             try store.save(batch([stored(try state("a", "1"))]))
             store.close()
@@ -230,6 +234,23 @@ struct StatusStoreTests {
         let contents = fixture.store().open(at: moment(0)).contents
         #expect(contents.memory?.servers.map(\.state.name.rawValue) == ["b"])
         #expect(contents.damagedRows == 1)
+    }
+
+    @Test("goes on if a damaged entry of the history has the greatest number")
+    func damagedNumber() throws {
+        let store = try fixture.openStore()
+        let states = [try state("a", "1"), try state("b", "2")]
+        try store.save(
+            batch(changes: states.map { Change(.changed, at: Timestamp(milliseconds: 1), revision: 1, server: $0) }))
+        store.close()
+        try Database(path: fixture.path).execute(
+            "UPDATE changes SET id = \(Int64.max) WHERE id = (SELECT max(id) FROM changes)")
+        let next = fixture.store()
+        let opening = next.open(at: moment(9))
+        #expect(opening.failure == nil && opening.setAside == nil)
+        #expect(opening.contents.memory?.servers.count == 2)
+        try next.save(batch())
+        #expect(try next.history(HistoryQuery(server: name("a")), after: nil) { false }.changes.count == 1)
     }
 
     @Test("requires everything again when the file was removed or replaced")

@@ -44,9 +44,10 @@ struct OpenedState: Sendable {
             return OpenedState(problem: "there is no directory for it; set STATE_DIRECTORY, or use “--state none”")
         }
         let boot = bootID(environment)
+        let setting = if case .directory = location { "--state" } else { "STATE_DIRECTORY" }
         let abandonment = Abandonment()
         let opened = await BlockingThread.run(within: limit) {
-            open(directory, boot: boot) { abandonment.isDone.load(ordering: .relaxed) }
+            open(directory, setBy: setting, boot: boot) { abandonment.isDone.load(ordering: .relaxed) }
         }
         if opened == nil { abandonment.isDone.store(true, ordering: .relaxed) }
         return opened ?? OpenedState(problem: "the directory \(directory) does not answer")
@@ -88,13 +89,18 @@ struct OpenedState: Sendable {
         return home + "/.local/state/statusd"
     }
 
-    private static func open(_ directory: String, boot: String, isAbandoned: () -> Bool) -> OpenedState {
+    /// - Parameter setting: the option or the variable with which another directory can be given.
+    private static func open(
+        _ directory: String, setBy setting: String, boot: String, isAbandoned: () -> Bool
+    ) -> OpenedState {
         guard directory.hasPrefix("/") else {
             return OpenedState(problem: "STATE_DIRECTORY is “\(directory)”; set it to an absolute path")
         }
-        if let problem = make(directory) { return OpenedState(problem: problem) }
+        if let problem = make(directory) {
+            return OpenedState(problem: "\(problem); mend that, or give another directory with \(setting)")
+        }
         do throws(DaemonError) {
-            let trusted = TrustedDirectory(directory, variable: "STATE_DIRECTORY", example: "/var/lib/statusd-root")
+            let trusted = TrustedDirectory(directory, variable: setting, example: "/var/lib/statusd-root")
             try trusted.checkParents()
             try trusted.check()
         } catch {

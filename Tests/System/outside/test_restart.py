@@ -170,6 +170,13 @@ def checks():
         contains(daemon.describe("plugin")["message"], "2 of 3")
         daemon.ctl("refresh", "plugin")
         equal(daemon.describe("plugin")["status"]["level"], "critical")
+        # Damage counts as no more results than are needed.
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.folder / "state" / "statusd.sqlite")) as store, store:
+            store.execute("UPDATE servers SET streak = ?, level = 'ok'", (2**63 - 1,))
+        daemon.start()
+        daemon.ctl("refresh", "plugin")
+        equal(daemon.describe("plugin")["status"]["level"], "critical")
 
 
 @test("a status of another source is not restored")
@@ -336,8 +343,12 @@ def set_aside():
         with open(path, "r+b") as file:
             file.write(b"x" * 200)
 
+    def long_text(path):
+        with contextlib.closing(sqlite3.connect(path)) as store, store:
+            store.execute("UPDATE servers SET text = ?", ("x" * 2_000_000,))
+
     for damage, suffix, reason in ((newer, "newer", "a newer statusd"), (foreign, "foreign", "another program"),
-                                   (damaged, "damaged", "not a database")):
+                                   (long_text, "damaged", "too big"), (damaged, "damaged", "not a database")):
         with Daemon(CONFIGURATION) as daemon:
             daemon.done("post", "db", "Signed In")
             daemon.stop()
@@ -442,7 +453,7 @@ def no_state():
         shutil.rmtree(daemon.folder / "state")
         (daemon.folder / "state").write_text("a file")
         daemon.start()
-        contains(daemon.log(), "no state is kept: cannot create the directory")
+        contains(daemon.log(), "no state is kept: cannot create the directory", "give another directory with STATE_DIRECTORY")
         contains(daemon.ctl("status", "db").err, "warning: no state is kept")
         daemon.done("post", "db", "Signed In")
 

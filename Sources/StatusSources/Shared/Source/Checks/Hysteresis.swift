@@ -40,7 +40,9 @@ struct Hysteresis {
         self.successes = successes
         self.shown = shown
         direction = signedStreak < 0 ? .better : .worse
-        streak = shown == nil ? 0 : Int(min(signedStreak.magnitude, UInt(Int.max)))
+        let needed = UInt(signedStreak < 0 ? successes : failures)
+        // There are more than are needed if the configuration has changed, or what was saved is damaged.
+        streak = shown == nil ? 0 : Int(min(signedStreak.magnitude, needed))
     }
 
     /// Whether a level is worse or better than the one that is shown; nil if neither, or if none is shown.
