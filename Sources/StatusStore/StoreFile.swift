@@ -61,8 +61,10 @@ final class StoreFile {
         "PRAGMA temp_store = MEMORY",
     ]
 
-    /// Whether the path still leads to this file.
-    var isInPlace: Bool { identity != nil && FileIdentity(of: path) == identity }
+    /// Whether the path still leads to this file, and nobody has emptied it.
+    var isInPlace: Bool {
+        identity != nil && FileIdentity(of: path) == identity && StatusStore.size(of: path) ?? 0 > 0
+    }
 
     // MARK: Reading
 

@@ -371,6 +371,7 @@ def replaced():
         for number, damage in enumerate((
                 lambda: (state / "statusd.sqlite").unlink(),
                 lambda: (state / "statusd.sqlite").write_text("nonsense"),
+                lambda: (state / "statusd.sqlite").write_text(""),
                 lambda: (state.rename(daemon.folder / "old"), state.mkdir()))):
             daemon.done("post", "db", f"before {number}")
             wait_until_saved(daemon, "db", f"before {number}")
@@ -383,7 +384,7 @@ def replaced():
             assert sum(bucket["times"]["ok"] for bucket in summary["buckets"]) > 0, summary
         contains(daemon.log(), "the file", "was removed or replaced while statusd ran")
         restart(daemon)
-        equal(daemon.text("login"), "after 2")
+        equal(daemon.text("login"), "after 3")
 
 
 @test("a file that is removed just before the daemon stops is written again with everything")
