@@ -64,6 +64,8 @@ enum ClientCommand {
                 do {
                     return try await run(context)
                 } catch MonitorError.noSuchServer(let name, let reason) {
+                    // Whoever has lost the state has lost servers.
+                    await context.warn()
                     let suggestion = await ServerSuggestion.text(for: name, context)
                     throw CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
                 } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {

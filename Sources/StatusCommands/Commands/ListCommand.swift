@@ -19,6 +19,7 @@ enum ListCommand {
             terminal.json { $0.member("servers", servers) }
         } else if servers.isEmpty {
             terminal.note("no servers yet")
+            await context.warn()
         }
         if terminal.isJSON || servers.isEmpty { return .done }
         let legend = !context.arguments[noLegend]
