@@ -12,6 +12,8 @@ struct StateReport {
     private var failure: String?
     /// What was set aside in this run.
     private var setAside: String?
+    /// What the file lacked at the start.
+    private var losses: [String] = []
 
     init(path: String, logger: Logger) {
         self.path = path
@@ -21,21 +23,23 @@ struct StateReport {
     /// The troubles that last, as phrases.
     var notices: [String] {
         let failures = failure.map { "the state is not saved: \($0); it is tried again" }
-        return [failures, setAside.map { "an earlier state was set aside: \($0)" }].compactMap { $0 }
+        return [failures, setAside.map { "an earlier state was set aside: \($0)" }].compactMap { $0 } + losses
     }
 
     mutating func note(_ opening: StatusStore.Opening) {
         if let reason = opening.setAside { note(setAside: reason) }
         if opening.contents.damagedRows > 0 {
-            logger.log(
-                .stateSetAside, level: .warning,
-                "the status of \(opening.contents.damagedRows) servers could not be read from \(path)")
+            note(loss: "the status of \(opening.contents.damagedRows) servers could not be read from \(path)")
         }
         if opening.isEmpty {
-            logger.log(
-                .stateSetAside, level: .warning, "the file \(path) has no state; statusd starts without an earlier one")
+            note(loss: "the file \(path) had no state; statusd has started without an earlier one")
         }
         if let failure = opening.failure { note(failure) }
+    }
+
+    private mutating func note(loss: String) {
+        losses.append(loss)
+        logger.log(.stateSetAside, level: .warning, "\(loss)")
     }
 
     mutating func note(_ failure: StoreFailure) {

@@ -372,6 +372,20 @@ def set_aside():
             equal(daemon.text("db"), "Signed Out")
 
 
+@test("status says that the file had no state, or that rows of it could not be read")
+def losses():
+    for change, words in (("DELETE FROM servers; DELETE FROM daemon", "had no state; statusd has started without"),
+                          ("UPDATE servers SET phase = 'dancing' WHERE name = 'db'", "the status of 1 servers could not be read")):
+        with Daemon(CONFIGURATION) as daemon:
+            daemon.done("post", "db", "Signed In")
+            daemon.stop()
+            with contextlib.closing(sqlite3.connect(daemon.folder / "state" / "statusd.sqlite")) as store:
+                store.executescript(change)
+            daemon.start()
+            contains(daemon.ctl("status", "db").err, "warning: the ", words)
+            contains(daemon.log(), words)
+
+
 @test("a file or directory that is removed or replaced while the daemon runs is written again")
 def replaced():
     with Daemon(CONFIGURATION) as daemon:
