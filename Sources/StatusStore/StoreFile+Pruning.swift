@@ -35,7 +35,7 @@ extension StoreFile {
     private func prune(before oldest: Timestamp, excess: Int) throws(SQLiteError) -> Int {
         let excessEnd =
             excess == 0 ? 0 : try database.integer("SELECT id FROM changes ORDER BY id LIMIT 1 OFFSET \(excess - 1)")
-        // A damaged row may have anything as its time. Among the first entries, not among all, so that it ends at the first ones that are young enough.
+        // Among the first entries, not among all, so that it ends at the first ones that are young enough. A damaged row may have a text as its time.
         let gone = """
             WITH gone AS (
                 SELECT * FROM (SELECT * FROM changes ORDER BY id LIMIT \(Self.pruned))

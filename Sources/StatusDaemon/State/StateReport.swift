@@ -28,8 +28,10 @@ struct StateReport {
 
     mutating func note(_ opening: StatusStore.Opening) {
         if let reason = opening.setAside { note(setAside: reason) }
-        if opening.contents.damagedRows > 0 {
-            note(loss: "the status of \(opening.contents.damagedRows) servers could not be read from \(path)")
+        let damagedRows = opening.contents.damagedRows
+        if damagedRows > 0 {
+            let servers = damagedRows == 1 ? "one server" : "\(damagedRows) servers"
+            note(loss: "the status of \(servers) could not be read from \(path)")
         }
         if opening.isEmpty {
             note(loss: "the file \(path) had no state; statusd has started without an earlier one")

@@ -375,7 +375,7 @@ def set_aside():
 @test("status says that the file had no state, or that rows of it could not be read")
 def losses():
     for change, words in (("DELETE FROM servers; DELETE FROM daemon", "had no state; statusd has started without"),
-                          ("UPDATE servers SET phase = 'dancing' WHERE name = 'db'", "the status of 1 servers could not be read")):
+                          ("UPDATE servers SET phase = 'dancing' WHERE name = 'db'", "the status of one server could not be read")):
         with Daemon(CONFIGURATION) as daemon:
             daemon.done("post", "db", "Signed In")
             daemon.stop()
