@@ -19,8 +19,8 @@ enum ClientCommand {
         let arguments: ParsedArguments
         fileprivate let hint: TimerSource?
 
-        /// Writes what an administrator should know of the daemon; an old one does not say it.
-        func warn() async { terminal.warn(try? await client.getCursor().notices) }
+        /// Writes what an administrator should know of the daemon, if it answers within a second; an old one does not say it.
+        func warn() async { terminal.warn(try? await client.getCursor(within: .seconds(1)).notices) }
 
         /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no hint.
         func mayTakeItsTime() async { await hint?.cancel() }
@@ -64,9 +64,9 @@ enum ClientCommand {
                 do {
                     return try await run(context)
                 } catch MonitorError.noSuchServer(let name, let reason) {
+                    let suggestion = await ServerSuggestion.text(for: name, context)
                     // Whoever has lost the state has lost servers.
                     await context.warn()
-                    let suggestion = await ServerSuggestion.text(for: name, context)
                     throw CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
                 } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
                     throw CommandFailure(of: late, address: address, note: "it may still carry out the request")

@@ -55,7 +55,7 @@ def ascii_quotes():
             equal(run(STATUSD, "start", env=plain).err, 'statusd: unexpected argument "start"\nusage: statusd [OPTION...]\n')
 
 
-@test("a daemon that does not list its servers only takes away the suggestion")
+@test("a daemon that does not list its servers, nor its notices, only takes away the suggestion and the warnings")
 def no_suggestion():
     with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(daemon.socket)
@@ -66,6 +66,18 @@ def no_suggestion():
                 asked.sendall(b'{"error":"org.statusd.monitor.NoSuchServer","parameters":{"server":"dbb"}}\0')
                 contains(asked.recv(1 << 16).decode(), "org.statusd.monitor.List")
                 equal(asker.wait(), 4, "exit status")
+            equal(asker.errors, ["statusctl: no server named “dbb”; run “statusctl list” to see all servers"])
+
+
+@test("a daemon that hangs after its answer delays the message about an unknown server by two seconds at most")
+def hanging_suggestion():
+    with Daemon(start=False) as daemon, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(daemon.socket)
+        listener.listen()
+        with daemon.follow("status", "dbb") as asker, listener.accept()[0] as asked:
+            asked.recv(1 << 16)
+            asked.sendall(b'{"error":"org.statusd.monitor.NoSuchServer","parameters":{"server":"dbb"}}\0')
+            equal(asker.wait(), 4, "exit status")
             equal(asker.errors, ["statusctl: no server named “dbb”; run “statusctl list” to see all servers"])
 
 
