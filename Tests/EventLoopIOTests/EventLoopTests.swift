@@ -57,6 +57,15 @@ import Testing
         #expect(seen.all == ["first", "end"])
     }
 
+    @Test("jobs do not pile up if each turn creates more of them than it has time for")
+    @EventLoop func noPile() async {
+        let jobs = JobCount()
+        await withCheckedContinuation { continuation in
+            jobs.start(40, inEachOf: 60) { continuation.resume() }
+        }
+        #expect(jobs.most < 500)
+    }
+
     @Test("timers fire in the order of their times, and a time can be moved")
     func timers() async throws {
         let fired = Seen<String>()
@@ -108,4 +117,28 @@ import Testing
 
     /// Timers of tests, which have to exist until they fire.
     private static let keep = Mutex<[TimerSource]>([])
+}
+
+/// Jobs that each take a tenth of a turn.
+@EventLoop private final class JobCount {
+    private var waiting = 0
+    /// The most that waited at a time.
+    private(set) var most = 0
+
+    func start(_ count: Int, inEachOf turns: Int, then: @escaping @EventLoop () -> Void) {
+        guard turns > 0 else { return then() }
+        for _ in 0..<count { start() }
+        EventLoop.atNextTurn { self.start(count, inEachOf: turns - 1, then: then) }
+    }
+
+    private func start() {
+        waiting += 1
+        most = max(most, waiting)
+        // Unstructured: a job of its own.
+        Task { @EventLoop in
+            waiting -= 1
+            let end = ContinuousClock.now + .microseconds(100)
+            while .now < end {}
+        }
+    }
 }

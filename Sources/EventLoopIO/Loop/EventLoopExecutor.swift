@@ -26,7 +26,8 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         var jobs: [Job] = []
         var next = 0
 
-        var isEmpty: Bool { next == jobs.count }
+        var count: Int { jobs.count - next }
+        var isEmpty: Bool { count == 0 }
 
         mutating func clear() {
             jobs.removeAll(keepingCapacity: true)
@@ -174,8 +175,11 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return result > 0
     }
 
-    /// Runs jobs, and those that they create, until the share is used up; at least one round.
+    /// Runs jobs, and those that they create, until the share is used up; at least one round, and a quarter of those that wait.
+    ///
+    /// Without the quarter, events could create jobs faster than the share allows, without end, if the system runs other processes meanwhile.
     private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
+        var least = backlog.isEmpty ? 0 : (backlog.count + inbox.withLock { $0.jobs.count }) / 4
         repeat {
             if backlog.isEmpty {
                 backlog.clear()
@@ -183,11 +187,12 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
                 if backlog.isEmpty { return }
             }
             let end = min(backlog.jobs.count, backlog.next + Self.jobsPerRound)
+            least -= end - backlog.next
             while backlog.next < end {
                 backlog.next += 1
                 run(backlog.jobs[backlog.next - 1])
             }
-        } while !share.isUsedUp
+        } while least > 0 || !share.isUsedUp
         // Releases what the closures hold before the loop waits.
         if backlog.isEmpty { backlog.clear() }
     }
