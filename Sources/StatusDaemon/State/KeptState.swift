@@ -37,6 +37,7 @@ final class KeptState {
             throw MonitorError.historyUnavailable(reason: "the configuration turns it off (“history: { changes: 0 }”)")
         }
         if isFirst { await keeper.flush() }
+        try Task.checkCancellation()
         do {
             return try await queue.read(for: account, body)
         } catch let error as StoreFailure {

@@ -18,10 +18,6 @@ final class StateKeeper {
     private static let waitingChanges = 4096
     /// The number of servers that are copied in a turn.
     private static let serversPerTurn = 256
-    /// The most callers that wait for a batch.
-    private static let waitingCallers = 4096
-    /// How long a caller waits for its changes to be saved.
-    private static let flushTime = Duration.seconds(2)
     /// After this time without an answer, the disk is reported.
     private static let usualTime = Duration.seconds(30)
     /// How long the last batch may take.
@@ -44,10 +40,7 @@ final class StateKeeper {
     private var callTime: ContinuousClock.Instant?
     /// Ends the current wait.
     private var endWait: (@Sendable (()) -> Void)?
-    /// The callers that wait for the next batch.
-    private var flushes: [@Sendable (()) -> Void] = []
-    /// Those that wait for the batch that is being saved; nil if none is.
-    private var currentFlushes: [@Sendable (()) -> Void]?
+    private let waiters = BatchWaiters()
     /// Whether the whole history is being removed, because it was turned off; it may have been turned on again since.
     private var isEmptying = false
     /// Whether the next batch has all servers.
@@ -77,7 +70,7 @@ final class StateKeeper {
     /// What an administrator should know, as phrases: why nothing is saved, or that a file was set aside.
     var notices: [String] {
         let notices = report.notices
-        guard notices.isEmpty, let callTime, .now - callTime >= Self.flushTime else { return notices }
+        guard notices.isEmpty, let callTime, .now - callTime >= BatchWaiters.limit else { return notices }
         let seconds = Duration.seconds(Int64((.now - callTime) / .seconds(1)))
         return ["the newest changes are not saved: the disk has not answered for \(TimeSpan.text(seconds))"]
     }
@@ -115,15 +108,15 @@ final class StateKeeper {
         }
     }
 
-    /// Returns when all changes up to now are saved, or cannot be saved now, or too many callers wait for that.
+    /// Returns when all changes up to now are saved, or cannot be saved now.
     func flush() async {
-        guard schedule.isPending || currentFlushes != nil, flushes.count < Self.waitingCallers else { return }
-        await TimedWait<Void>.run(within: Self.flushTime) { end in
-            guard schedule.isPending else { return currentFlushes?.append(end) ?? () }
-            flushes.append(end)
+        let isPending = schedule.isPending
+        guard isPending || waiters.isSaving else { return }
+        if isPending {
             schedule.hurry()
             endWait?(())
         }
+        await waiters.wait(forNext: isPending)
     }
 
     /// Saves the last changes, and the log, with which streams continue after a restart, if that does not take too long.
@@ -203,8 +196,7 @@ final class StateKeeper {
     private func save() async {
         let (names, log) = monitor.takeUnsaved()
         schedule.begin(at: .now)
-        currentFlushes = flushes
-        flushes = []
+        waiters.savingBegan()
         var batch = makeBatch(log)
         var rest = names[...]
         while !rest.isEmpty {
@@ -219,8 +211,7 @@ final class StateKeeper {
             } else {
                 keeper.noteSaved()
             }
-            for end in keeper.currentFlushes ?? [] { end(()) }
-            keeper.currentFlushes = nil
+            keeper.waiters.savingEnded()
         }
     }
 
