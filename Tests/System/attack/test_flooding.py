@@ -5,6 +5,7 @@ import contextlib
 import json
 import multiprocessing
 import os
+import random
 import resource
 import select
 import socket
@@ -22,6 +23,7 @@ from .test_freezing import DURATION, control_socket, notify_socket, stop_and_tim
 INTERFACE = "org.statusd.monitor"
 LIST = b'{"method":"org.statusd.monitor.List"}\0'
 WATCH = b'{"method":"org.statusd.monitor.Watch","parameters":{"all":true},"more":true}\0'
+HISTORY = b'{"method":"org.statusd.monitor.History","parameters":{"all":true},"more":true}\0'
 DESCRIBE = b'{"method":"org.statusd.monitor.Describe","parameters":{"server":"server7"}}\0'
 SERVERS = 4000
 
@@ -101,6 +103,40 @@ def departed():
                     send_what_fits(connection, LIST * 5000)
 
     flood("clients that ask and leave", attack, duration=0)
+
+
+@test("clients that ask for the history and disconnect cost a bounded amount of memory, also if other processes take the processors", limit=120)
+def departed_from_history():
+    def attack(daemon):
+        for _ in until_the_end():
+            connections = [control_socket(daemon.socket) for _ in range(60)]
+            for number, connection in enumerate(connections):
+                send_what_fits(connection, HISTORY * (20 if number % 3 == 0 else 1))
+            # Half of the calls are begun.
+            time.sleep(random.choice((0, 0.01)))
+            for connection in connections:
+                connection.close()
+
+    def spin(_):
+        while True:
+            pass
+
+    with Daemon("accept: any\n") as daemon, daemon.connect() as poster:
+        poster.call("Post", {"server": "db", "text": "first"})
+        before = most = daemon.resident()
+        with contextlib.ExitStack() as stack:
+            for _ in range(2 * os.cpu_count()):
+                stack.enter_context(Attacker(spin, daemon))
+            attacker = stack.enter_context(Attacker(attack, daemon))
+            while not attacker.is_done():
+                # Callers of History wait until this is saved.
+                poster.call("Post", {"server": "db", "text": f"{time.monotonic()}"})
+                most = max(most, daemon.resident())
+                time.sleep(0.01)
+        grown = (most - before) / 1024
+        print(f"     {grown:.1f} MB", flush=True)
+        assert grown < 16, f"the daemon grew by {grown:.0f} MB"
+        stop_and_time(daemon)
 
 
 @test("clients that list all servers, and read the answers, do not delay others", limit=120)
