@@ -28,7 +28,6 @@ final class DaemonParts {
     private let watcher: SelectionWatcher
     private let reloader: Reloader
     private let service: VarlinkService
-    private let stateLock: FileLock?
     /// The sockets to remove at the end.
     private let passingSockets: [SocketFile]
     private let logger: Logger
@@ -55,7 +54,6 @@ final class DaemonParts {
         directories: DaemonDirectories, state: OpenedState, logger: Logger
     ) throws {
         self.logger = logger
-        stateLock = state.lock
         let live = MonitorAddress.live(directories.controlSocket)
         let isInherited = !inherited.control.isEmpty
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
@@ -167,7 +165,6 @@ final class DaemonParts {
         registry.close()
         await factory.close()
         await keeper?.close()
-        withExtendedLifetime(stateLock) {}
         LogLimiter.logAllRepetitions()
         for socket in passingSockets { socket.remove() }
         // Otherwise the service manager would keep showing the last status.

@@ -15,6 +15,8 @@ public final class StatusStore: Sendable {
     public let path: String
     /// Identifies this boot of the machine.
     let boot: String
+    /// Makes sure that no other daemon uses the directory, and holds its lock.
+    private let claim: @Sendable () throws(StoreFailure) -> Void
     private let use = Mutex(Use())
     /// The reader of the history.
     let reader = Mutex<HistoryReader?>(nil)
@@ -32,9 +34,16 @@ public final class StatusStore: Sendable {
     }
 
     /// Creates a store that is not open.
-    public init(directory: String, boot: String) {
+    ///
+    /// - Parameters:
+    ///   - boot: identifies this boot of the machine.
+    ///   - claim: makes sure that no other daemon uses the directory, before each batch is saved.
+    public init(
+        directory: String, boot: String, claim: @escaping @Sendable () throws(StoreFailure) -> Void = {}
+    ) {
         path = directory + "/statusd.sqlite"
         self.boot = boot
+        self.claim = claim
     }
 
     /// What ``open(at:)`` found.
@@ -104,6 +113,7 @@ public final class StatusStore: Sendable {
     public func save(_ batch: StoreBatch) throws(StoreFailure) {
         let failure: StoreFailure? = use.withLock { use in
             do {
+                try claim()
                 if let damage = use.damage.take() { throw SQLiteError(.damaged, damage) }
                 guard let open = use.file, open.isInPlace else {
                     let wasOpen = use.file != nil

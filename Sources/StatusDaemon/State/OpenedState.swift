@@ -25,8 +25,6 @@ struct OpenedState: Sendable {
     var opening = StatusStore.Opening()
     /// Why there is no store; nil if none is wanted.
     var problem: String?
-    /// Keeps other daemons from using the directory, as long as it is referenced.
-    private(set) var lock: FileLock?
 
     /// How long opening may take.
     private static let limit = Duration.seconds(10)
@@ -106,17 +104,12 @@ struct OpenedState: Sendable {
         } catch {
             return OpenedState(problem: error.description)
         }
-        var state = OpenedState()
-        do throws(IOError) {
-            state.lock = try FileLock(at: directory + "/statusd.lock")
-        } catch {
-            // A disk that is full or read-only may be mended later.
-            if error.code == .addressInUse {
-                return OpenedState(
-                    problem: "another statusd uses the directory \(directory); stop it, and start this one again")
-            }
+        let lock = StateLock(of: directory)
+        do throws(StoreFailure) { try lock.claim() } catch {
+            return OpenedState(problem: "\(error), and start this one again")
         }
-        let store = StatusStore(directory: directory, boot: boot)
+        var state = OpenedState()
+        let store = StatusStore(directory: directory, boot: boot) { () throws(StoreFailure) in try lock.claim() }
         state.opening = store.open(at: .now(), unless: isAbandoned)
         // The reason may pass; without its state, the daemon would begin with nothing.
         for _ in 0..<attempts where state.opening.isUnread {
@@ -137,10 +130,17 @@ struct OpenedState: Sendable {
             end = directory[directory.index(after: end)...].firstIndex(of: "/") ?? directory.endIndex
             let path = String(directory[..<end])
             if mkdir(path, 0o700) == 0 || isDirectory(path) { continue }
-            let reason = errno == EEXIST ? "there is a file of that name" : String(cString: strerror(errno)).asPhrase
-            return "cannot create the directory \(path): \(reason)"
+            return "cannot create the directory \(path): \(reason(errno))"
         }
         return nil
+    }
+
+    private static func reason(_ number: Int32) -> String {
+        switch number {
+        case EEXIST: "there is a file of that name"
+        case EROFS: "read-only file system, perhaps of the service's sandbox, which StateDirectory= opens"
+        default: String(cString: strerror(number)).asPhrase
+        }
     }
 
     private static func isDirectory(_ path: String) -> Bool {

@@ -22,7 +22,7 @@ struct StateReport {
 
     /// The troubles that last, as phrases.
     var notices: [String] {
-        let failures = failure.map { "the state is not saved: \($0); it is tried again" }
+        let failures = failure.map { "the state is not saved in \(path): \($0); it is tried again" }
         return [failures, setAside.map { "an earlier state was set aside: \($0)" }].compactMap { $0 } + losses
     }
 

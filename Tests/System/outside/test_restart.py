@@ -491,6 +491,32 @@ def locked():
         first.assert_alive()
 
 
+@test("two daemons never use one state, also if its directory is removed and made again")
+def locked_anew():
+    with Daemon(CONFIGURATION) as first, Daemon(CONFIGURATION, start=False) as second:
+        second.environment["STATE_DIRECTORY"] = first.environment["STATE_DIRECTORY"]
+        make_anew(first)
+        first.done("post", "db", "Signed In")
+        wait_until_saved(first, "db", "Signed In")
+        second.start()
+        contains(second.log(), "no state is kept: another statusd uses the directory")
+        second.stop()
+        # Now the second one comes first.
+        make_anew(first)
+        second.start()
+        first.done("post", "db", "Signed Out")
+        eventually(lambda: "cannot save the state" in first.log(), "the first daemon says that it saves nothing")
+        contains(first.log(), "another statusd uses the directory")
+        contains(first.ctl("status", "db").err, "another statusd uses the directory", "stop it")
+        second.stop()
+        wait_until_saved(first, "db", "Signed Out")
+
+
+def make_anew(daemon):
+    shutil.rmtree(daemon.folder / "state")
+    (daemon.folder / "state").mkdir(mode=0o700)
+
+
 @test("the history and the journal name the user and the process of a client")
 def callers():
     with Daemon("accept: any\nservers: { tcp: { tcp: '127.0.0.1:1', interval: 1h } }\n") as daemon:

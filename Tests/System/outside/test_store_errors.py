@@ -249,3 +249,11 @@ def read_only_with_reader():
         daemon.stop()
         daemon.start()
         equal(daemon.text("db"), "after")
+
+
+@test("a directory of --state that the service's sandbox makes read-only is reported with what to set instead")
+def sandboxed_directory():
+    with Daemon(CONFIGURATION, start=False) as daemon, small_disk(daemon, "1m") as state:
+        equal(run("mount", "-o", "remount,ro", state).status, 0)
+        daemon.start(["--state", str(state / "new")])
+        contains(daemon.log(), f"no state is kept: cannot create the directory {state}/new: read-only file system", "StateDirectory=", "--state")
