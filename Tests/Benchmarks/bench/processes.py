@@ -50,7 +50,9 @@ def until(condition, what, seconds=30):
 def pin(pid, cpus):
     """Restricts a process, with all its threads, to these processors."""
     for thread in os.listdir(f"/proc/{pid}/task"):
-        os.sched_setaffinity(int(thread), cpus)
+        # A thread may have ended in between.
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread), cpus)
 
 
 class Daemon:

@@ -23,27 +23,37 @@ SERVERS = "accept: any\nservers:\n" + "".join(f"  srv{number}: {{ push: true }}\
 
 
 def measure(rounds, scale):
-    """The results of both daemons in each mode, one value per round, measured in turn."""
+    """The results of both daemons in each mode, one value per round, measured in turn.
+
+    Each round has new processes, because how fast one is depends on where its memory happens to lie.
+    """
     program, results = build(), {}
-    cpus = sorted(os.sched_getaffinity(0))
-    with contextlib.ExitStack() as stack:
-        daemons = {kept: stack.enter_context(statusd(SERVERS, arguments=[] if kept else ["--state", "none"])) for kept in (True, False)}
-        for number in range(rounds + 1):
+    for number in range(rounds):
+        with contextlib.ExitStack() as stack:
+            daemons = {kept: stack.enter_context(statusd(SERVERS, arguments=[] if kept else ["--state", "none"])) for kept in (True, False)}
             # Each is first in half of the rounds.
-            for kept in (True, False) if number % 2 else (False, True):
-                for mode, count in MODES.items():
-                    is_pinned = mode == "latency" and len(cpus) > 1
-                    for daemon in daemons.values():
-                        pin(daemon.process.pid, {cpus[1]} if is_pinned else cpus)
-                    environment = {**os.environ, "BENCH_STATUSD": str(daemons[kept].directory),
-                                   "BENCH_CPUS": f"{cpus[0]} {cpus[1]}" if is_pinned else ""}
-                    done = subprocess.run([str(program), "statusd", mode, str(int(count * scale) or 1)], env=environment,
-                                          capture_output=True, text=True, timeout=300)
-                    if done.returncode:
-                        raise SystemExit(f"benchmarks: {mode}: {done.stderr.strip()}")
-                    if number:
-                        results.setdefault((kept, mode), []).append(json.loads(done.stdout))
+            order = (True, False) if number % 2 else (False, True)
+            for mode in MODES:
+                for kept in order:
+                    run(program, daemons, kept, mode, scale / 10)
+                for kept in order:
+                    results.setdefault((kept, mode), []).append(run(program, daemons, kept, mode, scale))
     return results
+
+
+def run(program, daemons, kept, mode, scale):
+    """One result of one daemon, while the other one is idle."""
+    cpus = sorted(os.sched_getaffinity(0))
+    is_pinned = mode == "latency" and len(cpus) > 1
+    for daemon in daemons.values():
+        pin(daemon.process.pid, {cpus[1]} if is_pinned else cpus)
+    environment = {**os.environ, "BENCH_STATUSD": str(daemons[kept].directory),
+                   "BENCH_CPUS": f"{cpus[0]} {cpus[1]}" if is_pinned else ""}
+    done = subprocess.run([str(program), "statusd", mode, str(int(MODES[mode] * scale) or 1)], env=environment,
+                          capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise SystemExit(f"benchmarks: {mode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
 
 
 def restarts(rounds):
@@ -126,7 +136,8 @@ def history(rounds):
 
 
 def report(rounds, scale):
-    results = measure(rounds, scale)
+    # How fast a process is varies more than what is measured.
+    results = measure(3 * rounds, scale)
 
     def values(kept, mode, field):
         return [result[field] for result in results[(kept, mode)]]
