@@ -63,6 +63,12 @@ enum Schema {
         DROP INDEX changes_by_time;
         CREATE INDEX changes_of_server ON changes (server, id, grade, kind, at, since_boot, life, omitted);
         """,
+        """
+        ALTER TABLE names ADD COLUMN is_open INTEGER;
+        UPDATE names SET is_open = 1 WHERE 'removed' <> (
+            SELECT kind FROM changes WHERE server = names.id AND grade IS NOT NULL ORDER BY id DESC LIMIT 1);
+        CREATE INDEX open_names ON names (id) WHERE is_open;
+        """,
     ]
 
     /// Checks whose tables these are, before anything is changed.

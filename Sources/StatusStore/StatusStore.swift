@@ -154,14 +154,27 @@ public final class StatusStore: Sendable {
         try attempt { file throws(SQLiteError) in try file.prune(before: oldest, keeping: changes) } ?? false
     }
 
-    /// Looks for damage in the history, and completes it after a run that was killed; to be called before the first ``save(_:)``.
+    /// Completes the history after a run that was killed; to be called before the first ``save(_:)``.
     ///
     /// - Throws: ``StoreFailure``; the next ``save(_:)`` opens a new file if it was set aside.
-    public func checkHistory() throws(StoreFailure) {
+    public func completeHistory() throws(StoreFailure) {
         let (killed, now) = use.withLock { use in (use.killed.take(), use.beginning) }
-        _ = try attempt { file throws(SQLiteError) in
-            if let killed { try file.completeHistory(of: killed, at: now) }
+        guard let killed else { return }
+        _ = try attempt { file throws(SQLiteError) in try file.completeHistory(of: killed, at: now) }
+    }
+
+    /// Looks for damage in the history, which takes seconds if it is large, beside all other calls; the next ``save(_:)`` deals with it.
+    ///
+    /// - Returns: whether there is damage.
+    public func findsDamage() -> Bool {
+        guard let file = try? StoreFile(reading: path, .readOnly) else { return false }
+        do throws(SQLiteError) {
             try file.check("changes")
+            return false
+        } catch {
+            guard error.code == .damaged else { return false }
+            note(damage: error.description)
+            return true
         }
     }
 

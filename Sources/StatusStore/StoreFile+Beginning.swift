@@ -33,7 +33,12 @@ extension StoreFile {
         guard !missing.isEmpty else { return }
         let boot = (bootNumber, newestChange)
         var isDone = false
-        defer { if !isDone { (bootNumber, newestChange) = boot } }
+        defer {
+            if !isDone {
+                (bootNumber, newestChange) = boot
+                names = [:]
+            }
+        }
         try database.transaction { () throws(SQLiteError) in
             try database.execute("DELETE FROM changes WHERE id >= \(firstEntry)")
             try continueBoot()
@@ -46,22 +51,35 @@ extension StoreFile {
     private func missingChanges(of memory: LedgerMemory) throws(SQLiteError) -> [Change] {
         // Without names, there is no history.
         guard try database.integer("SELECT 1 FROM names LIMIT 1") != nil else { return [] }
-        var (missing, entries) = ([Change](), try newestEntries())
+        var missing: [Change] = []
         let notedAt = memory.log.notedAt.wall
-        for state in memory.servers.map(\.state) {
-            let newest = entries.removeValue(forKey: state.name) ?? NewestEntry()
+        let states = memory.servers.map(\.state)
+        for state in states {
+            let newest = try newestEntry(of: state.name)
             if newest.isCurrent(state) { continue }
             let changedAt = state.status?.changedAt ?? notedAt
             // If its text and level are older than the entry, something else has changed since.
             let time = changedAt > newest.at ? changedAt : notedAt
             missing.append(Change(.changed, at: time, revision: state.revision, server: state))
         }
-        for (name, entry) in entries.sorted(by: { $0.key < $1.key }) {
-            guard let source = entry.source, entry.kind != .removed else { continue }
+        for name in try openNames().subtracting(states.map(\.name)).sorted() {
+            guard let source = try newestEntry(of: name).source else { continue }
             let server = ServerState(name: name, source: source, phase: .empty)
             missing.append(Change(.removed, at: notedAt, revision: memory.log.revision, server: server))
         }
         return missing
+    }
+
+    /// The servers whose newest entry says that they exist.
+    private func openNames() throws(SQLiteError) -> Set<ServerName> {
+        let statement = try database.statement("SELECT name FROM names WHERE is_open")
+        defer { statement.reset() }
+        var names: Set<ServerName> = []
+        while try statement.step() {
+            var columns = Columns(statement)
+            if let name = columns.name() { names.insert(name) }
+        }
+        return names
     }
 
     /// What the history says last of a server.
@@ -79,30 +97,25 @@ extension StoreFile {
         }
     }
 
-    private func newestEntries() throws(SQLiteError) -> [ServerName: NewestEntry] {
+    private func newestEntry(of name: ServerName) throws(SQLiteError) -> NewestEntry {
         let statement = try database.statement(
             """
-            SELECT n.name, c.kind, coalesce(c.grade, n.grade, 0), c.text, c.source, c.at FROM names n
-            LEFT JOIN changes c ON c.id = \(Self.newest)
+            SELECT c.kind, coalesce(c.grade, n.grade, 0), c.text, c.source, c.at FROM names n
+            LEFT JOIN changes c ON c.id = (
+                SELECT id FROM changes WHERE server = n.id AND grade IS NOT NULL ORDER BY id DESC LIMIT 1)
+            WHERE n.name = ?
             """)
         defer { statement.reset() }
-        var entries: [ServerName: NewestEntry] = [:]
-        while try statement.step() {
-            var columns = Columns(statement)
-            guard let name = columns.name() else { continue }
-            var entry = NewestEntry()
-            entry.kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
-            entry.grade = Grade(number: columns.integer() ?? 0)
-            (entry.text, entry.source) = (columns.text(), columns.text())
-            entry.at = columns.time() ?? entry.at
-            entries[name] = entry
-        }
-        return entries
+        try statement.bind(name.rawValue, at: 0)
+        var entry = NewestEntry()
+        guard try statement.step() else { return entry }
+        var columns = Columns(statement)
+        entry.kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
+        entry.grade = Grade(number: columns.integer() ?? 0)
+        (entry.text, entry.source) = (columns.text(), columns.text())
+        entry.at = columns.time() ?? entry.at
+        return entry
     }
-
-    /// The newest entry of the server `n` that has a grade.
-    private static let newest =
-        "(SELECT id FROM changes WHERE server = n.id AND grade IS NOT NULL ORDER BY id DESC LIMIT 1)"
 
     /// Notes, in a transaction, that this run begins, and when the one before has ended.
     private func beginRun(after memory: LedgerMemory?, at now: Moment) throws(SQLiteError) {

@@ -18,7 +18,8 @@ extension StoreFile {
         let statement = try database.statement(Self.changeInsertion)
         var parameters = Parameters(statement)
         let state = change.server
-        try parameters.add(try state.map { state throws(SQLiteError) in try number(of: state.name) })
+        try parameters.add(
+            try state.map { state throws(SQLiteError) in try number(of: state.name, after: change) })
         try parameters.add(change.kind.rawValue)
         try parameters.add(change.at)
         try parameters.add(change.grade?.number)
@@ -50,21 +51,42 @@ extension StoreFile {
 
     private static let longestDelay = Duration.seconds(600)
 
-    /// The number of a server in the history, which it gets with its first entry.
-    func number(of name: ServerName) throws(SQLiteError) -> Int64 {
-        if let number = nameNumbers[name] { return number }
+    /// The number of an entry's server in the history.
+    private func number(of name: ServerName, after change: Change) throws(SQLiteError) -> Int64 {
+        var known = try known(name)
+        if change.grade != nil, known.isOpen != (change.kind != .removed) {
+            known.isOpen.toggle()
+            let statement = try database.statement("UPDATE names SET is_open = ? WHERE id = ?")
+            try statement.bind(known.isOpen ? 1 : 0, at: 0)
+            try statement.bind(known.number, at: 1)
+            try statement.run()
+        }
+        // A server that was removed may never come back.
+        names[name] = known.isOpen ? known : nil
+        return known.number
+    }
+
+    /// What the history knows of a server, which begins with its first entry.
+    func known(_ name: ServerName) throws(SQLiteError) -> HistoryName {
+        if let known = names[name] { return known }
         let insertion = try database.statement("INSERT OR IGNORE INTO names (name) VALUES (?)")
         try insertion.bind(name.rawValue, at: 0)
         try insertion.run()
-        let query = try database.statement("SELECT id FROM names WHERE name = ?")
+        let query = try database.statement("SELECT id, is_open FROM names WHERE name = ?")
         defer { query.reset() }
         try query.bind(name.rawValue, at: 0)
         guard try query.step(), let number = query.integer(0) else {
             throw SQLiteError(.damaged, "damaged: the table “names”")
         }
-        nameNumbers[name] = number
-        return number
+        return HistoryName(number: number, isOpen: query.integer(1) == 1)
     }
+}
+
+/// A server in the history.
+struct HistoryName {
+    let number: Int64
+    /// Whether its newest entry says that it exists.
+    var isOpen: Bool
 }
 
 extension Change {

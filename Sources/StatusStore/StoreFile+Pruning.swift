@@ -27,8 +27,9 @@ extension StoreFile {
         if removed >= Self.pruned { return true }
         // The numbers begin again with the next entry, which begins the boot.
         if try database.integer("SELECT 1 FROM changes LIMIT 1") == nil { bootNumber = 0 }
-        if changes == 0 { try forgetPruned() }
-        if removed > 0 || changes == 0 { try forgetNames() }
+        guard changes == 0 else { return false }
+        if try forgetNames() >= Self.pruned { return true }
+        try forgetPruned()
         return false
     }
 
@@ -54,9 +55,13 @@ extension StoreFile {
                 SELECT kind = 'started' FROM gone WHERE server IS NULL AND kind <> 'selected' ORDER BY id DESC LIMIT 1)
             WHERE true ON CONFLICT DO UPDATE SET at = max(at, excluded.at), is_running = coalesce(excluded.is_running, is_running);
             \(gone)
+            DELETE FROM names WHERE id IN (SELECT server FROM gone) AND coalesce(grade, 0) = 0
+                AND NOT EXISTS (SELECT 1 FROM changes WHERE server = names.id AND id NOT IN (SELECT id FROM gone));
+            \(gone)
             DELETE FROM changes WHERE id IN (SELECT id FROM gone);
             """)
         let removed = database.changedRows
+        names = [:]
         // Returns free pages to the file system, so the file shrinks when the limits were lowered.
         try database.execute("PRAGMA incremental_vacuum(100)")
         return removed
@@ -66,12 +71,15 @@ extension StoreFile {
         try database.execute("DELETE FROM pruned; UPDATE names SET grade = NULL WHERE grade IS NOT NULL")
     }
 
-    /// Removes the names of servers of which nothing is known any more.
-    private func forgetNames() throws(SQLiteError) {
+    /// Removes names without an entry, not too many at once; returns how many.
+    private func forgetNames() throws(SQLiteError) -> Int {
         try database.execute(
-            "DELETE FROM names WHERE coalesce(grade, 0) = 0 AND NOT EXISTS (SELECT 1 FROM changes WHERE server = names.id)"
-        )
-        nameNumbers = [:]
+            """
+            DELETE FROM names WHERE id IN (
+                SELECT id FROM names n WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server = n.id) LIMIT \(Self.pruned))
+            """)
+        names = [:]
+        return database.changedRows
     }
 
     private func countChanges() throws(SQLiteError) -> Int {
@@ -91,7 +99,7 @@ extension StoreFile {
             let state = server.memory.state
             let statement = try database.statement("UPDATE names SET grade = ? WHERE id = ?")
             try statement.bind(Grade(state).number, at: 0)
-            try statement.bind(try number(of: state.name), at: 1)
+            try statement.bind(try known(state.name).number, at: 1)
             try statement.run()
         }
         try database.execute("INSERT INTO pruned VALUES (1, \(now.wall.milliseconds), 1)")

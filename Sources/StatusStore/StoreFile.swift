@@ -18,7 +18,8 @@ final class StoreFile {
     var newestChange = Duration.zero
     /// The number of entries of the history; nil if they were not counted yet.
     var changeCount: Int?
-    var nameNumbers: [ServerName: Int64] = [:]
+    /// What is known of the servers in the history that have changed.
+    var names: [ServerName: HistoryName] = [:]
     /// Whether the next batch, which has all servers, replaces what another run has left.
     ///
     /// Until then it is kept, for the case that this run is killed before.
@@ -163,7 +164,7 @@ final class StoreFile {
     func save(_ batch: StoreBatch, boot: String) throws(SQLiteError) {
         // If nothing is saved, new names do not keep their numbers.
         var isSaved = false
-        defer { if !isSaved { nameNumbers = [:] } }
+        defer { if !isSaved { names = [:] } }
         try database.transaction { () throws(SQLiteError) in
             if replacesState { try forgetState() }
             for server in batch.servers { try save(server) }

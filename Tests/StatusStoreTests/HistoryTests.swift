@@ -195,7 +195,7 @@ struct HistoryTests {
         for _ in 0..<2 {
             let next = fixture.store()
             _ = next.open(at: moment(9000))
-            try next.checkHistory()
+            try next.completeHistory()
             #expect(
                 try read(HistoryQuery()).prefix(10).map {
                     "\($0.kind) \($0.server?.name.rawValue ?? "-") \($0.at.milliseconds)"
@@ -208,6 +208,52 @@ struct HistoryTests {
         }
         let removal = try read(HistoryQuery(server: name("removed"))).last
         #expect(removal?.kind == .removed)
+    }
+
+    @Test("completes what a killed daemon of the version before has left")
+    func completedAfterUpgrade() throws {
+        var last = batch(changes: [try change("stays", "up", at: 1000)], at: 4000)
+        last.changes += [try change("removed", "up", at: 1500), try change("gone", "up", at: 1600)]
+        last.changes.append(
+            Change(
+                .removed, at: Timestamp(milliseconds: 1700), revision: 1700,
+                server: ServerState(name: name("gone"), source: "push", phase: .empty)))
+        try store.save(last)
+        try Database(path: fixture.path).execute(
+            "DROP INDEX open_names; ALTER TABLE names DROP COLUMN is_open; PRAGMA user_version = 3")
+        let next = fixture.store()
+        _ = next.open(at: moment(9000))
+        try next.completeHistory()
+        #expect(
+            try read(HistoryQuery(since: Timestamp(milliseconds: 1601))).compactMap(\.server?.name.rawValue)
+                == ["gone", "removed"])
+    }
+
+    @Test("forgets servers of which it has nothing any more, in steps")
+    func forgottenServers() throws {
+        let database = try Database(path: fixture.path)
+        func names() throws -> Int64? {
+            let statement = try database.statement("SELECT count(*) FROM names")
+            defer { statement.reset() }
+            return try statement.step() ? statement.integer(0) : nil
+        }
+        let changes = try (1...1200).flatMap { number in
+            let added = try change("guest\(number)", "up", at: Int64(number))
+            return [added, Change(.removed, at: added.at, revision: added.revision, server: added.server)]
+        }
+        try store.save(batch(changes: changes))
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 10) {}
+        #expect(try names() == 5)
+        // Of those that have not changed for long, the level is known.
+        try store.save(batch(changes: try (1...1200).map { try change("old\($0)", "up", at: 2000) }))
+        while try store.prune(before: Timestamp(milliseconds: 3000), keeping: 5000) {}
+        #expect(try names() == 1200)
+        var steps = 0
+        while try store.prune(before: Timestamp(milliseconds: 0), keeping: 0) { steps += 1 }
+        #expect(steps == 2)
+        #expect(try names() == 0)
+        try store.save(batch(changes: [try change("old1", "down", at: 4000)], at: 4000))
+        #expect(try texts(HistoryQuery(server: name("old1"))) == ["changed down"])
     }
 
     @Test("notes the end of a run that was killed before it saved anything, at its beginning")

@@ -81,7 +81,7 @@ struct SummaryTests {
         let second = fixture.store(boot: boot)
         let now = Moment(wall: Timestamp(milliseconds: 3_633_500), boot: .milliseconds(sinceBoot))
         _ = second.open(at: now)
-        try second.checkHistory()
+        try second.completeHistory()
         let summary = try second.summary(
             of: name("a"), since: Timestamp(milliseconds: 0), until: now.wall, buckets: 1, now: now
         ) { false }

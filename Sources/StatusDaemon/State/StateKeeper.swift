@@ -93,8 +93,9 @@ final class StateKeeper {
 
     /// Saves changes until the task is cancelled.
     func run() async {
-        start({ store throws(StoreFailure) in try store.checkHistory() }) { keeper, result in
+        start({ store throws(StoreFailure) in try store.completeHistory() }) { keeper, result in
             if case .failure(let failure) = result { keeper.note(failure) }
+            keeper.checkHistory()
         }
         while !Task.isCancelled {
             await wait(until: hangTime ?? schedule.next)
@@ -278,7 +279,14 @@ final class StateKeeper {
         await withCheckedContinuation { continuation in EventLoop.atNextTurn { continuation.resume() } }
     }
 
-    // MARK: Pruning
+    // MARK: The history
+
+    /// Looks for damage in the history, beside the other calls of the store.
+    private func checkHistory() {
+        BlockingThread.start { [store] in
+            if store.findsDamage() { EventLoop.perform { self.noteChange() } }
+        }
+    }
 
     private func historyTime() -> Timestamp { historyClock.time(at: .now(), tolerance: limits.keep / 10) }
 

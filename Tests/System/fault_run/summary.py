@@ -16,9 +16,7 @@ class Summary:
 
     def note_memory(self, daemon):
         """Notes the peak of the daemon's resident memory, in KiB."""
-        for line in open(f"/proc/{daemon.process.pid}/status", encoding="ascii"):
-            if line.startswith("VmHWM:"):
-                self.memory = max(self.memory, int(line.split()[1]))
+        self.memory = max(self.memory, daemon.resident("VmHWM"))
 
     def lines(self, model):
         """The summary."""

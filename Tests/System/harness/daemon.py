@@ -240,10 +240,10 @@ class Daemon:
         needs a clock. What leaks, leaks with each of the many clients of a test."""
         eventually(lambda: self.descriptors() <= before + 3, f"about {before} descriptors, as before")
 
-    def resident(self):
-        """The daemon's resident memory in KiB."""
+    def resident(self, field="VmRSS"):
+        """The daemon's resident memory in KiB; with VmHWM, the most that it was."""
         for line in open(f"/proc/{self.process.pid}/status", encoding="ascii"):
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"{field}:"):
                 return int(line.split()[1])
         return 0
 

@@ -466,6 +466,35 @@ def full_at_start():
             daemon.stop()
 
 
+@test("a killed daemon saves at once, and takes little memory, also if very many servers have come and gone", limit=120)
+def many_former_servers():
+    with Daemon("accept: any\nhistory: { keep: 100y, changes: 10M }\n") as daemon:
+        daemon.done("post", "db", "Signed In")
+        daemon.stop()
+        add_former_servers(daemon.folder / "state" / "statusd.sqlite", 400_000)
+        daemon.start()
+        daemon.done("post", "db", "Signed Out")
+        wait_until_saved(daemon, "db", "Signed Out")
+        before = daemon.resident("VmHWM")
+        daemon.stop(signal.SIGKILL)
+        daemon.start()
+        daemon.done("post", "db", "Signed In again")
+        wait_until_saved(daemon, "db", "Signed In again")
+        grown = (daemon.resident("VmHWM") - before) / 1024
+        assert grown < 16, f"the daemon took {grown:.0f} MB more"
+
+
+def add_former_servers(path, count):
+    """Adds servers to a history that were added, changed and removed, one after the other."""
+    columns = "server, kind, at, grade, since_boot, life, revision, source, phase, text, level, stale, omitted"
+    with contextlib.closing(sqlite3.connect(path)) as store, store:
+        numbers = f"WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count})"
+        store.execute(f"INSERT INTO names (id, name) {numbers} SELECT 1000 + n, 'guest' || n FROM numbers")
+        for kind, grade in ("added", 0), ("changed", 1), ("removed", 0):
+            store.execute(f"INSERT INTO changes ({columns}) {numbers} "
+                          f"SELECT 1000 + n, '{kind}', n, {grade}, n, 1, 1, 'push', 'loaded', 'Text ' || n, 'ok', 0, 0 FROM numbers")
+
+
 @test("without a state directory, or with “--state none”, only the state is missing")
 def no_state():
     with Daemon(CONFIGURATION, start=False) as daemon:
