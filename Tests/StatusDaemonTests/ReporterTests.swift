@@ -71,6 +71,26 @@ import Testing
         #expect(last?.metadata["revision"] == String(revision))
     }
 
+    @Test("an entry that is written late names the client that posted its text, whatever changed the server since")
+    func lateCaller() async throws {
+        try monitor.redefine(ServerDefinition(name: name, source: "push", takesPosts: true))
+        let journal = try await changeRecorder()
+        func caller(after change: @Sendable () throws -> Void) async throws -> String? {
+            try await EventLoop.run {
+                for round in 1...50 {
+                    let poster = Poster.client(Caller(user: 1000, process: 1))
+                    try monitor.post(try StatusText("\(round)"), to: name, by: poster)
+                }
+                try change()
+                journal.earn()
+            }
+            return recorder.entries.last?.metadata["caller-uid"]
+        }
+        #expect(try await caller { try monitor.fail(name, "no such file") } == "1000")
+        #expect(try await caller { try post("from its source") } == nil)
+        await journal.close()
+    }
+
     @Test("omitted entries of a removed server are counted in the entry of its removal")
     func removed() async throws {
         let journal = try await changeRecorder()

@@ -30,12 +30,23 @@ final class ChangeRecorder {
         var lastChange = Timestamp(milliseconds: 0)
         /// The changes that were left out since the last entry; the newest of them is still to be written.
         var omitted = 0
-        /// The newest of them: its revision, and the client that caused it.
-        var newest = (revision: 0, caller: Caller?.none)
+        /// The revision of the newest of them.
+        var newestRevision = 0
+        /// The text and level after it, and the client that posted these.
+        var newest = (status: Status?.none, caller: Caller?.none)
         /// Whether an entry has shown that the server exists.
         var isRecorded = true
 
         init(of name: ServerName) { self.name = name }
+
+        /// Notes a change that is left out.
+        func omit(_ server: ServerState, _ caller: Caller?) {
+            // A change that leaves text and level as they are, such as to stale, does not hide who posted them.
+            let isSame = newest.status?.text == server.status?.text && newest.status?.level == server.status?.level
+            if omitted == 0 || caller != nil || !isSame { newest = (server.status, caller) }
+            omitted += 1
+            newestRevision = server.revision
+        }
 
         func earn() { credit = min(burst, credit + 1) }
     }
@@ -142,8 +153,8 @@ final class ChangeRecorder {
         // It still exists, but is another one.
         omissions.removals += 1
         account.isRecorded = true
-        account.omitted = removal.omitted + 1
-        account.newest = (server.revision, caller)
+        account.omitted = removal.omitted
+        account.omit(server, caller)
     }
 
     private func writeRemoval(_ server: ServerState, _ caller: Caller?) {
@@ -213,8 +224,7 @@ final class ChangeRecorder {
             write(change: snapshot.state, account, by: caller)
         } else {
             if account.omitted == 0 { enqueue(snapshot.state.name) }
-            account.omitted += 1
-            account.newest = (snapshot.state.revision, caller)
+            account.omit(snapshot.state, caller)
         }
     }
 
@@ -253,7 +263,7 @@ final class ChangeRecorder {
             guard let account = accounts[name], account.omitted > 0 else { continue }
             guard var server = try? monitor.state(of: name) else { continue }
             // A selection may have changed its revision since.
-            server.revision = account.newest.revision
+            server.revision = account.newestRevision
             // When its text or level changed, if they did, which is what matters.
             let time = server.status.flatMap { $0.changedAt > account.lastChange ? $0.changedAt : nil }
             write(change: server, account, by: account.newest.caller, at: time)
