@@ -28,6 +28,10 @@ public struct EventTally {
         var isStart: Bool { kind == Self.start }
 
         fileprivate static let start: UInt8 = 254
+        private static let probe: UInt8 = 255
+
+        /// Whether it can have been noted; damage may be the reason if it cannot.
+        fileprivate var isKnown: Bool { event != nil || kind == Self.start || kind == Self.probe }
 
         /// Nil for a probe, and for a start.
         var event: EventKind? { EventKind.allCases.indices.contains(Int(kind)) ? EventKind.allCases[Int(kind)] : nil }
@@ -45,7 +49,7 @@ public struct EventTally {
             case .removed: 7
             case .gap: 8
             case .alive: 9
-            case nil: 255
+            case nil: probe
             }
         }
     }
@@ -117,7 +121,7 @@ public struct EventTally {
         var past = PastEvents(epoch: epoch, oldest: first, entries: [])
         for revision in first..<latest + 1 {
             let entry = entries[revision & (Self.capacity - 1)]
-            guard entry.revision == UInt32(truncatingIfNeeded: revision) else { return nil }
+            guard entry.revision == UInt32(truncatingIfNeeded: revision), entry.isKnown else { return nil }
             past.entries.append(entry)
         }
         return past

@@ -17,6 +17,8 @@ private final class SharedMemory: Sendable {
 
     private var start: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: address) }
 
+    func set(_ byte: UInt8, at offset: Int) { start?.storeBytes(of: byte, toByteOffset: offset, as: UInt8.self) }
+
     func fill(with byte: UInt8) { start?.initializeMemory(as: UInt8.self, repeating: byte, count: EventTally.size) }
 
     var tally: EventTally {
@@ -258,5 +260,11 @@ struct CrashTests {
             memory.fill(with: byte)
             #expect(memory.tally.read() == nil)
         }
+        let monitor = StatusMonitor(tally: memory.tally)
+        monitor.add(ServerDefinition(name: name("a"), source: "push"))
+        #expect(memory.tally.read()?.latest == 1)
+        // The kind of the first event.
+        memory.set(200, at: 64 + 16 + 12)
+        #expect(memory.tally.read() == nil)
     }
 }

@@ -502,7 +502,7 @@ def deadly_answer():
             contains(daemon.done("refresh", "bad"), "HTTP 200 in ")
 
 
-@test("http: a response that takes much processor time is critical, and requested once", limit=60)
+@test("http: a response that takes much processor time is critical, and requested once", limit=120)
 def busy_answer():
     asked = []
 
@@ -515,8 +515,8 @@ def busy_answer():
                 connection.sendall(b"a" * (1 << 20))
 
     with listener(answer) as port:
-        with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 20s }} }}\n") as daemon:
-            daemon.done("wait", "web", "--level", "critical", "--timeout", "40s")
+        with Daemon(f"servers: {{ web: {{ http: 'http://127.0.0.1:{port}/', interval: 1h, timeout: 80s }} }}\n") as daemon:
+            daemon.done("wait", "web", "--level", "critical", "--timeout", "90s")
             equal(daemon.text("web"), "reading the response takes more than 5 s of processor time")
             equal(len(asked), 1, "requests")
 

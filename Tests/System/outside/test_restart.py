@@ -526,7 +526,7 @@ def locked_anew():
         second.environment["STATE_DIRECTORY"] = first.environment["STATE_DIRECTORY"]
         make_anew(first)
         first.done("post", "db", "Signed In")
-        wait_until_saved(first, "db", "Signed In")
+        wait_until_saved_at_last(first, "db", "Signed In")
         second.start()
         contains(second.log(), "no state is kept: another statusd uses the directory")
         second.stop()
@@ -538,7 +538,7 @@ def locked_anew():
         contains(first.log(), "another statusd uses the directory")
         contains(first.ctl("status", "db").err, "another statusd uses the directory", "stop it")
         second.stop()
-        wait_until_saved(first, "db", "Signed Out")
+        wait_until_saved_at_last(first, "db", "Signed Out")
 
 
 def make_anew(daemon):
