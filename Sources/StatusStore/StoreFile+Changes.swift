@@ -11,6 +11,10 @@ extension StoreFile {
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
+    static let nameInsertion = "INSERT OR IGNORE INTO names (name) VALUES (?)"
+    static let nameQuery = "SELECT id, is_open FROM names WHERE name = ?"
+    static let nameUpdate = "UPDATE names SET is_open = ? WHERE id = ?"
+
     /// Appends an entry.
     ///
     /// - Parameter now: a moment of this run, which relates the two clocks.
@@ -56,7 +60,7 @@ extension StoreFile {
         var known = try known(name)
         if change.grade != nil, known.isOpen != (change.kind != .removed) {
             known.isOpen.toggle()
-            let statement = try database.statement("UPDATE names SET is_open = ? WHERE id = ?")
+            let statement = try database.statement(Self.nameUpdate)
             try statement.bind(known.isOpen ? 1 : 0, at: 0)
             try statement.bind(known.number, at: 1)
             try statement.run()
@@ -69,10 +73,10 @@ extension StoreFile {
     /// What the history knows of a server, which begins with its first entry.
     func known(_ name: ServerName) throws(SQLiteError) -> HistoryName {
         if let known = names[name] { return known }
-        let insertion = try database.statement("INSERT OR IGNORE INTO names (name) VALUES (?)")
+        let insertion = try database.statement(Self.nameInsertion)
         try insertion.bind(name.rawValue, at: 0)
         try insertion.run()
-        let query = try database.statement("SELECT id, is_open FROM names WHERE name = ?")
+        let query = try database.statement(Self.nameQuery)
         defer { query.reset() }
         try query.bind(name.rawValue, at: 0)
         guard try query.step(), let number = query.integer(0) else {

@@ -73,9 +73,11 @@ final class StoreFile {
     func check() throws(SQLiteError) {
         for table in ["daemon", "servers", "events", "names", "pruned"] { try check(table) }
         // They fail without all tables and columns.
-        for sql in [Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion] {
-            _ = try database.statement(sql)
-        }
+        let statements = [
+            Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion, Self.nameInsertion,
+            Self.nameQuery, Self.nameUpdate,
+        ]
+        for sql in statements { _ = try database.statement(sql) }
     }
 
     /// Checks a table for damage; reads all of it.

@@ -200,6 +200,7 @@ struct StatusStoreTests {
         let changes = [
             "DROP TABLE daemon", "PRAGMA user_version = 0", "DROP TABLE pruned", "ALTER TABLE changes DROP COLUMN user",
             "ALTER TABLE servers DROP COLUMN streak", "ALTER TABLE events RENAME message TO words",
+            "DROP INDEX open_names; ALTER TABLE names DROP COLUMN is_open",
         ]
         for change in changes {
             let store = try fixture.openStore()

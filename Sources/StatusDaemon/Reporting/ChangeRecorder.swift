@@ -32,20 +32,24 @@ final class ChangeRecorder {
         var omitted = 0
         /// The revision of the newest of them.
         var newestRevision = 0
-        /// The text and level after it, and the client that posted these.
-        var newest = (status: Status?.none, caller: Caller?.none)
+        /// The state with the newest text and level, and the client that posted these.
+        var newest = (snapshot: ServerSnapshot?.none, caller: Caller?.none)
         /// Whether an entry has shown that the server exists.
         var isRecorded = true
 
         init(of name: ServerName) { self.name = name }
 
         /// Notes a change that is left out.
-        func omit(_ server: ServerState, _ caller: Caller?) {
+        func omit(_ snapshot: ServerSnapshot, _ caller: Caller?) {
             // A change that leaves text and level as they are, such as to stale, does not hide who posted them.
-            let isSame = newest.status?.text == server.status?.text && newest.status?.level == server.status?.level
-            if omitted == 0 || caller != nil || !isSame { newest = (server.status, caller) }
+            if omitted == 0 || caller != nil || !shows(snapshot.state.status) { newest = (snapshot, caller) }
             omitted += 1
-            newestRevision = server.revision
+            newestRevision = snapshot.state.revision
+        }
+
+        private func shows(_ status: Status?) -> Bool {
+            let newest = newest.snapshot?.state.status
+            return newest?.text == status?.text && newest?.level == status?.level
         }
 
         func earn() { credit = min(burst, credit + 1) }
@@ -154,7 +158,7 @@ final class ChangeRecorder {
         omissions.removals += 1
         account.isRecorded = true
         account.omitted = removal.omitted
-        account.omit(server, caller)
+        account.omit(ServerSnapshot(server), caller)
     }
 
     private func writeRemoval(_ server: ServerState, _ caller: Caller?) {
@@ -224,7 +228,7 @@ final class ChangeRecorder {
             write(change: snapshot.state, account, by: caller)
         } else {
             if account.omitted == 0 { enqueue(snapshot.state.name) }
-            account.omit(snapshot.state, caller)
+            account.omit(snapshot, caller)
         }
     }
 
@@ -238,6 +242,7 @@ final class ChangeRecorder {
         // The newest one that was left out is being written.
         let omitted = max(0, account.omitted - 1)
         account.omitted = 0
+        account.newest = (nil, nil)
         account.isRecorded = true
         record(.changed, server, oldText: account.lastText, omitted: omitted, by: caller, at: time)
         account.lastText = server.headline
