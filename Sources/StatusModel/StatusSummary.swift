@@ -74,6 +74,8 @@ public struct StatusSummary: Hashable, Sendable {
     public var until: Timestamp
     /// Its parts, in order.
     public var buckets: [SummaryBucket]
+    /// When the history begins, if that is later than the beginning of the period.
+    public var knownSince: Timestamp?
 
     public init(server: ServerName, since: Timestamp, until: Timestamp, buckets: [SummaryBucket]) {
         self.server = server

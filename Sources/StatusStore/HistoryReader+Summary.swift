@@ -79,8 +79,10 @@ extension HistoryReader {
         defer { statement.reset() }
         try statement.bind(server, at: 0)
         guard try statement.step() else { return }
-        tally.run(statement.integer(1) == 1, at: statement.integer(0) ?? 0)
-        tally.change(to: Grade(number: statement.integer(2) ?? 0), changes: 0, at: statement.integer(0) ?? 0)
+        let beginning = statement.integer(0) ?? 0
+        tally.run(statement.integer(1) == 1, at: beginning)
+        tally.change(to: Grade(number: statement.integer(2) ?? 0), changes: 0, at: beginning)
+        tally.noteBeginning(Timestamp(milliseconds: beginning))
     }
 
     /// The wall clock at each boot of the machine, in milliseconds since 1970, as its last entry has it, or as it is now.
@@ -131,6 +133,11 @@ struct SummaryTally {
         summary = StatusSummary(
             server: server, since: since, until: until, buckets: starts.map { SummaryBucket(start: $0) })
         time = since.milliseconds
+    }
+
+    /// Notes when the history begins.
+    mutating func noteBeginning(_ time: Timestamp) {
+        if time > summary.since { summary.knownSince = time }
     }
 
     /// Notes a change of the server, in the order of time.

@@ -68,6 +68,14 @@ import Testing
             ])
     }
 
+    @Test("a summary of a period in which the history begins says so, and when")
+    func beginning() throws {
+        var summary = try summary([(nil, 1000), (.ok, 1000)])
+        summary.knownSince = summary.until
+        let last = SummaryText(style: plain, isUTF8: false).lines(summary).last
+        #expect(last == "  The history begins at \(TimeText.full(summary.until)); before, nothing is known.")
+    }
+
     @Test("without any status there is no availability")
     func nothingKnown() throws {
         let lines = SummaryText(style: plain, isUTF8: false).lines(try summary([(nil, 1000)]))

@@ -47,5 +47,6 @@ extension StatusSummary {
             let until = Timestamp(reply.until)
         else { throw VarlinkClientError(.malformedReply, "the daemon sent an invalid summary") }
         self.init(server: server, since: since, until: until, buckets: reply.buckets)
+        knownSince = reply.knownSince.flatMap { Timestamp($0) }
     }
 }

@@ -29,7 +29,14 @@ struct SummaryText {
         [headline(summary)] + rows(summary.times).map { Self.indent + $0 } + [
             Self.indent + timeline.cells(summary.buckets.map(\.worst)),
             Self.indent + style.faint(ends(summary)),
-        ]
+        ] + beginning(summary)
+    }
+
+    /// Why a part of the period has no status, if the history does not reach back so far.
+    private func beginning(_ summary: StatusSummary) -> [String] {
+        guard let time = summary.knownSince else { return [] }
+        let begin = TimeText.full(min(time, summary.until))
+        return [Self.indent + "The history begins at \(begin); before, nothing is known."]
     }
 
     /// The last line, for all servers.

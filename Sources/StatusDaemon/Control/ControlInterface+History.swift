@@ -71,7 +71,8 @@ extension ControlInterface {
                 call.reply(
                     SummaryReply(
                         server: summary.server.rawValue, since: summary.since.description,
-                        until: summary.until.description, buckets: summary.buckets))
+                        until: summary.until.description, buckets: summary.buckets,
+                        knownSince: summary.knownSince?.description))
             } catch {
                 throw self.historyFailure(for: error)
             }

@@ -186,6 +186,17 @@ def malformed_yaml():
             assert "Fatal error" not in result.err and "Yams" not in result.err, result.err
 
 
+@test("a time that is out of range is refused with examples that are accepted")
+def time_examples():
+    with Daemon(start=False) as daemon:
+        for setting, range_, example in (("history: { keep: 30s }", "from 1min to 36600d", "5min or 30d"),
+                                         ("servers: { db: { push: true, ttl: 0 } }", "", "30s or 5min")):
+            daemon.file.write_text(setting + "\n")
+            result = daemon.ctl("verify", daemon.file)
+            equal(result.status, 78)
+            contains(result.err + result.out, range_, f"such as {example}")
+
+
 @test("verify is silent about a valid file, and warns of an unknown key with file and line")
 def verify():
     with Daemon("servers:\n  db: { push: true }\n", start=False) as daemon:

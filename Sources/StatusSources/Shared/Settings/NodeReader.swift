@@ -76,9 +76,10 @@ public struct NodeReader: Sendable {
     public func duration(_ node: YAMLNode, of key: String, in range: ClosedRange<Duration>) throws(Problem) -> Duration
     {
         guard let text = node.string, let duration = TimeSpan.parse(text), range.contains(duration) else {
+            let example = range.contains(.seconds(30)) ? "30s or 5min" : "5min or 30d"
             throw problem(
                 at: node,
-                "“\(key)” must be a time from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound)), such as 30s or 5min"
+                "“\(key)” must be a time from \(TimeSpan.text(range.lowerBound)) to \(TimeSpan.text(range.upperBound)), such as \(example)"
             )
         }
         return duration
