@@ -31,6 +31,20 @@ import Testing
         }
     }
 
+    @Test("a time of day that comes twice is shown with its offset, and can be read again")
+    func shownTwice() async {
+        await #expect(processExitsWith: .success) {
+            useBerlin()
+            func shown(_ time: String) -> String? { Timestamp(time).map { TimeText.full($0) } }
+            #expect(shown("2026-10-24T23:59:59.000Z") == "2026-10-25 01:59:59")
+            #expect(shown("2026-10-25T00:00:00.000Z") == "2026-10-25 02:00:00+02:00")
+            #expect(shown("2026-10-25T01:59:59.000Z") == "2026-10-25 02:59:59+01:00")
+            #expect(shown("2026-10-25T02:00:00.000Z") == "2026-10-25 03:00:00")
+            #expect(shown("2026-03-29T01:00:00.000Z") == "2026-03-29 03:00:00")
+            #expect(time("2026-10-25 02:59:59+01:00") == "2026-10-25T01:59:59.000Z")
+        }
+    }
+
     @Test("a time of day that comes twice is the first one, whatever was read before")
     func twice() async {
         await #expect(processExitsWith: .success) {
