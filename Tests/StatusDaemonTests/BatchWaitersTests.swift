@@ -8,6 +8,8 @@ import Testing
 @Suite("Callers that wait for a batch to be saved", .timeLimit(.minutes(1)))
 @EventLoop
 struct BatchWaitersTests {
+    // Their tasks are unstructured: each test cancels or awaits its own.
+
     private let waiters = BatchWaiters()
 
     @Test("one that is cancelled stops waiting, and nothing is kept of it")
