@@ -64,6 +64,7 @@ let package = Package(
         .target(name: "SQLite", dependencies: ["CSQLite"]),
         .target(name: "Suggestions"),
         .target(name: "StreamSafeText"),
+        .target(name: "TerminalText", dependencies: ["CLinux"]),
         .target(name: "YAML", dependencies: ["CYAML", "StreamSafeText"]),
         .target(name: "Arguments", dependencies: ["Suggestions"]),
         .target(name: "CExecutorHooks"),
@@ -118,9 +119,9 @@ let package = Package(
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Suggestions", "Arguments", "CLinux", "EventLoopIO", "Varlink", "StatusModel", "SourceKinds",
-                "StatusInterface",
-                "StatusConfiguration",
+                "Suggestions", "TerminalText", "Arguments", "CLinux", "EventLoopIO", "Varlink", "StatusModel",
+                "SourceKinds",
+                "StatusInterface", "StatusConfiguration",
             ]),
         .executableTarget(
             name: "statusd",
@@ -139,6 +140,7 @@ let package = Package(
         .testTarget(
             name: "NotificationStreamsFoundationTests",
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
+        .testTarget(name: "TerminalTextTests", dependencies: ["TerminalText"]),
         .testTarget(name: "ArgumentsTests", dependencies: ["Suggestions", "Arguments"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),

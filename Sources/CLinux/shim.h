@@ -22,6 +22,7 @@
 #include <sys/un.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <wchar.h>
 
 /* GNU's, which the headers show to those only who define _GNU_SOURCE; Swift's own module of them does not. */
 extern int pthread_setname_np(pthread_t thread, const char *name);
@@ -30,6 +31,8 @@ extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *acti
 extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
 extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+/* The columns of a character on a terminal (wcwidth(3)); -1 if the table of the locale does not have it. */
+extern int wcwidth(wchar_t character);
 
 /* environ(7), which Swift does not let be read as a variable. */
 extern char **environ;

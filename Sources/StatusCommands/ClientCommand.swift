@@ -22,6 +22,14 @@ enum ClientCommand {
         /// Writes what an administrator should know of the daemon, if it answers within a second; an old one does not say it.
         func warn() async { terminal.warn(try? await client.getCursor(within: .seconds(1)).notices) }
 
+        /// The failure for a server that does not exist, with the name that the user may have meant.
+        func noSuchServer(_ name: String, reason: String?) async -> CommandFailure {
+            let suggestion = await ServerSuggestion.text(for: name, self)
+            // Whoever has lost the state has lost servers.
+            await warn()
+            return CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
+        }
+
         /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no hint.
         func mayTakeItsTime() async { await hint?.cancel() }
     }
@@ -64,10 +72,7 @@ enum ClientCommand {
                 do {
                     return try await run(context)
                 } catch MonitorError.noSuchServer(let name, let reason) {
-                    let suggestion = await ServerSuggestion.text(for: name, context)
-                    // Whoever has lost the state has lost servers.
-                    await context.warn()
-                    throw CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
+                    throw await context.noSuchServer(name, reason: reason)
                 } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
                     throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
                 }

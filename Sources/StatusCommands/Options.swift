@@ -40,6 +40,17 @@ enum Options {
     /// Any number of names of servers, which the command or the daemon checks.
     static let servers = Argument<[String]>.list("name", help: "The server's name.", completion: .servers)
 
+    /// What is written of each server, instead of a table or a description.
+    static let format = Option<FormatTemplate?>(
+        "format", value: "TEXT", help: "Write this line for each server; {name}, {text} and {level} are fields.",
+        default: nil
+    ) { text throws(InvalidValue) in try FormatTemplate(text) }
+
+    /// Checks that the output has one form.
+    static func checkFormat(_ arguments: ParsedArguments) throws(InvalidUsage) {
+        if arguments[format] != nil, arguments[json] { throw InvalidUsage("give --format or --json, not both") }
+    }
+
     /// A time, by the rules of systemd.time(7).
     static func time(_ name: String, help: String) -> Option<TimeExpression?> {
         Option(name, value: "TIME", help: help, default: nil) { text throws(InvalidValue) in

@@ -79,13 +79,21 @@ import Testing
     @Test("on a terminal a line is cut to the width, the text first")
     func cut() throws {
         let long = try change(.changed, "db", String(repeating: "x", count: 200))
-        for width in [50, 80, 200] {
+        for width in [52, 80, 200] {
             #expect(line(long, user: "alice", width: width).count == width - "2026-11-25 12:00:00".count)
         }
         #expect(line(long, user: "alice", width: 80).hasSuffix("xxx… by alice"))
         #expect(line(long, user: "alice", width: 60).hasSuffix("xxx…"))
         #expect(line(long).count > 200)
         #expect(try line(change(.removed, String(repeating: "a", count: 64)), width: 60).hasSuffix("aaa…"))
+    }
+
+    @Test("a narrow terminal has the time of day, the level and the text, without the span")
+    func narrow() throws {
+        let text = ChangeText(style: plain, width: 40, namesServers: false)
+        let line = try text.line(change(.changed, "db", "Signed In since yesterday"), user: nil, now: begin)
+        #expect(line == "\(TimeText.short(begin, now: begin))  ok        Signed In since yes…")
+        #expect(line.count == 40)
     }
 
     @Test("histories are merged by time, and each keeps its own order")

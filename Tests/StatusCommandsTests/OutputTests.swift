@@ -23,6 +23,11 @@ import Varlink
         return state
     }
 
+    private func table(_ servers: [ServerState], _ style: Style, width: Int?, legend: Bool = false) -> [String] {
+        ServerTable(style: style, width: width, now: Timestamp(milliseconds: 0)).lines(
+            servers.map { ServerTable.Row(server: $0) }, legend: legend)
+    }
+
     @Test("an error is one line of JSON without control characters, whatever the daemon sent")
     func hostileError() {
         let sent = "{\n\t\"reason\": \"a\u{9b}31mb\u{7f}\u{202e}c\u{2028}d\\n\"\r\n}"
@@ -44,14 +49,14 @@ import Varlink
     func table() throws {
         var db = try server("db", String(repeating: "x", count: 200))
         db.isSelected = true
-        let lines = ServerText.table([db, try server("login")], style: plain, width: nil, legend: true)
+        let lines = table([db, try server("login")], plain, width: nil, legend: true)
         #expect(lines[0].hasPrefix("  SERVER  STATUS "))
         #expect(lines[1].hasPrefix("* db      " + String(repeating: "x", count: 200) + "  ok "))
         #expect(lines[2].hasPrefix("  login   (no status yet) "))
-        let narrow = ServerText.table([db], style: plain, width: 80, legend: false)
+        let narrow = table([db], plain, width: 80, legend: false)
         #expect(narrow[0].count <= 80)
         #expect(narrow[0].contains("x…  ok"))
-        let ascii = ServerText.table([db], style: Style(isTerminal: false, environment: [:]), width: 80, legend: false)
+        let ascii = table([db], Style(isTerminal: false, environment: [:]), width: 80, legend: false)
         #expect(ascii[0].count <= 80)
         #expect(ascii[0].contains("x...  ok"))
     }
@@ -61,13 +66,13 @@ import Varlink
         var db = try server("db", "Signed In")
         (db.phase, db.message) = (.failed, "no answer within 1s")
         #expect(
-            ServerText.table([db], style: plain, width: nil, legend: false)[0].contains(
+            table([db], plain, width: nil, legend: false)[0].contains(
                 " Signed In (no answer within 1s)  failed "))
         #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no answer within 1s)"))
         db.isStale = true
         #expect(db.markedHeadline == "Signed In (failed: no answer within 1s) (stale)")
         #expect(ServerText.line(db, plain).hasSuffix(" db: Signed In [failed] (no answer within 1s) (stale)"))
-        #expect(ServerText.details(db, style: plain).contains("  Stale:        yes"))
+        #expect(ServerText.details(db, style: plain, width: nil).contains("  Stale:        yes"))
     }
 
     @Test("a server that never posted is shown as stale only once")
@@ -75,7 +80,7 @@ import Varlink
         var backup = try server("backup")
         backup.isStale = true
         #expect(ServerText.line(backup, plain) == "--:--:-- backup: (no status yet) [stale]")
-        #expect(!ServerText.details(backup, style: plain).contains { $0.contains("Stale:") })
+        #expect(!ServerText.details(backup, style: plain, width: nil).contains { $0.contains("Stale:") })
     }
 
     @Test("a line also shows the date, unless it is today")
@@ -90,12 +95,12 @@ import Varlink
     @Test("the former level is shown with a status that is not current")
     func formerLevel() throws {
         var db = try server("db", "Signed Out", level: .critical)
-        #expect(ServerText.details(db, style: plain).contains("  Level:        critical"))
+        #expect(ServerText.details(db, style: plain, width: nil).contains("  Level:        critical"))
         db.isStale = true
-        #expect(ServerText.details(db, style: plain).contains("  Level:        stale (was critical)"))
+        #expect(ServerText.details(db, style: plain, width: nil).contains("  Level:        stale (was critical)"))
         (db.phase, db.message) = (.failed, "no answer")
-        #expect(ServerText.details(db, style: plain).contains("  Level:        failed (was critical)"))
-        #expect(try ServerText.details(server("new"), style: plain).contains("  Level:        -"))
+        #expect(ServerText.details(db, style: plain, width: nil).contains("  Level:        failed (was critical)"))
+        #expect(try ServerText.details(server("new"), style: plain, width: nil).contains("  Level:        -"))
     }
 
     @Test("SINCE is when the level last changed, not the text")
@@ -106,8 +111,26 @@ import Varlink
             text: try StatusText("9 users"), level: .ok, changedAt: Timestamp(milliseconds: time.milliseconds + 60_000),
             levelChangedAt: time, updatedAt: Timestamp(milliseconds: time.milliseconds + 90_000))
         let since = TimeText.full(time)
-        #expect(ServerText.table([db], style: plain, width: nil, legend: false)[0].contains("  \(since)  "))
-        #expect(ServerText.details(db, style: plain).contains { $0.hasPrefix("  Since:") && $0.hasSuffix(since) })
+        #expect(table([db], plain, width: nil, legend: false)[0].contains("  \(since)  "))
+        #expect(
+            ServerText.details(db, style: plain, width: nil).contains {
+                $0.hasPrefix("  Since:        \(since); ") && $0.hasSuffix(" ago")
+            })
+    }
+
+    @Test("on a terminal, the text and the description are wrapped, and say how long ago a time was")
+    func wrappedDetails() throws {
+        var db = try server("db", "Signed In, with a text that needs several lines on a terminal of 40 columns")
+        db.description = "Primary database of the shop and of all that depends on it"
+        let lines = ServerText.details(db, style: plain, width: 40, now: Timestamp(milliseconds: 90_061_000))
+        #expect(lines[..<2] == ["db: Signed In, with a text that needs", "several lines on a terminal of 40"])
+        #expect(lines.contains("  Description:  Primary database of the"))
+        #expect(lines.contains("                shop and of all that"))
+        let since = TimeText.full(Timestamp(milliseconds: 0))
+        #expect(
+            ServerText.details(db, style: plain, width: nil, now: Timestamp(milliseconds: 90_061_000))
+                .contains("  Since:        \(since); 1d 1h ago"))
+        #expect(lines.allSatisfy { $0.count <= 40 }, "\(lines)")
     }
 
     @Test("an event is a line; a keep-alive is not shown")

@@ -29,9 +29,8 @@ import Testing
         let levels: [Level?] = [.ok, .ok, .warning, .critical, .unknown, nil, .ok]
         #expect(Timeline(style: plain, isUTF8: true).cells(levels) == "▁▁▄█▒ ▁")
         #expect(Timeline(style: plain, isUTF8: false).cells(levels) == "..!#? .")
-        #expect(
-            Timeline(style: plain, isUTF8: false).legend
-                == ". ok  ! warning  ? unknown  # critical  blank: no status")
+        let text = SummaryText(style: plain, isUTF8: false, width: nil)
+        #expect(text.legend == ["  . ok  ! warning  ? unknown  # critical  blank: no status"])
         let coloured = Style(isTerminal: true, environment: ["SYSTEMD_COLORS": "1"])
         #expect(
             Timeline(style: coloured, isUTF8: false).cells([.ok, .ok, nil, .critical])
@@ -52,7 +51,7 @@ import Testing
 
     @Test("a summary has the availability, a row for each level, and the timeline between its ends")
     func lines() throws {
-        let text = SummaryText(style: plain, isUTF8: false)
+        let text = SummaryText(style: plain, isUTF8: false, width: nil)
         let hours = 3_600_000
         let summary = try summary([(.ok, 20 * hours), (.warning, hours / 2), (.critical, hours / 2), (nil, 3 * hours)])
         let time = TimeText.full(summary.since)
@@ -72,20 +71,20 @@ import Testing
     func beginning() throws {
         var summary = try summary([(nil, 1000), (.ok, 1000)])
         summary.knownSince = summary.until
-        let last = SummaryText(style: plain, isUTF8: false).lines(summary).last
+        let last = SummaryText(style: plain, isUTF8: false, width: nil).lines(summary).last
         #expect(last == "  The history begins at \(TimeText.full(summary.until)); before, nothing is known.")
     }
 
     @Test("without any status there is no availability")
     func nothingKnown() throws {
-        let lines = SummaryText(style: plain, isUTF8: false).lines(try summary([(nil, 1000)]))
+        let lines = SummaryText(style: plain, isUTF8: false, width: nil).lines(try summary([(nil, 1000)]))
         #expect(lines[0] == "db: no status, 1 change")
     }
 
     @Test("the ends of the period are below the first and the last cell")
     func ends() throws {
         let summary = try summary(Array(repeating: (.ok, 1000), count: 60))
-        let lines = SummaryText(style: plain, isUTF8: false).lines(summary).suffix(2)
+        let lines = SummaryText(style: plain, isUTF8: false, width: nil).lines(summary).suffix(2)
         #expect(lines.map(\.count) == [62, 62])
     }
 
@@ -95,5 +94,14 @@ import Testing
         #expect(SummaryText.parts(width: 1) == 1)
         #expect(SummaryText.parts(width: 5000) == 1000)
         #expect(SummaryText.parts(width: nil) == 60)
+    }
+
+    @Test("on a narrow terminal, the last lines of a summary are wrapped")
+    func narrow() throws {
+        let text = SummaryText(style: plain, isUTF8: false, width: 40)
+        #expect(text.legend == ["  . ok  ! warning  ? unknown  # critical", "  blank: no status"])
+        let lines = text.lines(try summary([(.ok, 1000)]))
+        #expect(lines.allSatisfy { $0.count <= 40 }, "\(lines)")
+        #expect(lines.suffix(2).map(\.count) == [2 + "1970-01-01 00:00:00 to 1970-01-01".count, 2 + "00:00:01".count])
     }
 }

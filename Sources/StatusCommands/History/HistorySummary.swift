@@ -15,7 +15,7 @@ struct HistorySummary {
 
     func run() async throws {
         let terminal = context.terminal
-        let text = SummaryText(style: terminal.style, isUTF8: terminal.charset.isUTF8)
+        let text = SummaryText(style: terminal.style, isUTF8: terminal.charset.isUTF8, width: terminal.width)
         let parts = parts ?? SummaryText.parts(width: terminal.isJSON ? nil : terminal.width)
         var isFirst = true
         for name in try await names() {
@@ -32,7 +32,7 @@ struct HistorySummary {
             isFirst = false
         }
         if isFirst { return terminal.note("no servers yet") }
-        terminal.line(text.legend)
+        for line in text.legend { terminal.line(line) }
     }
 
     private func names() async throws -> [ServerName] {

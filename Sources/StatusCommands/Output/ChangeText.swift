@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import TerminalText
 
 /// Entries of the history as lines for people.
 struct ChangeText {
     /// The widest span, such as `23h 59min+`.
     private static let spanWidth = 10
     private static let levelWidth = 8
+    /// A narrower terminal has no room for spans and for today's date.
+    private static let narrow = 52
     /// A text is not cut to less than this before what follows it is cut, too.
     private static let shortestText = 12
 
@@ -19,21 +22,21 @@ struct ChangeText {
     /// The line of an entry; `user` is the name of the user whose client caused it.
     func line(_ change: Change, user: String?, now: Timestamp) -> String {
         let by = user.map { " by \($0)" } ?? ""
-        let time = TimeText.full(change.at)
+        let isNarrow = width.map { $0 < Self.narrow } ?? false
+        let time = isNarrow ? TimeText.short(change.at, now: now) : TimeText.full(change.at)
         guard change.kind == .changed, let server = change.server else {
-            let span = String(repeating: " ", count: Self.spanWidth)
-            let line = "\(time)  \(span)  -- \(Self.event(change))\(Self.omitted(change))\(by)"
+            let span = isNarrow ? "" : String(repeating: " ", count: Self.spanWidth + 2)
+            let line = "\(time)  \(span)-- \(Self.event(change))\(Self.omitted(change))\(by)"
             return style.faint(cut(line, to: width))
         }
-        let span = Self.span(of: change, now: now)
-        let blanks = String(repeating: " ", count: max(0, Self.spanWidth - span.count))
-        let word = ServerText.levelWord(server)
-        let start = [time, blanks + span, ServerText.fit(word, max(word.count, Self.levelWidth))]
+        let span = isNarrow ? [] : [Self.span(of: change, now: now).alignedRight(in: Self.spanWidth)]
+        let word = ServerText.levelWord(server).fitted(to: Self.levelWidth)
+        let start = [time] + span + [word]
         let text = (namesServers ? "\(server.name): " : "") + ServerText.headline(server)
         let marks = ServerText.reason(for: server) + Self.omitted(change) + by
         let used = start.reduce(0) { $0 + $1.count + 2 }
         if let width, width <= used { return cut(start.joined(separator: "  "), to: width) }
-        return "\(style.faint(start[0]))  \(start[1])  \(style.level(start[2], of: server))  "
+        return ([style.faint(time)] + span + [style.level(word, of: server)]).map { $0 + "  " }.joined()
             + cut(text, marks, to: width.map { max(0, $0 - used) })
     }
 
@@ -68,13 +71,12 @@ struct ChangeText {
 
     /// The text and what follows it, the text cut first.
     private func cut(_ text: String, _ marks: String, to room: Int?) -> String {
-        guard let room, text.count + marks.count > room else { return text + marks }
-        let left = room - marks.count
+        guard let room, (text + marks).displayWidth > room else { return text + marks }
+        let left = room - marks.displayWidth
         return left >= Self.shortestText ? cut(text, to: left) + marks : cut(text + marks, to: room)
     }
 
     private func cut(_ line: String, to room: Int?) -> String {
-        guard let room, line.count > room else { return line }
-        return room > style.ellipsis.count ? ServerText.fit(line, room, style.ellipsis) : String(line.prefix(room))
+        room.map { line.cut(to: $0, ellipsis: style.ellipsis) } ?? line
     }
 }

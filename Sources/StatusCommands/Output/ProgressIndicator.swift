@@ -4,6 +4,7 @@ import Arguments
 import EventLoopIO
 import Glibc
 import Synchronization
+import TerminalText
 
 /// Shows on a terminal how long work has been running.
 ///
@@ -19,6 +20,7 @@ final class ProgressIndicator: Sendable {
     private static let erase: StaticString = "\r\u{1b}[K"
 
     private let isShown: Bool
+    private let environment: [String: String]
     private let frames: [String]
     /// The drawn line; the lock serializes all writes.
     private let drawn = Mutex("")
@@ -27,6 +29,7 @@ final class ProgressIndicator: Sendable {
     ///   - terminal: if it writes JSON, there is no indicator.
     ///   - environment: says whether the terminal can move its cursor.
     init(_ terminal: Terminal, environment: [String: String]) {
+        self.environment = environment
         isShown = !terminal.isJSON && isatty(STDERR_FILENO) == 1 && environment["TERM"] != "dumb"
         frames = terminal.charset.isUTF8 ? Self.frames : Self.plainFrames
     }
@@ -69,8 +72,8 @@ final class ProgressIndicator: Sendable {
             let time = " \(tenths / 10).\(tenths % 10) s"
             let frame = frames[count % frames.count]
             // It must fit on one line of the terminal, because only one line can be erased.
-            let room = Terminal.width(of: STDERR_FILENO).map { max(0, $0 - time.count - 3) } ?? Int.max
-            show("\(frame) \(text.prefix(room))\(time)")
+            let room = Terminal.width(of: STDERR_FILENO, environment).map { max(0, $0 - time.count - 3) } ?? Int.max
+            show("\(frame) \(text.cut(to: room))\(time)")
             try await EventLoop.sleep(for: Self.interval)
         }
     }

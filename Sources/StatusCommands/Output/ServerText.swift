@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import TerminalText
 
 /// Servers and events as lines for people.
 enum ServerText {
+    /// The columns before a value of ``details(_:style:width:now:)``.
+    private static let labelWidth = 16
+
     /// The level, or the word that replaces it: failed, loading or stale.
     static func levelWord(_ server: ServerState) -> String {
         if server.phase == .failed { return "failed" }
@@ -12,55 +16,45 @@ enum ServerText {
         return server.status?.level.rawValue ?? "-"
     }
 
-    /// The table of `list`, with one line for each server.
-    static func table(_ servers: [ServerState], style: Style, width: Int?, legend: Bool) -> [String] {
-        let header = ["", "SERVER", "STATUS", "LEVEL", "SINCE", "SOURCE"]
-        let rows = servers.map { server in
-            [
-                server.isSelected ? "*" : "", server.name.rawValue, tableText(server), levelWord(server),
-                server.status.map { TimeText.full($0.levelChangedAt) } ?? "-", server.source,
-            ]
-        }
-        var widths = (0..<header.count).map { column in
-            ([header] + rows).map { $0[column].count }.max() ?? 0
-        }
-        widths[0] = 1
-        // On a terminal, texts are cut to keep each server on one line.
-        if let width {
-            let others = widths.reduce(0, +) - widths[2] + 2 * (header.count - 1)
-            widths[2] = max(min(widths[2], width - others), 10)
-        }
-        func line(_ cells: [String], _ server: ServerState?) -> String {
-            var line = ""
-            for (column, cell) in cells.enumerated() {
-                let fitted = fit(cell, widths[column], style.ellipsis)
-                let painted = column == 3 ? server.map { style.level(fitted, of: $0) } ?? fitted : fitted
-                line += (column == 0 ? "" : column == 1 ? " " : "  ") + (column == cells.count - 1 ? cell : painted)
-            }
-            return line
-        }
-        return (legend ? [style.strong(line(header, nil))] : []) + zip(rows, servers).map { line($0, $1) }
-    }
-
     /// The lines of `status` for one server.
-    static func details(_ server: ServerState, style: Style) -> [String] {
-        let mark = server.isRestored ? " " + style.faint(beforeRestart) : ""
-        var lines = ["\(style.strong(server.name.rawValue)): \(style.level(headline(server), of: server))\(mark)"]
+    ///
+    /// - Parameter width: the width of the terminal, at which long values are wrapped; nil if they are not.
+    static func details(_ server: ServerState, style: Style, width: Int?, now: Timestamp = TimeText.now) -> [String] {
+        var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {
-            if let value { lines.append("  \(fit(label + ":", 13)) \(value)") }
+            guard let value else { return }
+            let parts = width.map { value.wrapped(to: max(20, $0 - labelWidth)) } ?? [value]
+            for (number, part) in parts.enumerated() {
+                lines.append((number == 0 ? "  \(label):" : "").fitted(to: labelWidth) + part)
+            }
         }
+        func time(_ time: Timestamp) -> String { "\(TimeText.full(time)); \(TimeText.age(time, now: now)) ago" }
         add("Description", server.description)
         let (word, level) = (levelWord(server), server.status?.level.rawValue)
         add("Level", level.map { $0 == word ? word : "\(word) (was \($0))" } ?? word)
         if server.status != nil, let message = server.message { add("Reason", message) }
-        add("Since", server.status.map { TimeText.full($0.levelChangedAt) })
-        add("Changed", server.status.map { TimeText.full($0.changedAt) })
-        add("Updated", server.status.map { TimeText.full($0.updatedAt) })
+        add("Since", server.status.map { time($0.levelChangedAt) })
+        add("Changed", server.status.map { time($0.changedAt) })
+        add("Updated", server.status.map { time($0.updatedAt) })
         add("Source", server.source)
         if isStaleUnsaid(server) { add("Stale", "yes") }
         if server.isRefreshing { add("Refreshing", "yes") }
         add("Selected", server.isSelected ? "yes" : "no")
         return lines
+    }
+
+    /// The name, the text, and whether it is from before a restart.
+    private static func title(_ server: ServerState, _ style: Style, _ width: Int?) -> [String] {
+        let name = "\(server.name): "
+        let mark = server.isRestored ? " " + style.faint(beforeRestart) : ""
+        // The name stays whole; as many columns are left on its line as if it were a part of the text.
+        let blanks = String(repeating: "x", count: name.count)
+        let text = width.map { (blanks + headline(server)).wrapped(to: $0) } ?? [blanks + headline(server)]
+        let first = style.strong(server.name.rawValue) + ": "
+        let parts = [String(text[0].dropFirst(name.count))] + text.dropFirst()
+        return parts.enumerated().map { number, part in
+            (number == 0 ? first : "") + style.level(part, of: server) + (number == parts.count - 1 ? mark : "")
+        }
     }
 
     /// The lines of `watch` for an event; none for events that `watch` does not show.
@@ -107,7 +101,7 @@ enum ServerText {
     private static func isStaleUnsaid(_ server: ServerState) -> Bool { server.isStale && levelWord(server) != "stale" }
 
     /// The status in `list`, with the reason if the server is failed.
-    private static func tableText(_ server: ServerState) -> String {
+    static func tableText(_ server: ServerState) -> String {
         if server.phase == .failed { return headline(server) + reason(for: server) }
         return server.isRestored ? "\(headline(server)) \(beforeRestart)" : headline(server)
     }
@@ -115,12 +109,5 @@ enum ServerText {
     /// The text of the status, or the reason in brackets if there is no status.
     static func headline(_ server: ServerState) -> String {
         server.status == nil ? "(\(server.headline))" : server.headline
-    }
-
-    /// Pads with blanks, or cuts and adds an ellipsis.
-    static func fit(_ text: String, _ width: Int, _ ellipsis: String = "") -> String {
-        let count = text.count
-        if count > width { return text.prefix(width - ellipsis.count) + ellipsis }
-        return text + String(repeating: " ", count: width - count)
     }
 }

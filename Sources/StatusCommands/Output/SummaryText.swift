@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import StatusModel
+import TerminalText
 
 /// Sums of the history as lines for people.
 struct SummaryText {
@@ -13,9 +14,12 @@ struct SummaryText {
 
     let style: Style
     let timeline: Timeline
+    /// The width of the terminal; nil if lines may have any length.
+    let width: Int?
 
-    init(style: Style, isUTF8: Bool) {
+    init(style: Style, isUTF8: Bool, width: Int?) {
         self.style = style
+        self.width = width
         timeline = Timeline(style: style, isUTF8: isUTF8)
     }
 
@@ -27,20 +31,33 @@ struct SummaryText {
     /// The lines for one server.
     func lines(_ summary: StatusSummary) -> [String] {
         [headline(summary)] + rows(summary.times).map { Self.indent + $0 } + [
-            Self.indent + timeline.cells(summary.buckets.map(\.worst)),
-            Self.indent + style.faint(ends(summary)),
-        ] + beginning(summary)
+            Self.indent + timeline.cells(summary.buckets.map(\.worst))
+        ] + ends(summary).map { Self.indent + style.faint($0) } + beginning(summary)
     }
 
     /// Why a part of the period has no status, if the history does not reach back so far.
     private func beginning(_ summary: StatusSummary) -> [String] {
         guard let time = summary.knownSince else { return [] }
         let begin = TimeText.full(min(time, summary.until))
-        return [Self.indent + "The history begins at \(begin); before, nothing is known."]
+        return wrapped("The history begins at \(begin); before, nothing is known.").map { Self.indent + $0 }
     }
 
-    /// The last line, for all servers.
-    var legend: String { Self.indent + timeline.legend }
+    /// The last lines, for all servers.
+    var legend: [String] {
+        var lines: [(text: String, columns: Int)] = []
+        for (item, columns) in timeline.legend {
+            if let last = lines.last, Self.indent.count + last.columns + 2 + columns <= width ?? .max {
+                lines[lines.count - 1] = (last.text + "  " + item, last.columns + 2 + columns)
+            } else {
+                lines.append((item, columns))
+            }
+        }
+        return lines.map { Self.indent + $0.text }
+    }
+
+    private func wrapped(_ text: String) -> [String] {
+        width.map { text.wrapped(to: $0 - Self.indent.count) } ?? [text]
+    }
 
     private func headline(_ summary: StatusSummary) -> String {
         let (times, count) = (summary.times, summary.changes)
@@ -58,19 +75,15 @@ struct SummaryText {
         }
         let (spanWidth, partWidth) = (rows.map(\.2.count).max() ?? 0, rows.map(\.3.count).max() ?? 0)
         return rows.map { word, level, span, part in
-            style.level(ServerText.fit(word, 9), level) + "  " + Self.right(span, spanWidth) + "  "
-                + Self.right(part, partWidth)
+            style.level(word.fitted(to: 9), level) + "  " + span.alignedRight(in: spanWidth) + "  "
+                + part.alignedRight(in: partWidth)
         }
     }
 
     /// The ends of the period, below the first and the last cell.
-    private func ends(_ summary: StatusSummary) -> String {
+    private func ends(_ summary: StatusSummary) -> [String] {
         let (since, until) = (TimeText.full(summary.since), TimeText.full(summary.until))
         let gap = summary.buckets.count - since.count - until.count
-        return gap < 1 ? "\(since) to \(until)" : since + String(repeating: " ", count: gap) + until
-    }
-
-    private static func right(_ text: String, _ width: Int) -> String {
-        String(repeating: " ", count: max(0, width - text.count)) + text
+        return gap < 1 ? wrapped("\(since) to \(until)") : [since + String(repeating: " ", count: gap) + until]
     }
 }

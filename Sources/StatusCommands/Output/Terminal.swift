@@ -19,17 +19,21 @@ struct Terminal: Sendable {
     var endsWithReader = false
     /// The width of the terminal; nil if standard output is not a terminal.
     let width: Int?
+    /// Whether standard output is a terminal whose cursor can be moved.
+    let canMoveCursor: Bool
 
     init(isJSON: Bool, environment: [String: String]) {
         self.isJSON = isJSON
         let isTerminal = isatty(STDOUT_FILENO) == 1
         style = Style(isTerminal: isTerminal, environment: environment)
         charset = Charset(environment: environment)
-        width = isTerminal ? Self.width(of: STDOUT_FILENO) : nil
+        width = isTerminal ? Self.width(of: STDOUT_FILENO, environment) : nil
+        canMoveCursor = isTerminal && environment["TERM"] != "dumb"
     }
 
-    /// The current width of a terminal; nil if the descriptor is not a terminal.
-    static func width(of descriptor: Int32) -> Int? {
+    /// The current width of a terminal, which `COLUMNS` overrides; nil if the descriptor is not a terminal.
+    static func width(of descriptor: Int32, _ environment: [String: String]) -> Int? {
+        if let columns = environment["COLUMNS"].flatMap(Int.init), columns > 0 { return columns }
         var size = winsize()
         return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }

@@ -14,6 +14,11 @@ enum TimeText {
         return isToday ? format(time, "%H:%M:%S") + offsetIfTwice(time) : full(time)
     }
 
+    /// How long ago a time was: `12s`, `3min 20s`, `2d 5h`; zero if the clock was set back.
+    static func age(_ time: Timestamp, now: Timestamp) -> String {
+        ChangeText.span(Int(now.milliseconds - time.milliseconds) / 1000 * 1000)
+    }
+
     private static let day = "%Y-%m-%d"
     /// The current time.
     static var now: Timestamp {

@@ -25,10 +25,14 @@ struct Timeline {
         return line
     }
 
-    /// What the cells mean.
-    var legend: String {
-        Self.levels.map { "\(style.level(glyph($0), $0)) \($0?.rawValue ?? "")" }.joined(separator: "  ")
-            + "  blank: no status"
+    /// What the cells mean: texts with their columns.
+    var legend: [(text: String, columns: Int)] {
+        let levels = Self.levels.map { level in
+            let word = level?.rawValue ?? ""
+            return (text: "\(style.level(glyph(level), level)) \(word)", columns: 2 + word.count)
+        }
+        let blank = "blank: no status"
+        return levels + [(blank, blank.count)]
     }
 
     private func glyph(_ level: Level?) -> String {

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import StatusModel
+import Suggestions
+
+/// A line of `--format`: text with fields in braces, such as `{name} {level}`.
+struct FormatTemplate: Sendable {
+    private enum Piece {
+        case text(String)
+        case field(ServerField)
+    }
+
+    private let pieces: [Piece]
+
+    /// Parses a template.
+    ///
+    /// `{{` and `}}` are braces, and `\t`, `\n` and `\\` are as in printf(1).
+    init(_ template: String) throws(InvalidValue) {
+        var pieces: [Piece] = []
+        var text = ""
+        var rest = template[...]
+        while let character = rest.popFirst() {
+            switch (character, rest.first) {
+            case ("{", "{"), ("}", "}"), ("\\", "\\"): text.append(rest.removeFirst())
+            case ("\\", "t"), ("\\", "n"): text += rest.removeFirst() == "t" ? "\t" : "\n"
+            case ("{", _):
+                pieces += [.text(text), .field(try Self.field(in: &rest))]
+                text = ""
+            case ("}", _): throw InvalidValue("has a “}” without a “{”; write “}}” for the brace itself")
+            default: text.append(character)
+            }
+        }
+        self.pieces = pieces + [.text(text)]
+    }
+
+    private static func field(in rest: inout Substring) throws(InvalidValue) -> ServerField {
+        guard let end = rest.firstIndex(of: "}") else {
+            throw InvalidValue("has a “{” without a “}”; write “{{” for the brace itself")
+        }
+        let name = String(rest[..<end])
+        rest = rest[end...].dropFirst()
+        guard let field = ServerField(rawValue: name) else {
+            let names = ServerField.allCases.map(\.rawValue)
+            let suggestion = Nearest.suggestion(for: name, among: names)
+            let advice = suggestion.isEmpty ? "; the fields are \(names.joined(separator: ", "))" : suggestion
+            throw InvalidValue("has no field “{\(VisibleText.escape(name))}”\(advice)")
+        }
+        return field
+    }
+
+    /// The text for a server; `escape` is applied to each field, but not to the template's own text.
+    func text(
+        _ server: ServerState, host: String? = nil, now: Timestamp = TimeText.now,
+        escape: (String) -> String = { $0 }
+    ) -> String {
+        pieces.map { piece in
+            switch piece {
+            case .text(let text): text
+            case .field(let field): escape(field.value(server, host: host, now: now))
+            }
+        }.joined()
+    }
+}

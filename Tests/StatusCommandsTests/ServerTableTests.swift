@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import TerminalText
+import Testing
+
+@testable import StatusCommands
+
+@Suite("The table of servers") struct ServerTableTests {
+    private static let plain = Style(isTerminal: false, environment: ["LANG": "C.UTF-8"])
+    private let now = Timestamp(milliseconds: 1_700_000_000_000)
+
+    private func server(_ name: String, _ text: String, source: String = "push") throws -> ServerState {
+        var state = ServerState(name: try #require(ServerName(name)), source: source, phase: .loaded)
+        let since = Timestamp(milliseconds: now.milliseconds - 200_000)
+        state.status = Status(text: try StatusText(text), level: .ok, changedAt: since, updatedAt: since)
+        return state
+    }
+
+    private func lines(_ servers: [ServerState], width: Int?, places: Bool = false, host: String? = nil) -> [String] {
+        ServerTable(style: Self.plain, width: width, placesColumns: places, now: now).lines(
+            servers.map { ServerTable.Row(host: host, server: $0) }, legend: true)
+    }
+
+    @Test(
+        "a terminal shows the columns for which it has room, and each server on one line",
+        arguments: [
+            (nil, "SERVER STATUS LEVEL SINCE SOURCE"), (200, "SERVER STATUS LEVEL SINCE AGE SOURCE"),
+            (80, "SERVER STATUS LEVEL AGE SOURCE"), (60, "SERVER STATUS LEVEL AGE"), (40, "SERVER STATUS LEVEL"),
+        ] as [(Int?, String)])
+    func columns(width: Int?, header: String) throws {
+        let long = try server("backup-of-the-database@rack-4.example.org", String(repeating: "日本語 ", count: 100))
+        let lines = lines([long, try server("db", "Signed In")], width: width)
+        #expect(lines[0].split(separator: " ").joined(separator: " ") == header)
+        if let width { #expect(lines.allSatisfy { $0.displayWidth <= width }, "\(lines)") }
+        #expect(lines[2].contains(width ?? 0 >= 50 ? "  3min 20s" : "Signed In"))
+    }
+
+    @Test("columns line up below wide characters, emoji and combining ones")
+    func alignment() throws {
+        let texts = ["Signed In", "日本語", "🚀 up", "e\u{301}te\u{301}", "👩‍👩‍👧‍👦 family", "🇩🇪 ❤\u{FE0F} 👍🏽"]
+        let lines = lines(try texts.map { try server("db", $0) }, width: nil)
+        let widths = lines.map { $0.displayWidth }
+        #expect(widths.dropFirst().allSatisfy { $0 == widths[1] }, "\(lines)")
+    }
+
+    @Test("where terminals do not agree on a width, the next column is placed by moving the cursor")
+    func places() throws {
+        let family = try server("db", "👩‍👩‍👧‍👦")
+        #expect(lines([family], width: 60, places: true)[1].contains("👩‍👩‍👧‍👦    \u{1b}[19Gok"))
+        #expect(!lines([try server("db", "日本語")], width: 60, places: true)[1].contains("\u{1b}"))
+        #expect(!lines([family], width: nil)[1].contains("\u{1b}"))
+    }
+
+    @Test("servers of several hosts have their host before them")
+    func hosts() throws {
+        let lines = lines([try server("db", "Signed In")], width: 80, host: "web1")
+        #expect(lines[0].hasPrefix("  HOST  SERVER  STATUS "))
+        #expect(lines[1].hasPrefix("  web1  db      Signed In "))
+    }
+}
