@@ -12,7 +12,7 @@ enum ClientCommand {
     struct Context: Sendable {
         let client: MonitorClient
         /// The address of the client's connection.
-        let address: UnixAddress
+        let address: DaemonAddress
         /// The deadline that the user set; nil for none.
         let deadline: ContinuousClock.Instant?
         let terminal: Terminal
@@ -42,25 +42,35 @@ enum ClientCommand {
     /// The service manager's socket accepts connections even if the daemon cannot start.
     private static let hintTime = 5
 
-    /// Makes a command with ``Options/json`` and ``Options/address`` in addition to its own parameters.
+    /// The options of all commands that call the daemon.
+    private static let standardParameters: [any Parameter] = [Options.json, Options.address, Options.host]
+
+    /// Makes a command with ``standardParameters`` in addition to its own parameters.
     ///
     /// - Parameters:
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
     ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
+    ///   - severalHosts: whether the user may choose more than one host.
     ///   - limit: how long the command may take, including the time to connect.
+    ///   - beforeConnecting: runs the command without a connection to a daemon, or returns nil.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
-        mayBeRepeated: Bool = false, isChange: Bool = false,
+        mayBeRepeated: Bool = false, isChange: Bool = false, severalHosts: Bool = false,
         limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
+        beforeConnecting: @escaping @Sendable (ParsedArguments) async throws -> ExitStatus? = { _ in nil },
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
         let discussion = discussion.isEmpty ? ExitStatus.table : discussion + "\n\n" + ExitStatus.table
         return Command(
-            name, abstract: abstract, discussion: discussion, parameters: parameters + [Options.json, Options.address],
-            validate: validate
+            name, abstract: abstract, discussion: discussion, parameters: parameters + standardParameters,
+            validate: { arguments throws(InvalidUsage) in
+                try Options.checkDaemon(arguments, severalHosts: severalHosts)
+                try validate(arguments)
+            }
         ) { arguments in
-            let address = try arguments[Options.address] ?? standardAddress()
+            if let status = try await beforeConnecting(arguments) { return status }
+            let address = try Options.daemon(arguments)
             let limit = limit(arguments)
             let deadline = limit.map { ContinuousClock.now + $0 }
             let hint = await hint(on: Terminal(arguments), address)
@@ -104,30 +114,23 @@ enum ClientCommand {
 
     /// A timer that writes the hint unless it is released first.
     @EventLoop
-    private static func hint(on terminal: Terminal, _ address: UnixAddress) -> TimerSource? {
+    private static func hint(on terminal: Terminal, _ address: DaemonAddress) -> TimerSource? {
+        // The user may be asked for a password.
+        if address.isRemote { return nil }
         let timer = try? TimerSource {
-            terminal.note("no answer for \(hintTime) s, still waiting; see \(address.daemonLog)")
+            terminal.note("no answer for \(hintTime) s, still waiting; see \(address.log)")
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer
     }
 
-    private static func connect(to address: UnixAddress, within limit: Duration?) async throws -> MonitorClient {
-        guard let limit else { return try await MonitorClient.connect(to: address) }
+    private static func connect(to address: DaemonAddress, within limit: Duration?) async throws -> MonitorClient {
+        guard let limit else { return try await address.connect() }
         do throws(VarlinkClientError) {
-            return try await MonitorClient.connect(to: address, timeout: limit)
+            return try await address.connect(timeout: limit)
         } catch {
             throw error.code == .timedOut ? CommandFailure.timedOut(address) : error
         }
-    }
-
-    /// A client of the daemon at `address`, or at the standard address.
-    static func connect(address: UnixAddress?) async throws -> MonitorClient {
-        try await MonitorClient.connect(to: try address ?? standardAddress())
-    }
-
-    private static func standardAddress() throws(IOError) -> UnixAddress {
-        try MonitorAddress.standard(environment: ProcessEnvironment.current, isRoot: geteuid() == 0)
     }
 }
 

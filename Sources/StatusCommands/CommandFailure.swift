@@ -26,12 +26,12 @@ struct CommandFailure: Error {
     }
 
     /// The failure if the user's deadline passes before the daemon at `address` answers.
-    static func timedOut(_ address: UnixAddress) -> CommandFailure {
-        CommandFailure(.timedOut, "TimedOut", "timed out: the daemon does not answer; see \(address.daemonLog)")
+    static func timedOut(_ address: DaemonAddress) -> CommandFailure {
+        CommandFailure(.timedOut, "TimedOut", "timed out: the daemon does not answer; see \(address.log)")
     }
 
     /// The failure for an error of a call to the daemon at `address`.
-    init(_ error: any Error, address: UnixAddress?) {
+    init(_ error: any Error, address: DaemonAddress?) {
         switch error {
         case let failure as CommandFailure: self = failure
         case MonitorError.connection(let error): self.init(of: error, address: address)
@@ -43,15 +43,20 @@ struct CommandFailure: Error {
     }
 
     /// The failure for a failed connection; `note` is added to the sentence.
-    init(of error: VarlinkClientError, address: UnixAddress?, note: String? = nil) {
+    init(of error: VarlinkClientError, address: DaemonAddress?, note: String? = nil) {
         let note = note.map { "; \($0)" } ?? ""
         let place = address.map { "\($0)" } ?? "the address"
-        let log = (address ?? .path(MonitorAddress.system)).daemonLog
+        let log = (address ?? .system).log
         switch error.code {
+        case .noService where address?.isRemote ?? false:
+            self.init(
+                .noDaemon, "Unavailable",
+                "cannot reach the daemon of \(place): “ssh \(place) statusctl list” must work; \(VisibleText.escape(error.description))"
+            )
         case .noService:
             // The service manager starts only the system's daemon.
             let advice =
-                address == .path(MonitorAddress.system)
+                address == .system
                 ? "run “systemctl enable --now statusd.socket statusd” or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or give its address with --address"
                 : "check the address, or start a daemon there; the system's listens at unix:\(MonitorAddress.system)"
             self.init(.noDaemon, "Unavailable", "cannot reach the daemon: nothing listens at \(place); \(advice)")
@@ -132,13 +137,5 @@ struct CommandFailure: Error {
 
     private static func sentence(for reply: VarlinkError) -> String {
         "the daemon refused the request: \(VisibleText.escape(reply.description))"
-    }
-}
-
-extension UnixAddress {
-    /// Where the daemon at this address writes its messages: the service manager starts only the system's.
-    var daemonLog: String {
-        self == .path(MonitorAddress.system)
-            ? "“systemctl status statusd.socket statusd”" : "the messages of that daemon"
     }
 }

@@ -5,22 +5,54 @@ import EventLoopIO
 import Glibc
 import StatusInterface
 import StatusModel
+import Varlink
 
 /// The options that several commands have.
 enum Options {
     static let json = Flag("json", help: "Write JSON, errors included: one object, or one object a line for streams.")
 
-    static let address = Option<UnixAddress?>(
+    static let address = Option<VarlinkAddress?>(
         "address", value: "ADDRESS",
         help: "Use the daemon at this address (default: $STATUSD_ADDRESS, else the user's own daemon or the system's).",
         default: nil
     ) { text throws(InvalidValue) in
         do throws(IOError) {
-            return try UnixAddress(parsing: text)
+            return try MonitorAddress.parse(text)
         } catch {
             // The error's own message would name the text a second time.
             throw InvalidValue(
-                error.code == .pathTooLong ? "must have at most 107 bytes" : "must be /path, unix:/path or unix:@name")
+                error.code == .pathTooLong
+                    ? "must have at most 107 bytes"
+                    : "must be /path, unix:/path, unix:@name, exec:/path or bridge:/path")
+        }
+    }
+
+    static let host = Option<[RemoteHost]>(
+        "host", letter: "H", value: "[USER@]HOST",
+        help: "Use the daemon of another host, over ssh; list takes several, separated by commas.", default: []
+    ) { text throws(InvalidValue) in
+        try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(InvalidValue) in
+            guard let host = RemoteHost(String(name)) else { throw InvalidValue("must be HOST or USER@HOST") }
+            return host
+        }
+    }
+
+    /// The daemon that the user chose.
+    static func daemon(_ arguments: ParsedArguments) throws(IOError) -> DaemonAddress {
+        guard var host = arguments[host].first else {
+            guard let address = arguments[address] else { return try .standard() }
+            return .local(address)
+        }
+        if case .unix(let address, _) = arguments[address] { host.address = address }
+        return .remote(host)
+    }
+
+    /// Checks the options that choose the daemon.
+    static func checkDaemon(_ arguments: ParsedArguments, severalHosts: Bool = false) throws(InvalidUsage) {
+        if arguments[host].count > 1, !severalHosts { throw InvalidUsage("give one host; only list takes several") }
+        guard !arguments[host].isEmpty, let address = arguments[address] else { return }
+        guard case .unix = address else {
+            throw InvalidUsage("with --host, --address must be the path of a socket on that host")
         }
     }
 
@@ -90,6 +122,6 @@ enum Options {
 extension Completion {
     /// The names of the daemon's servers; none if it does not answer.
     static let servers = Completion.dynamic { arguments in
-        await ServerSuggestion.names(try? ClientCommand.connect(address: arguments[Options.address]))
+        await ServerSuggestion.names(try? Options.daemon(arguments).connect(isRetry: true))
     }
 }

@@ -13,7 +13,7 @@ public enum StatusCtl {
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, HistoryCommand.command,
             SelectCommand.command, PostCommand.command, RefreshCommand.command, WaitCommand.command,
-            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command,
+            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command, BridgeCommand.command,
         ])
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)

@@ -2,6 +2,7 @@
 
 public import EventLoopIO
 import Glibc
+public import Varlink
 
 /// The standard addresses of the daemon.
 public enum MonitorAddress {
@@ -18,19 +19,28 @@ public enum MonitorAddress {
     /// - Throws: ``IOError/Code/invalidAddress`` if the variable is not an address.
     public static func standard(
         environment: [String: String], isRoot: Bool, exists: (String) -> Bool = fileExists
-    ) throws(IOError) -> UnixAddress {
+    ) throws(IOError) -> VarlinkAddress {
         if let address = environment[variable], !address.isEmpty {
             do throws(IOError) {
-                return try UnixAddress(parsing: address)
+                return try parse(address)
             } catch {
                 throw IOError(error.code, "$\(variable): \(error.message)")
             }
         }
         guard !isRoot, let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") else {
-            return .path(system)
+            return .unix(.path(system))
         }
         let own = "\(directory)/statusd"
-        return .path(exists(own) ? "\(own)/\(MonitorInterface.name)" : system)
+        return .unix(.path(exists(own) ? "\(own)/\(MonitorInterface.name)" : system))
+    }
+
+    /// Reads an address: `/path`, `unix:/path`, `unix:@name`, `exec:/path` or `bridge:/path`.
+    ///
+    /// - Throws: ``IOError/Code/invalidAddress``, ``IOError/Code/pathTooLong``.
+    public static func parse(_ text: String) throws(IOError) -> VarlinkAddress {
+        let scheme = text.prefix { $0 != ":" }
+        return ["exec", "bridge"].contains(scheme)
+            ? try VarlinkAddress(parsing: text) : .unix(try UnixAddress(parsing: text))
     }
 
     /// The socket beside the control socket at `path` that answers only while the daemon runs.

@@ -10,21 +10,38 @@ extension MonitorClient {
     /// The longest time between two events; the daemon sends one at least every thirty seconds.
     private static let longestSilence = Duration.seconds(90)
 
-    /// Connects to the daemon at `address`, through the privileged socket if this process may use it.
+    /// Connects to the daemon at `address`, through the privileged socket if there is one that this process may use.
     ///
     /// - Parameters:
     ///   - mayStart: whether connecting may start the daemon.
     ///   - timeout: how long to wait for room in the daemon's backlog.
     public nonisolated static func connect(
-        to address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
+        to address: VarlinkAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> MonitorClient {
+        guard case .unix(let address, _) = address else {
+            return MonitorClient(try await VarlinkConnection.connect(to: address, timeout: timeout))
+        }
+        let socket = try await socket(at: address, mayStart: mayStart, timeout: timeout)
+        do throws(IOError) {
+            return MonitorClient(try await VarlinkConnection(socket))
+        } catch {
+            throw VarlinkClientError(error)
+        }
+    }
+
+    /// A socket that is connected to the daemon at `address`; the parameters are those of ``connect(to:mayStart:timeout:)``.
+    public nonisolated static func socket(
+        at address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
+    ) async throws(VarlinkClientError) -> OwnedDescriptor {
         let places = MonitorAddress.places(of: address, mayStart: mayStart)
         for place in places.dropLast() {
-            if let connection = try? await VarlinkConnection.connect(to: place, timeout: .zero) {
-                return MonitorClient(connection)
-            }
+            if let socket = try? await UnixSocket.connect(to: place, timeout: .zero) { return socket }
         }
-        return MonitorClient(try await VarlinkConnection.connect(to: places.last ?? address, timeout: timeout))
+        do throws(IOError) {
+            return try await UnixSocket.connect(to: places.last ?? address, timeout: timeout)
+        } catch {
+            throw VarlinkClientError(error)
+        }
     }
 
     /// Loads a server's status now; returns the event at the end of it.
@@ -58,9 +75,9 @@ extension MonitorClient {
     }
 
     /// Checks that the daemon answers calls; a wait without a timeout would not notice that it hangs.
-    public func checkAnswers() async throws(MonitorError) {
+    public func checkAnswers(within timeout: Duration = VarlinkConnection.replyTimeout) async throws(MonitorError) {
         _ = try await connection.call(
             "org.varlink.service.GetInfo", NoMembers(), returning: NoMembers.self, failure: MonitorError.self,
-            timeout: VarlinkConnection.replyTimeout)
+            timeout: timeout)
     }
 }

@@ -5,7 +5,7 @@ public import EventLoopIO
 /// The address of a Varlink service: a Unix socket, an internet socket, or a program to start.
 ///
 /// The forms are those of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`,
-/// `tcp:[::1]:port` and `exec:/path/to/program argument…`.
+/// `tcp:[::1]:port` and `exec:/path/to/program argument…`; and `bridge:/path/to/program argument…`, as in varlink(1)'s option `--bridge`.
 public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     /// A Unix socket.
     ///
@@ -19,6 +19,10 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     case tcp(host: String, port: UInt16)
     /// A program to start, which gets the connection as descriptor 3.
     case exec(path: String, arguments: [String] = [])
+    /// A program to start, such as ssh(1), whose standard input and output are the connection.
+    ///
+    /// It stays in this process's group, so that it can ask the user for a password.
+    case bridge(path: String, arguments: [String] = [])
 
     /// Reads an address.
     ///
@@ -33,8 +37,11 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
         case _ where text.utf8.contains(0): throw Self.invalid(text, "must not contain a NUL byte")
         case "unix": self = try Self.unix(rest, in: text)
         case "tcp": self = try Self.tcp(rest, in: text)
-        case "exec": self = try Self.exec(rest, in: text)
-        default: throw Self.invalid(text, "must start with unix:, tcp: or exec:")
+        case "exec", "bridge":
+            let (path, arguments) = try Self.program(rest, in: text)
+            self =
+                scheme == "exec" ? .exec(path: path, arguments: arguments) : .bridge(path: path, arguments: arguments)
+        default: throw Self.invalid(text, "must start with unix:, tcp:, exec: or bridge:")
         }
     }
 
@@ -44,6 +51,7 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
         case .unix(let address, let mode?): "\(address);mode=0\(String(mode, radix: 8))"
         case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
         case .exec(let path, let arguments): (["exec:\(path)"] + arguments).joined(separator: " ")
+        case .bridge(let path, let arguments): (["bridge:\(path)"] + arguments).joined(separator: " ")
         }
     }
 
@@ -88,12 +96,15 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
         return .tcp(host: String(name), port: port)
     }
 
-    private static func exec(_ rest: Substring, in text: String) throws(IOError) -> VarlinkAddress {
+    private static func program(
+        _ rest: Substring, in text: String
+    ) throws(IOError) -> (path: String, arguments: [String]) {
         let words = rest.split(separator: " ").map(String.init)
         guard rest.hasPrefix("/"), let path = words.first else {
-            throw invalid(text, "must have an absolute path, as in exec:/usr/bin/program")
+            let scheme = text.prefix { $0 != ":" }
+            throw invalid(text, "must have an absolute path, as in \(scheme):/usr/bin/program")
         }
-        return .exec(path: path, arguments: Array(words.dropFirst()))
+        return (path, Array(words.dropFirst()))
     }
 }
 
@@ -109,7 +120,8 @@ extension VarlinkAddress {
             try UnixSocket.listen(at: path, mode: mode ?? 0o600, backlog: backlog)
         case .unix(.abstract(let name), _): try UnixSocket.listen(atAbstract: name, backlog: backlog)
         case .tcp(let host, let port): try await TCPSocket.listen(at: host, port: port, backlog: backlog)
-        case .exec: throw Self.invalid("\(self)", "must be a socket, because a service cannot listen at a program")
+        case .exec, .bridge:
+            throw Self.invalid("\(self)", "must be a socket, because a service cannot listen at a program")
         }
     }
 }

@@ -169,7 +169,7 @@ import Varlink
             ("/home/run\(MonitorAddress.system)", "start a daemon there"),
         ])
     func noDaemon(path: String, advice: String) {
-        let failure = CommandFailure(of: VarlinkClientError(.noService, "refused"), address: .path(path))
+        let failure = CommandFailure(of: VarlinkClientError(.noService, "refused"), address: .local(.unix(.path(path))))
         #expect(failure.sentence.contains(advice))
     }
 

@@ -28,7 +28,7 @@ struct AddressTests {
     @Test(
         "Anything else is refused with one sentence that names the error",
         arguments: [
-            ("", ": must start with unix:, tcp: or exec:"),
+            ("", ": must start with unix:, tcp:, exec: or bridge:"),
             ("/run/x", ": must start with"),
             ("http://x", ": must start with"),
             ("unix:", "must be unix:/path or unix:@name"),

@@ -3,10 +3,10 @@
 import CLinux
 import Glibc
 
-/// A program to start with posix_spawn(3), as the leader of its own process group.
+/// A program to start with posix_spawn(3).
 ///
-/// It inherits the standard descriptors and those in ``streams``, and no other. No signal is blocked or ignored in it, and it gets none of
-/// this process group's signals.
+/// It inherits the standard descriptors and those in ``streams``, and no other. No signal is blocked or ignored in it. If it leads a process
+/// group of its own, it gets none of this process group's signals.
 public struct ProcessStart: Sendable {
     /// The path of the program.
     public var path: String
@@ -20,17 +20,20 @@ public struct ProcessStart: Sendable {
     public var streams: [Int32: Int32]
     /// Its working directory; nil for this process's own.
     public var directory: String?
+    /// Whether it leads a process group of its own, which then cannot read from this process's terminal.
+    public var leadsGroup: Bool
 
     /// Describes a program; see the properties.
     public init(
         path: String, arguments: [String], environment: [String: String]? = nil, streams: [Int32: Int32] = [:],
-        directory: String? = nil
+        directory: String? = nil, leadsGroup: Bool = true
     ) {
         self.path = path
         self.arguments = arguments
         self.environment = environment
         self.streams = streams
         self.directory = directory
+        self.leadsGroup = leadsGroup
     }
 
     /// Starts the program and returns its process.
@@ -79,8 +82,8 @@ public struct ProcessStart: Sendable {
         posix_spawnattr_setsigdefault(&attributes, &all)
         posix_spawnattr_setsigmask(&attributes, &none)
         posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        let group = leadsGroup ? POSIX_SPAWN_SETPGROUP : 0
+        posix_spawnattr_setflags(&attributes, Int16(group | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
     }
 
     private func withCStrings<Result>(

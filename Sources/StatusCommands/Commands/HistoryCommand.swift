@@ -66,7 +66,8 @@ enum HistoryCommand {
     private static func show(_ request: HistoryRequest, _ context: ClientCommand.Context) async throws {
         var terminal = context.terminal
         terminal.endsWithReader = true
-        var writer = HistoryWriter(terminal, namesServers: request.servers.mustBeNamed)
+        var writer = HistoryWriter(
+            terminal, namesServers: request.servers.mustBeNamed, namesUsers: context.address.isLocal)
         do {
             var merge = try await request.open(context)
             var newest = request.limit.map { NewestChanges(limit: $0) }

@@ -8,14 +8,33 @@ import Varlink
 /// The command `statusctl list`.
 enum ListCommand {
     private static let noLegend = Flag("no-legend", help: "Leave out the line with the column names.")
+    private static let watch = Flag("watch", help: "Write the list again whenever it has changed, until interrupted.")
 
     static let command = ClientCommand.make(
         "list", abstract: "List all servers, or some of them; * marks the selected one.",
-        parameters: ServerFilter.parameters + [Options.format, noLegend], mayBeRepeated: true,
-        validate: Options.checkFormat
-    ) { context in
-        let terminal = context.terminal
-        let filter = ServerFilter(context.arguments)
+        parameters: ServerFilter.parameters + [Options.format, noLegend, watch], mayBeRepeated: true,
+        severalHosts: true,
+        beforeConnecting: { arguments in
+            guard arguments[Options.host].count > 1 else { return nil }
+            return await HostList(arguments, lines: lines).run()
+        },
+        validate: { arguments throws(InvalidUsage) in
+            try Options.checkFormat(arguments)
+            if arguments[watch], arguments[Options.host].count > 1 {
+                throw InvalidUsage("give --watch or several hosts, not both")
+            }
+        }, run: list)
+
+    private static func list(_ context: ClientCommand.Context) async throws -> ExitStatus {
+        let (terminal, arguments) = (context.terminal, context.arguments)
+        let filter = ServerFilter(arguments)
+        if arguments[watch] {
+            let reader = await PipeReader.withInterrupt()
+            defer { withExtendedLifetime(reader) {} }
+            try await ListWatcher(context, filter) { servers, terminal in
+                lines(servers.map { ServerTable.Row(server: $0) }, terminal, arguments)
+            }.run()
+        }
         let all = try await context.client.list().servers
         let servers = all.filter(filter.includes)
         if terminal.isJSON {
@@ -26,14 +45,15 @@ enum ListCommand {
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")
         } else {
-            for line in lines(servers, context) { terminal.line(line) }
+            for line in lines(servers.map { ServerTable.Row(server: $0) }, terminal, arguments) { terminal.line(line) }
         }
         return .done
     }
 
-    private static func lines(_ servers: [ServerState], _ context: ClientCommand.Context) -> [String] {
-        if let format = context.arguments[Options.format] { return servers.map { format.text($0) } }
-        let table = ServerTable(context.terminal)
-        return table.lines(servers.map { ServerTable.Row(server: $0) }, legend: !context.arguments[noLegend])
+    private static func lines(
+        _ rows: [ServerTable.Row], _ terminal: Terminal, _ arguments: ParsedArguments
+    ) -> [String] {
+        if let format = arguments[Options.format] { return rows.map { format.text($0.server, host: $0.host) } }
+        return ServerTable(terminal).lines(rows, legend: !arguments[noLegend])
     }
 }

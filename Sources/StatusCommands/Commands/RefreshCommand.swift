@@ -96,7 +96,7 @@ enum RefreshCommand {
     ) async -> CommandFailure? {
         let terminal = context.terminal
         do {
-            let client = try await MonitorClient.connect(to: context.address)
+            let client = try await context.address.connect()
             if terminal.isJSON {
                 for try await reply in try await client.refreshReplies(server: name.rawValue) {
                     terminal.json(reply.event)

@@ -92,7 +92,7 @@ enum WaitCommand {
     }
 
     private static func back(
-        _ daemon: DaemonReturn, at address: UnixAddress, by deadline: ContinuousClock.Instant?
+        _ daemon: DaemonReturn, at address: DaemonAddress, by deadline: ContinuousClock.Instant?
     ) async throws -> MonitorClient {
         guard let deadline else { return try await daemon.wait() }
         let left = deadline - .now

@@ -28,7 +28,7 @@ struct HistoryRequest {
                 streams.append(.read(read[...]))
             } else {
                 let isFirst = streams.isEmpty
-                let client = isFirst ? context.client : try await MonitorClient.connect(to: context.address)
+                let client = isFirst ? context.client : try await context.address.connect()
                 streams.append(.stream(try await stream(of: name, on: client).makeAsyncIterator()))
             }
         }

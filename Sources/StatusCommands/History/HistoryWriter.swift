@@ -8,14 +8,16 @@ import StatusModel
 struct HistoryWriter {
     private let terminal: Terminal
     private let text: ChangeText
-    private var users = UserNames()
+    /// Nil if the users are those of another host.
+    private var users: UserNames?
     /// Whether it has written anything.
     private(set) var hasWritten = false
     /// Whether a client caused one of the changes.
     private(set) var hasCaller = false
 
-    init(_ terminal: Terminal, namesServers: Bool) {
+    init(_ terminal: Terminal, namesServers: Bool, namesUsers: Bool) {
         self.terminal = terminal
+        users = namesUsers ? UserNames() : nil
         text = ChangeText(style: terminal.style, width: terminal.width, namesServers: namesServers)
     }
 
@@ -25,7 +27,7 @@ struct HistoryWriter {
         var name: String?
         if let user = change.user {
             hasCaller = true
-            name = await users.name(of: user)
+            name = await users?.name(of: user) ?? (user == 0 ? "root" : String(user))
         }
         terminal.line(text.line(change, user: name, now: TimeText.now))
     }
@@ -33,8 +35,8 @@ struct HistoryWriter {
     /// Names the command that shows what the history does not have: the process of each client.
     ///
     /// Only for people, and only for the system's daemon, whose messages are in the journal.
-    func writeHint(_ servers: HistoryServers, daemon: UnixAddress) {
-        guard hasCaller, daemon == .path(MonitorAddress.system) else { return }
+    func writeHint(_ servers: HistoryServers, daemon: DaemonAddress) {
+        guard hasCaller, daemon == .system else { return }
         terminal.hint("for processes, see “\(Self.journalCommand(servers))”")
     }
 

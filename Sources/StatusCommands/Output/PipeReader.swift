@@ -10,7 +10,13 @@ import Glibc
 final class PipeReader {
     private var source: IOSource?
 
-    init() {
+    /// From now on, an interrupt and the end of the reader end the process with status 0.
+    static func withInterrupt() -> PipeReader {
+        for interruption in [SIGINT, SIGTERM] { signal(interruption) { _ in _exit(0) } }
+        return PipeReader()
+    }
+
+    private init() {
         // A file, for example, cannot be polled, and has no reader.
         let copy = dup(STDOUT_FILENO)
         guard copy >= 0 else { return }

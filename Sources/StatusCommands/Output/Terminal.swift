@@ -38,14 +38,25 @@ struct Terminal: Sendable {
         return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : nil
     }
 
+    /// The current height of the terminal of standard output; nil if it is not a terminal.
+    var height: Int? {
+        var size = winsize()
+        return ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0 ? Int(size.ws_row) : nil
+    }
+
     /// Writes one line to standard output, without a buffer.
     ///
     /// If the reader has disconnected, the command continues, because its exit status is an answer, too.
     /// Any other failure is written to standard error and ends the process.
     func line(_ text: String) { write(charset.text(text)) }
 
-    private func write(_ line: String) {
-        let failure = StandardOutput.write(line + "\n", to: STDOUT_FILENO)
+    /// Writes text and control sequences to standard output, with one write; fails as ``line(_:)`` does.
+    func raw(_ text: String) { put(charset.text(text)) }
+
+    private func write(_ line: String) { put(line + "\n") }
+
+    private func put(_ text: String) {
+        let failure = StandardOutput.write(text, to: STDOUT_FILENO)
         if failure == 0 { return }
         if failure == EPIPE, endsWithReader { exit(ExitStatus.done.rawValue) }
         if failure == EPIPE { return }
@@ -58,10 +69,13 @@ struct Terminal: Sendable {
     func json(_ value: some JSONWritable) { write(Self.json(of: value)) }
 
     /// Writes one JSON object as a line.
-    func json(_ members: (inout JSONWriter) -> Void) {
+    func json(_ members: (inout JSONWriter) -> Void) { write(Self.json(members)) }
+
+    /// A JSON object as one line.
+    static func json(_ members: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
         writer.object(members)
-        write(Self.visible(writer))
+        return visible(writer)
     }
 
     /// Writes a message to standard error, unless the output is JSON.

@@ -4,14 +4,43 @@ import CLinux
 import EventLoopIO
 import Glibc
 
-/// A service that was started for one connection, and ends with it.
-///
-/// Its end of the connection is descriptor 3, named `varlink`, as if systemd had started it for a connection
-/// (sd_listen_fds(3)); varlinkctl(1) does the same.
+/// A program that was started for one connection, and ends with it.
 @EventLoop
 final class ServiceProcess {
-    /// The leader of its own process group; the number stays this process's until it is reaped.
+    /// A program, and how it gets its end of the connection.
+    struct Program: Sendable {
+        enum Form: Sendable {
+            /// As descriptor 3, named `varlink`, as if systemd had started it for a connection (sd_listen_fds(3)); varlinkctl(1) does
+            /// the same. It leads a process group of its own.
+            case service
+            /// As its standard input and output. It stays in this process's group, because only that may read from the terminal.
+            case bridge
+        }
+
+        var path: String
+        var arguments: [String]
+        var form: Form
+
+        /// What to start for it.
+        fileprivate func start(on connection: Int32) -> ProcessStart {
+            guard form == .service else {
+                return ProcessStart(
+                    path: path, arguments: [path] + arguments, streams: [0: connection, 1: connection],
+                    leadsGroup: false)
+            }
+            var environment = ProcessEnvironment.current
+            environment["LISTEN_FDS"] = "1"
+            environment["LISTEN_FDNAMES"] = "varlink"
+            return ProcessStart(
+                path: "/bin/sh", arguments: ["sh", "-c", script, path] + arguments, environment: environment,
+                streams: [3: connection])
+        }
+    }
+
+    /// Its number stays this process's until it is reaped.
     private let process: pid_t
+    /// What signals are sent to: the group that it leads, or only itself.
+    private let target: pid_t
     private var exit: IOSource?
     private var killTimer: TimerSource?
     private var isEnding = false
@@ -25,7 +54,7 @@ final class ServiceProcess {
     ///
     /// A separate thread waits until the program has been executed, because its disk may be slow.
     static func start(
-        _ path: String, _ arguments: [String], within limit: Duration
+        _ program: Program, within limit: Duration
     ) async throws(IOError) -> (connection: OwnedDescriptor, process: ServiceProcess) {
         let (ours, theirs) = try UnixSocket.makePair()
         // The program may not expect a non-blocking socket.
@@ -33,13 +62,13 @@ final class ServiceProcess {
         let start = Start()
         let started = await TimedWait<Result<ServiceProcess, IOError>>.run(within: limit) { end in
             BlockingThread.start {
-                let spawned = Result { () throws(IOError) in try spawn(path, arguments, on: theirs) }
-                EventLoop.perform { end(spawned.map { start.take(ServiceProcess($0, $1)) }) }
+                let spawned = Result { () throws(IOError) in try spawn(program, on: theirs) }
+                EventLoop.perform { end(spawned.map { start.take(ServiceProcess($0, $1, program.form)) }) }
             }
         }
         guard let started else {
             start.abandon()
-            throw IOError(.timedOut, "cannot start \(path): it takes too long")
+            throw IOError(.timedOut, "cannot start \(program.path): it takes too long")
         }
         return (ours, try started.get())
     }
@@ -63,16 +92,12 @@ final class ServiceProcess {
     }
 
     private nonisolated static func spawn(
-        _ path: String, _ arguments: [String], on connection: OwnedDescriptor
+        _ program: Program, on connection: OwnedDescriptor
     ) throws(IOError) -> (pid_t, OwnedDescriptor) {
+        let path = program.path
         // Otherwise the shell would write to standard error.
         guard access(path, X_OK) == 0 else { throw IOError(errno: errno, "cannot start \(path)") }
-        var environment = ProcessEnvironment.current
-        environment["LISTEN_FDS"] = "1"
-        environment["LISTEN_FDNAMES"] = "varlink"
-        let start = ProcessStart(
-            path: "/bin/sh", arguments: ["sh", "-c", script, path] + arguments, environment: environment,
-            streams: [3: connection.rawValue])
+        let start = program.start(on: connection.rawValue)
         let process: pid_t
         do throws(ProcessStart.Failure) {
             process = try start()
@@ -82,7 +107,7 @@ final class ServiceProcess {
         let descriptor = linux_open_process(process)
         guard descriptor < 0 else { return (process, OwnedDescriptor(adopting: descriptor)) }
         let failure = errno
-        kill(-process, SIGKILL)
+        kill(process, SIGKILL)
         reap(process)
         throw IOError(errno: failure, "cannot start \(path)")
     }
@@ -90,13 +115,14 @@ final class ServiceProcess {
     /// Takes over a process.
     ///
     /// - Parameter descriptor: becomes readable when the process ends (pidfd_open(2)).
-    private init(_ process: pid_t, _ descriptor: OwnedDescriptor) {
+    private init(_ process: pid_t, _ descriptor: OwnedDescriptor, _ form: Program.Form) {
         self.process = process
+        target = form == .service ? -process : process
         do throws(IOError) {
             // This keeps the object until the process has been reaped.
             exit = try IOSource(descriptor, events: .readable) { _ in self.hasEnded() }
         } catch {
-            kill(-process, SIGKILL)
+            kill(target, SIGKILL)
             BlockingThread.start { Self.reap(process) }
         }
     }
@@ -105,14 +131,14 @@ final class ServiceProcess {
     func end() {
         guard exit != nil, !isEnding else { return }
         isEnding = true
-        kill(-process, SIGTERM)
-        killTimer = try? TimerSource { [process] in kill(-process, SIGKILL) }
-        if let killTimer { killTimer.schedule(after: Self.grace) } else { kill(-process, SIGKILL) }
+        kill(target, SIGTERM)
+        killTimer = try? TimerSource { [target] in kill(target, SIGKILL) }
+        if let killTimer { killTimer.schedule(after: Self.grace) } else { kill(target, SIGKILL) }
     }
 
     private func hasEnded() {
         // The processes that it started end, too, while the group still has its number.
-        kill(-process, SIGKILL)
+        kill(target, SIGKILL)
         Self.reap(process)
         killTimer?.cancel()
         killTimer = nil

@@ -64,7 +64,12 @@ public final class VarlinkConnection {
             case .tcp(let host, let port):
                 return try await VarlinkConnection(TCPSocket.connect(to: host, port: port, timeout: timeout))
             case .exec(let path, let arguments):
-                let (connection, process) = try await ServiceProcess.start(path, arguments, within: timeout)
+                let (connection, process) = try await ServiceProcess.start(
+                    ServiceProcess.Program(path: path, arguments: arguments, form: .service), within: timeout)
+                return try await VarlinkConnection(connection, process: process)
+            case .bridge(let path, let arguments):
+                let (connection, process) = try await ServiceProcess.start(
+                    ServiceProcess.Program(path: path, arguments: arguments, form: .bridge), within: timeout)
                 return try await VarlinkConnection(connection, process: process)
             }
         } catch {

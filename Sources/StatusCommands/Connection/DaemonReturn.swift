@@ -7,18 +7,24 @@ import Varlink
 /// Reconnects to a daemon that restarts.
 @EventLoop
 final class DaemonReturn {
-    private static let shortestPause = Duration.milliseconds(100)
-    /// The longest pause between attempts, and so the longest delay before a restarted daemon is noticed.
-    private static let longestPause = Duration.milliseconds(500)
+    /// The longest pause between attempts is the longest delay before a restarted daemon is noticed.
+    private static let pauses = Duration.milliseconds(100)...Duration.milliseconds(500)
+    /// An attempt to reach another host costs a process on both.
+    private static let remotePauses = Duration.seconds(1)...Duration.seconds(15)
     /// If the connection is lost again within this time, the daemon keeps failing.
     private static let steadyTime = Duration.seconds(2)
 
-    private let address: UnixAddress
+    private let address: DaemonAddress
+    private let pauses: ClosedRange<Duration>
     /// The time until the next attempt.
-    private var pause = DaemonReturn.shortestPause
+    private var pause: Duration
     private var lastReturn: ContinuousClock.Instant?
 
-    init(to address: UnixAddress) { self.address = address }
+    init(to address: DaemonAddress) {
+        self.address = address
+        pauses = address.isRemote ? Self.remotePauses : Self.pauses
+        pause = pauses.lowerBound
+    }
 
     /// Reconnects, with growing pauses between attempts.
     ///
@@ -28,12 +34,13 @@ final class DaemonReturn {
         if let lastReturn, ContinuousClock.now - lastReturn < Self.steadyTime {
             try await rest(until: deadline)
         } else {
-            pause = Self.shortestPause
+            pause = pauses.lowerBound
         }
         while true {
             do throws(VarlinkClientError) {
-                let client = try await MonitorClient.connect(
-                    to: address, mayStart: false, timeout: Self.time(until: deadline, atMost: .seconds(5)))
+                let client = try await address.connect(
+                    mayStart: false, isRetry: true,
+                    timeout: Self.time(until: deadline, atMost: address.isRemote ? .seconds(30) : .seconds(5)))
                 lastReturn = ContinuousClock.now
                 return client
             } catch {
@@ -46,7 +53,7 @@ final class DaemonReturn {
 
     private func rest(until deadline: ContinuousClock.Instant?) async throws {
         try await EventLoop.sleep(for: Self.time(until: deadline, atMost: pause))
-        pause = min(pause * 2, Self.longestPause)
+        pause = min(pause * 2, pauses.upperBound)
     }
 
     private static func time(until deadline: ContinuousClock.Instant?, atMost limit: Duration) -> Duration {

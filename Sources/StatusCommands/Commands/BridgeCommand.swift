@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import EventLoopIO
+import Glibc
+import StatusInterface
+import Varlink
+
+/// The command `statusctl bridge`, which `statusctl --host` runs on the other host.
+enum BridgeCommand {
+    static let command = Command<ExitStatus>(
+        "bridge", abstract: "Connect standard input and output to the daemon's socket, for other programs.",
+        discussion: "“statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
+            + ExitStatus.table,
+        parameters: [Options.json, Options.address],
+        validate: { arguments throws(InvalidUsage) in
+            guard case .unix? = arguments[Options.address] ?? .unix(.path("/")) else {
+                throw InvalidUsage("--address must be the path of a socket")
+            }
+        }, run: run)
+
+    private static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
+        let address = try Options.daemon(arguments)
+        guard case .local(.unix(let place, _)) = address else {
+            throw CommandFailure(.usage, "Usage", "$STATUSD_ADDRESS must be the path of a socket")
+        }
+        do throws(VarlinkClientError) {
+            let socket = try await MonitorClient.socket(at: place)
+            let failure = await BlockingThread.run { Bridge(socket: socket.rawValue).run() }
+            withExtendedLifetime(socket) {}
+            guard let failure else { return .done }
+            return failed(failure, arguments)
+        } catch {
+            throw CommandFailure(error, address: address)
+        }
+    }
+
+    private static func failed(_ failure: IOError, _ arguments: ParsedArguments) -> ExitStatus {
+        Terminal(arguments).failure(CommandFailure(.failed, "Failed", "cannot pass on bytes: \(failure.message)"))
+        return .failed
+    }
+}

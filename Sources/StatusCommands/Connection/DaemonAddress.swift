@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+import StatusInterface
+import Varlink
+
+/// Where the daemon is: at a socket of this host, behind a program, or on another host.
+enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
+    /// A socket or a program of this host.
+    case local(VarlinkAddress)
+    /// Another host.
+    case remote(RemoteHost)
+
+    /// The system's daemon on this host.
+    static let system = DaemonAddress.local(.unix(.path(MonitorAddress.system)))
+
+    /// The address in `STATUSD_ADDRESS`, or the user's own daemon, or the system's.
+    static func standard() throws(IOError) -> DaemonAddress {
+        .local(try MonitorAddress.standard(environment: ProcessEnvironment.current, isRoot: geteuid() == 0))
+    }
+
+    var description: String {
+        switch self {
+        case .local(let address): "\(address)"
+        case .remote(let host): host.name
+        }
+    }
+
+    /// Where the daemon writes its messages: the service manager starts only the system's.
+    var log: String {
+        switch self {
+        case .system: "“systemctl status statusd.socket statusd”"
+        case .local: "the messages of that daemon"
+        case .remote(let host): "“ssh \(host.name) systemctl status statusd.socket statusd”"
+        }
+    }
+
+    /// Whether the users of the daemon are those of this host.
+    var isLocal: Bool {
+        if case .local(.unix) = self { true } else { false }
+    }
+
+    /// Whether it is another host's.
+    var isRemote: Bool {
+        if case .remote = self { true } else { false }
+    }
+
+    /// Connects to the daemon.
+    ///
+    /// - Parameters:
+    ///   - mayStart: whether connecting may start the daemon.
+    ///   - isRetry: whether a connection broke before; then ssh(1) neither asks the user nor writes messages.
+    ///   - timeout: how long to wait for room in the daemon's backlog, or until another host has answered; nil for 5 s, or 2 min.
+    func connect(
+        mayStart: Bool = true, isRetry: Bool = false, timeout: Duration? = nil
+    ) async throws(VarlinkClientError) -> MonitorClient {
+        switch self {
+        case .local(let address):
+            return try await MonitorClient.connect(to: address, mayStart: mayStart, timeout: timeout ?? .seconds(5))
+        case .remote(let host): return try await Self.connect(to: host, isRetry, timeout ?? .seconds(120))
+        }
+    }
+
+    /// Connects to another host, and returns when its daemon has answered.
+    private static func connect(
+        to host: RemoteHost, _ isRetry: Bool, _ timeout: Duration
+    ) async throws(VarlinkClientError) -> MonitorClient {
+        let bridge: VarlinkAddress
+        do throws(IOError) { bridge = try host.address(isRetry: isRetry) } catch {
+            throw VarlinkClientError(.system, error.message)
+        }
+        let client = try await MonitorClient.connect(to: bridge)
+        do throws(MonitorError) {
+            try await client.checkAnswers(within: timeout)
+        } catch {
+            if let error = error.connectionError, error.code != .closed { throw error }
+            throw VarlinkClientError(.noService, "the connection ended")
+        }
+        return client
+    }
+}

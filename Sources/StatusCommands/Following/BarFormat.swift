@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import Varlink
+
+/// The form of the lines for a status bar.
+enum BarFormat: String, CaseIterable, Sendable {
+    case waybar, i3blocks, polybar, tmux, plain
+
+    /// What a bar shows.
+    struct Content: Equatable {
+        /// The line, with ``BarFormat/escape(_:)`` applied to what comes from servers.
+        var text: String
+        /// The word of the state: a level, `failed`, `stale`, `loading`, `empty`, `none`, `missing` or `disconnected`.
+        var state: String
+        /// More lines about it, not escaped.
+        var details: [String] = []
+    }
+
+    /// Makes text of a server harmless, so that the bar shows it as it is.
+    func escape(_ text: String) -> String {
+        switch self {
+        case .waybar: Self.escapePango(text)
+        // polybar has no escape for its tags, which begin with “%{”.
+        case .polybar: text.replacing("%{", with: "%\u{200B}{")
+        // tmux expands “#” twice: in the output of a command, and when it draws the style.
+        case .tmux: text.replacing("#", with: "##")
+        case .i3blocks, .plain: text
+        }
+    }
+
+    /// The line for the bar.
+    func line(_ content: Content) -> String {
+        switch self {
+        case .waybar: Self.waybar(content)
+        case .i3blocks: Self.i3blocks(content)
+        case .polybar: Self.colour(content.state).map { "%{F\($0)}\(content.text)%{F-}" } ?? content.text
+        case .tmux: Self.colour(content.state).map { "#[fg=\($0)]\(content.text)#[default]" } ?? content.text
+        case .plain: content.text
+        }
+    }
+
+    /// By Waybar's custom module with `return-type: json`.
+    private static func waybar(_ content: Content) -> String {
+        json { writer in
+            writer.member("text", content.text)
+            writer.member("alt", content.state)
+            writer.member("tooltip", content.details.map(escapePango).joined(separator: "\n"))
+            writer.member("class", content.state)
+            writer.member("percentage", percentage(content.state))
+        }
+    }
+
+    /// By i3blocks' `format=json`.
+    private static func i3blocks(_ content: Content) -> String {
+        json { writer in
+            writer.member("full_text", content.text)
+            writer.member("color", colour(content.state))
+        }
+    }
+
+    private static func json(_ members: (inout JSONWriter) -> Void) -> String {
+        var writer = JSONWriter()
+        writer.object(members)
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// Escapes the characters of Pango's markup.
+    private static func escapePango(_ text: String) -> String {
+        text.reduce(into: "") { escaped, character in
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "'": escaped += "&#39;"
+            case "\"": escaped += "&quot;"
+            default: escaped.append(character)
+            }
+        }
+    }
+
+    /// How well a server is, for a bar's icons.
+    private static func percentage(_ state: String) -> Int {
+        switch Level(rawValue: state) {
+        case .ok: 100
+        case .warning: 66
+        case .unknown: 33
+        case .critical, nil: 0
+        }
+    }
+
+    /// The colour of a state that is not ok, readable on dark and on light bars.
+    private static func colour(_ state: String) -> String? {
+        switch state {
+        case "ok": nil
+        case "warning": "#e5a50a"
+        case "critical", "failed": "#e01b24"
+        case "unknown", "stale": "#9141ac"
+        default: "#888888"
+        }
+    }
+}

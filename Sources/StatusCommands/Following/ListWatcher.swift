@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+import StatusInterface
+import StatusModel
+import TerminalText
+import Varlink
+
+/// Writes the list again whenever it has changed: on a terminal in place, elsewhere below the list before.
+@EventLoop
+final class ListWatcher {
+    private let context: ClientCommand.Context
+    private let lines: (_ servers: [ServerState], _ terminal: Terminal) -> [String]
+    private let filter: ServerFilter
+    private var board = ServerBoard()
+    /// Why the daemon is away; nil while it is not.
+    private var absence: String?
+    /// The lines of the last list on a terminal.
+    private var drawn = 0
+    private var last: [String]?
+
+    init(
+        _ context: ClientCommand.Context, _ filter: ServerFilter,
+        lines: @escaping (_ servers: [ServerState], _ terminal: Terminal) -> [String]
+    ) {
+        self.context = context
+        self.filter = filter
+        self.lines = lines
+    }
+
+    /// Follows all servers until the user interrupts it.
+    func run() async throws -> Never {
+        SignalSource.block([SIGWINCH])
+        let redrawing = try Redrawing { self.draw() }
+        let resized = try SignalSource(SIGWINCH) { _ in redrawing.needsDrawing() }
+        // How long ago something was changes each second.
+        let clock = try context.terminal.canMoveCursor ? TickingClock { redrawing.needsDrawing() } : nil
+        defer { withExtendedLifetime((resized, clock)) {} }
+        var follower = EventFollower(
+            WatchParameters(all: true), at: context.address, .reconnects, resumes: false)
+        try await follower.run(context.client) { step in
+            await take(step)
+            redrawing.needsDrawing()
+        }
+    }
+
+    private func take(_ step: EventFollower.Step) async {
+        switch step {
+        case .event(let event):
+            await context.mayTakeItsTime()
+            _ = board.apply(event)
+        case .away(let reason):
+            absence = reason
+            if !context.terminal.canMoveCursor { context.terminal.note(reason) }
+        case .back:
+            absence = nil
+            if !context.terminal.canMoveCursor { context.terminal.note("the daemon is back") }
+        case .missing: break
+        }
+    }
+
+    // MARK: Writing
+
+    private func draw() {
+        var terminal = Terminal(context.arguments)
+        terminal.endsWithReader = true
+        let servers = board.servers.filter(filter.includes)
+        if terminal.canMoveCursor, !terminal.isJSON { return draw(servers, on: terminal) }
+        let lines =
+            terminal.isJSON
+            ? [Terminal.json { $0.member("servers", servers) }] : self.lines(servers, terminal)
+        guard lines != last else { return }
+        // An empty line between two lists.
+        if last != nil, !terminal.isJSON { terminal.line("") }
+        last = lines
+        for line in lines { terminal.line(line) }
+    }
+
+    /// Replaces the lines of the last list, with one write.
+    private func draw(_ servers: [ServerState], on terminal: Terminal) {
+        var lines = self.lines(servers, terminal)
+        if board.servers.isEmpty {
+            lines = ["no servers yet"]
+        } else if servers.isEmpty {
+            lines = ["no server matches"]
+        }
+        if let height = terminal.height, lines.count >= height - 1, height > 3 {
+            lines = lines.prefix(height - 3) + ["… and \(lines.count - (height - 3)) more"]
+        }
+        if let absence { lines.append(terminal.style.faint(absence.cut(to: terminal.width ?? .max))) }
+        let up = drawn > 0 ? "\u{1b}[\(drawn)A" : ""
+        drawn = lines.count
+        terminal.raw(up + lines.map { "\r\($0)\u{1b}[K\n" }.joined() + "\u{1b}[J")
+    }
+}
+
+/// Calls a function each second.
+@EventLoop
+final class TickingClock {
+    private var timer: TimerSource?
+
+    init(_ tick: @escaping @EventLoop () -> Void) throws(IOError) {
+        timer = try TimerSource { [weak self] in
+            tick()
+            self?.timer?.schedule(after: .seconds(1))
+        }
+        timer?.schedule(after: .seconds(1))
+    }
+}

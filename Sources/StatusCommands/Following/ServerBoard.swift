@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// All servers, as a stream of all events shows them.
+struct ServerBoard {
+    private var states: [ServerName: ServerState] = [:]
+
+    /// The servers, by name.
+    var servers: [ServerState] { states.values.sorted { $0.name.rawValue < $1.name.rawValue } }
+
+    /// The state of a server; nil if there is none.
+    subscript(name: ServerName) -> ServerState? { states[name] }
+
+    /// Takes over an event; returns whether it changed anything.
+    mutating func apply(_ event: Event) -> Bool {
+        switch event.kind {
+        case .snapshot:
+            states = Dictionary((event.servers ?? []).map { ($0.name, $0) }) { $1 }
+        case .selected:
+            for name in states.keys { states[name]?.isSelected = false }
+            if let server = event.server { states[server.name] = server }
+        case .changed, .updated, .added, .refreshing, .refreshed:
+            guard let server = event.server else { return false }
+            states[server.name] = server
+        case .removed:
+            guard let server = event.server else { return false }
+            states[server.name] = nil
+        case .gap, .alive: return false
+        }
+        return true
+    }
+}

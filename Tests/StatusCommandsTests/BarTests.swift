@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import StatusCommands
+
+@Suite("Lines for status bars") struct BarTests {
+    private func line(_ format: BarFormat, _ text: String, _ state: String, _ details: [String] = []) -> String {
+        format.line(BarFormat.Content(text: format.escape(text), state: state, details: details))
+    }
+
+    @Test("Waybar gets an object whose text and tooltip are escaped for Pango")
+    func waybar() {
+        #expect(
+            line(.waybar, "db: a<b & c", "warning", ["db: a<b & c", "  Level: \"x\""])
+                == #"{"text":"db: a&lt;b &amp; c","alt":"warning","#
+                + #""tooltip":"db: a&lt;b &amp; c\n  Level: &quot;x&quot;","class":"warning","percentage":66}"#)
+    }
+
+    @Test("i3blocks gets an object with a colour, unless all is well")
+    func i3blocks() {
+        #expect(line(.i3blocks, "db: a<b & c", "ok") == #"{"full_text":"db: a<b & c"}"#)
+        #expect(line(.i3blocks, "db: x", "critical") == ##"{"full_text":"db: x","color":"#e01b24"}"##)
+    }
+
+    @Test("text cannot become a tag of polybar or a style of tmux")
+    func tags() {
+        #expect(line(.polybar, "db: %{F#f00}50 %", "ok") == "db: %\u{200B}{F#f00}50 %")
+        #expect(line(.polybar, "db: x", "failed") == "%{F#e01b24}db: x%{F-}")
+        #expect(line(.tmux, "db: #[fg=red]#(reboot)", "ok") == "db: ##[fg=red]##(reboot)")
+        #expect(line(.tmux, "db: x", "stale") == "#[fg=#9141ac]db: x#[default]")
+        #expect(line(.plain, "db: %{#[&<", "critical") == "db: %{#[&<")
+    }
+
+    @Test("all states but ok have a colour, and a percentage that is lower if they are worse")
+    func percentages() {
+        let states = ["ok", "warning", "unknown", "critical", "disconnected"]
+        let percentages = states.map { state in
+            line(.waybar, "", state).split(separator: #""percentage":"#).last.flatMap { Int($0.dropLast()) } ?? -1
+        }
+        #expect(percentages == [100, 66, 33, 0, 0])
+        #expect(states.dropFirst().allSatisfy { line(.i3blocks, "", $0).contains("color") })
+    }
+}

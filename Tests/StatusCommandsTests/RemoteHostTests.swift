@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Testing
+import Varlink
+
+@testable import StatusCommands
+
+@Suite("Other hosts") struct RemoteHostTests {
+    @Test(
+        "a host's name cannot be an option of ssh or a command of a shell",
+        arguments: ["", "-oProxyCommand=x", "a b", "root@-x", "a;b", "a$(b)", "a'b", "a\nb", "a,b", "müller"])
+    func refused(name: String) { #expect(RemoteHost(name) == nil) }
+
+    @Test(
+        "hosts are names, numbers, aliases and addresses",
+        arguments: ["web1", "root@web1.example.org", "192.0.2.1", "::1", "ssh://root@web1:2222", "web_1"])
+    func accepted(name: String) { #expect(RemoteHost(name)?.name == name) }
+
+    @Test("a retry neither asks nor complains, and the daemon's address on the host is quoted for its shell")
+    func arguments() throws {
+        var host = try #require(RemoteHost("root@web1"))
+        host.address = .path("/run/it's here")
+        #expect(
+            host.bridgeArguments(isRetry: false)
+                == ["-xT", "--", "root@web1", #"statusctl bridge --address 'unix:/run/it'\''s here'"#])
+        #expect(host.bridgeArguments(isRetry: true).starts(with: ["-q", "-o", "BatchMode=yes"]))
+    }
+}
