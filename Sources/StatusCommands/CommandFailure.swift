@@ -48,11 +48,12 @@ struct CommandFailure: Error {
         let place = address.map { "\($0)" } ?? "the address"
         let log = (address ?? .system).log
         switch error.code {
-        case .noService where address?.isRemote ?? false:
+        case .noService where !(address?.isSocket ?? true):
+            let advice =
+                address?.isRemote ?? false ? "“ssh \(place) statusctl list” must work" : "check the address \(place)"
             self.init(
                 .noDaemon, "Unavailable",
-                "cannot reach the daemon of \(place): “ssh \(place) statusctl list” must work; \(VisibleText.escape(error.description))"
-            )
+                "cannot reach the daemon: \(VisibleText.escape(error.description)); \(advice)")
         case .noService:
             // The service manager starts only the system's daemon.
             let advice =

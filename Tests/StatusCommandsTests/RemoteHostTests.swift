@@ -23,7 +23,7 @@ import Varlink
         host.address = .path("/run/it's here")
         #expect(
             host.bridgeArguments(isRetry: false)
-                == ["-xT", "--", "root@web1", #"statusctl bridge --address 'unix:/run/it'\''s here'"#])
+                == ["-xT", "--", "root@web1", #"statusctl bridge --end-with-input --address 'unix:/run/it'\''s here'"#])
         #expect(host.bridgeArguments(isRetry: true).starts(with: ["-q", "-o", "BatchMode=yes"]))
     }
 }

@@ -8,11 +8,14 @@ import Varlink
 
 /// The command `statusctl bridge`, which `statusctl --host` runs on the other host.
 enum BridgeCommand {
+    private static let endWithInput = Flag(
+        "end-with-input", help: "End as soon as the standard input ends, without waiting for replies.")
+
     static let command = Command<ExitStatus>(
         "bridge", abstract: "Connect standard input and output to the daemon's socket, for other programs.",
         discussion: "“statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
             + ExitStatus.table,
-        parameters: [Options.json, Options.address],
+        parameters: [endWithInput, Options.json, Options.address],
         validate: { arguments throws(InvalidUsage) in
             guard case .unix? = arguments[Options.address] ?? .unix(.path("/")) else {
                 throw InvalidUsage("--address must be the path of a socket")
@@ -26,7 +29,8 @@ enum BridgeCommand {
         }
         do throws(VarlinkClientError) {
             let socket = try await MonitorClient.socket(at: place)
-            let failure = await BlockingThread.run { Bridge(socket: socket.rawValue).run() }
+            let bridge = Bridge(socket: socket.rawValue, endsWithInput: arguments[endWithInput])
+            let failure = await BlockingThread.run { bridge.run() }
             withExtendedLifetime(socket) {}
             guard let failure else { return .done }
             return failed(failure, arguments)

@@ -67,7 +67,7 @@ enum HistoryCommand {
         var terminal = context.terminal
         terminal.endsWithReader = true
         var writer = HistoryWriter(
-            terminal, namesServers: request.servers.mustBeNamed, namesUsers: context.address.isLocal)
+            terminal, namesServers: request.servers.mustBeNamed, namesUsers: context.address.isSocket)
         do {
             var merge = try await request.open(context)
             var newest = request.limit.map { NewestChanges(limit: $0) }

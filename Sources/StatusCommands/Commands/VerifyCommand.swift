@@ -17,7 +17,13 @@ enum VerifyCommand {
         "verify", abstract: "Check configuration files without a daemon.",
         discussion: "Without FILE, it checks your own configuration if there is one, otherwise the system's.\n\n"
             + ExitStatus.table,
-        parameters: [files, Options.json], run: { verify($0) })
+        parameters: [files, Options.json, Options.host],
+        validate: { arguments throws(InvalidUsage) in try Options.checkDaemon(arguments) },
+        run: { arguments in
+            guard let host = arguments[Options.host].first else { return verify(arguments) }
+            try host.run(
+                ["statusctl", "verify"] + (arguments[Options.json] ? ["--json"] : []) + ["--"] + arguments[files])
+        })
 
     private static func verify(_ arguments: ParsedArguments) -> ExitStatus {
         let terminal = Terminal(arguments)

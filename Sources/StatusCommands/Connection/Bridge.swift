@@ -57,9 +57,9 @@ struct Bridge {
         }
     }
 
-    private let socket: Int32
-
-    init(socket: Int32) { self.socket = socket }
+    let socket: Int32
+    /// Whether the end of the input ends all, even if replies are still expected.
+    let endsWithInput: Bool
 
     /// Passes bytes on until the daemon or the reader has gone; returns why it failed, if it did.
     func run() -> IOError? {
@@ -73,8 +73,10 @@ struct Bridge {
                 let wasOpen = !calls.isDone
                 try calls.pass(polled[..<2])
                 try replies.pass(polled[2...])
+                guard wasOpen, calls.isDone else { continue }
+                if endsWithInput { break }
                 // The daemon ends the connection when it has answered what was asked.
-                if wasOpen, calls.isDone { shutdown(socket, Int32(SHUT_WR)) }
+                shutdown(socket, Int32(SHUT_WR))
             }
             return nil
         } catch {

@@ -36,8 +36,8 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the users of the daemon are those of this host.
-    var isLocal: Bool {
+    /// Whether it is a socket of this host, so that the daemon's users are those of this host.
+    var isSocket: Bool {
         if case .local(.unix) = self { true } else { false }
     }
 
@@ -75,7 +75,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
             try await client.checkAnswers(within: timeout)
         } catch {
             if let error = error.connectionError, error.code != .closed { throw error }
-            throw VarlinkClientError(.noService, "the connection ended")
+            throw VarlinkClientError(.noService, "the connection to \(host.name) ended")
         }
         return client
     }

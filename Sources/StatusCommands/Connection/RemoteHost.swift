@@ -28,7 +28,8 @@ struct RemoteHost: Sendable, Hashable {
 
     func bridgeArguments(isRetry: Bool) -> [String] {
         let quiet = isRetry ? ["-q", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"] : []
-        return quiet + arguments(["statusctl", "bridge"] + (address.map { ["--address", "\($0)"] } ?? []))
+        return quiet
+            + arguments(["statusctl", "bridge", "--end-with-input"] + (address.map { ["--address", "\($0)"] } ?? []))
     }
 
     /// Becomes ssh(1), which runs a command on the host; returns only if there is no ssh.

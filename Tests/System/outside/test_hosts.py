@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl --host, through a real sshd on loopback, statusctl bridge, and --address exec: and bridge:."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+from harness.attacker import need_root
+from harness.daemon import BINARIES, NOBODY, STATUSCTL, Daemon, Follower, environment, readable_binaries, run
+from harness.expect import Skip, contains, equal, eventually, one_sentence
+from harness.runner import test
+from harness.tmux import Screen
+
+
+def free_port():
+    """A port of loopback on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Host:
+    """An sshd on loopback, whose sessions see the daemon at this address; ended with the `with` block."""
+
+    def __init__(self, daemon):
+        if not os.path.exists("/usr/sbin/sshd"):
+            raise Skip("there is no sshd; packaging/setup --test installs it")
+        need_root()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sshd-", dir="/tmp"))
+        self.folder.chmod(0o755)
+        readable_binaries(self.folder)
+        os.makedirs("/run/sshd", exist_ok=True)
+        for name in ("host", "user"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
+        self.port = free_port()
+        (self.folder / "sshd_config").write_text(f"""Port {self.port}
+ListenAddress 127.0.0.1
+HostKey {self.folder}/host
+AuthorizedKeysFile {self.folder}/user.pub
+StrictModes no
+UsePAM no
+PidFile none
+SetEnv PATH={self.folder}:/usr/bin:/bin STATUSD_ADDRESS=unix:{daemon.socket}
+""", encoding="utf-8")
+        (self.folder / "config").write_text(f"""Host web1 web2 *@web1
+HostName 127.0.0.1
+Port {self.port}
+IdentityFile {self.folder}/user
+UserKnownHostsFile {self.folder}/known
+StrictHostKeyChecking no
+LogLevel ERROR
+Host away
+HostName 127.0.0.1
+Port {free_port()}
+""", encoding="utf-8")
+        ssh = self.folder / "ssh"
+        ssh.write_text(f"#!/bin/sh\nexec ssh -F {self.folder}/config \"$@\"\n", encoding="utf-8")
+        ssh.chmod(0o755)
+        self.environment = environment(SYSTEMD_SSH=ssh)
+        self.process = None
+        self.start()
+
+    def start(self):
+        """Starts the sshd."""
+        self.process = subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", self.folder / "sshd_config", "-E", self.folder / "log"],
+                                        start_new_session=True)
+
+        def answers():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        eventually(answers, "sshd")
+
+    def stop(self):
+        """Ends the sshd and its sessions."""
+        for child in subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False).stdout.split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
+        self.process.kill()
+        self.process.wait()
+
+    def ctl(self, *arguments):
+        """Runs statusctl with these arguments."""
+        return run(STATUSCTL, *arguments, env=self.environment)
+
+    def follow(self, *arguments):
+        """Starts a statusctl that writes until it is stopped."""
+        return Follower(STATUSCTL, *arguments, env=self.environment)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@test("each command works on another host as on this one")
+def commands():
+    with Daemon("servers: { db: { push: true }, disk: { exec: [/bin/echo, DISK OK] } }\n") as daemon, Host(daemon) as host:
+        daemon.done("wait", "disk")
+        for arguments, part in ((("post", "db", "it's \"$HOME\" <&> 日本"), ""), (("select", "db"), ""), (("list",), "* db "), (("status",), 'it\'s "$HOME" <&> 日本'),
+                                (("wait", "db", "--timeout", "10s"), ""), (("refresh", "disk"), "DISK OK"), (("refresh", "--all"), "DISK OK"),
+                                (("history", "db"), " by root"), (("history", "--all", "--summary"), "db: 100 % available"), (("reload",), ""),
+                                (("status", "db", "--json"), '"name":"db"'), (("verify", daemon.file), "")):
+            result = host.ctl(*arguments, "-H", "web1")
+            equal((result.status, result.err), (0, ""), str(arguments))
+            contains(result.out, part)
+        equal(host.ctl("-H", "root@web1", "status", "db").status, 0)
+        equal(host.ctl("status", "nope", "--host=web1").status, 4)
+        contains(host.ctl("verify", "/nonexistent/it's.yaml", "-H", "web1").err, "/nonexistent/it's.yaml")
+
+
+@test("the rights are those of the user on the other host")
+def rights():
+    with Daemon() as daemon, Host(daemon) as host:
+        daemon.done("post", "db", "Signed In")
+        # The account nobody has no shell, so the session's command is given.
+        with open(host.folder / "sshd_config", "a", encoding="utf-8") as settings:
+            settings.write(f"ForceCommand setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups statusctl bridge\n")
+        host.stop()
+        host.start()
+        contains(host.ctl("-H", "web1", "list").out, "Signed In")
+        contains(one_sentence(host.ctl("-H", "web1", "post", "db", "x"), 77), "permission denied")
+
+
+@test("watch goes on after a broken connection without missing or repeating an event")
+def broken():
+    with Daemon() as daemon, Host(daemon) as host:
+        daemon.done("post", "db", "text 0")
+        daemon.done("select", "db")
+        with host.follow("-H", "web1", "watch") as watch, host.follow("-H", "web1", "watch", "--json") as objects:
+            watch.until("text 0")
+            first = objects.next()
+            host.stop()
+            eventually(lambda: any("disconnected; waiting for it to return" in line for line in watch.errors))
+            for number in (1, 2, 3):
+                daemon.done("post", "db", f"text {number}")
+            host.start()
+            texts = [watch.until(f"text {number}") for number in (1, 2, 3)]
+            equal(len(texts), 3)
+            contains(watch.errors[-1], "the daemon is back")
+            kinds = [json.loads(line).get("kind", line) for line in [first] + [objects.next() for _ in range(5)]]
+            equal(kinds, ["snapshot", "disconnected", "reconnected", "changed", "changed", "changed"])
+            # A restart of the daemon ends the bridge, too.
+            daemon.stop()
+            daemon.start()
+            daemon.done("post", "db", "text 4")
+            watch.until("text 4")
+            equal(watch.end(), 0)
+            equal(len([line for line in watch.seen if "text" in line and "text 4" not in line]), 4)
+
+
+@test("several hosts are listed side by side, and one that fails is reported beside the others")
+def several():
+    with Daemon() as daemon, Host(daemon) as host:
+        daemon.done("post", "db", "Signed In")
+        result = host.ctl("-H", "web1,web2", "list")
+        equal((result.status, result.err), (0, ""))
+        equal([line.split()[:2] for line in result.out.splitlines()], [["HOST", "SERVER"], ["web1", "db"], ["web2", "db"]])
+        result = host.ctl("-H", "web1,away", "list", "--format", "{host}/{name}")
+        equal((result.status, result.out), (69, "web1/db\n"))
+        contains(result.err, "Connection refused", "cannot reach the daemon: the connection to away ended; “ssh away statusctl list” must work")
+        lines = [json.loads(line) for line in host.ctl("-H", "web2,away,web1", "list", "--json").out.splitlines()]
+        equal([line.get("host", line.get("error")) for line in lines], ["web2", "web1", "org.statusd.monitor.Unavailable"])
+        contains(host.ctl("-H", "web1,web2", "status").err, "give one host; only list takes several")
+
+
+@test("what cannot work with another host is said in one sentence, and a name cannot become an option of ssh")
+def mistakes():
+    with Daemon() as daemon, Host(daemon) as host:
+        mark = host.folder / "mark"
+        for name in (f"-oProxyCommand=touch {mark}", f"x;touch {mark}", f"$(touch {mark})", "", "web1,"):
+            result = host.ctl("list", f"--host={name}")
+            equal(result.status, 64, name)
+            contains(result.err, "must be HOST or USER@HOST")
+        assert not mark.exists()
+        contains(host.ctl("-H", "web1", "list", "--address", "exec:/bin/true").err, "with --host, --address must be the path of a socket on that host")
+        result = host.ctl("-H", "web1", "list", "--address", "unix:/nonexistent")
+        equal(result.status, 69)
+        contains(result.err, "nothing listens at unix:/nonexistent", "cannot reach the daemon: the connection to web1 ended; “ssh web1 statusctl list” must work")
+        contains(run(STATUSCTL, "-H", "web1", "list", env=environment(SYSTEMD_SSH="/nonexistent/ssh")).err, "cannot start /nonexistent/ssh: there is no such program")
+        contains(host.ctl("-H", "web1", "list", "--address", daemon.socket).err or "ok", "no servers yet")
+
+
+@test("ssh may ask for a password on the terminal")
+def password():
+    with Daemon() as daemon, Host(daemon) as host:
+        daemon.done("post", "db", "Signed In")
+        ssh = host.folder / "ssh"
+        ssh.write_text(f"#!/bin/sh\nprintf 'Password: ' >/dev/tty; read -r word </dev/tty; [ \"$word\" = secret ] || exit 1\n"
+                       f"exec ssh -F {host.folder}/config \"$@\"\n", encoding="utf-8")
+        with Screen("sh", "-c", f"'{STATUSCTL}' -H web1 status db; echo \"ended with $?\"; exec sleep 60", SYSTEMD_SSH=ssh) as shown:
+            shown.shows("Password:")
+            shown.type("secret", "Enter")
+            shown.shows("Signed In", "ended with 0")
+
+
+@test("statusctl bridge passes on calls and replies, and ends with either side")
+def bridge():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        command = [STATUSCTL, "bridge", "--address", f"unix:{daemon.socket}"]
+        call = b'{"method":"org.statusd.monitor.List"}\0'
+        with subprocess.Popen(command, **options) as process:
+            out, err = process.communicate(call * 1000, timeout=20)
+            equal((out.count(b"Signed In"), out.count(b"\0"), err, process.returncode), (1000, 1000, b"", 0))
+        with subprocess.Popen(command, **options) as process:
+            process.stdin.write(call)
+            process.stdin.flush()
+            contains(process.stdout.read1(4096).decode(), "Signed In")
+            daemon.stop()
+            equal(process.wait(10), 0)
+        daemon.start()
+        with subprocess.Popen(command, **options) as process:
+            process.stdin.write(b'{"method":"org.statusd.monitor.Watch","parameters":{"all":true},"more":true}\0')
+            process.stdin.flush()
+            contains(process.stdout.read1(4096).decode(), "snapshot")
+            process.stdout.close()
+            equal(process.wait(10), 0)
+        one_sentence(run(STATUSCTL, "bridge", "--address", "unix:/nonexistent"), 69)
+
+
+@test("--address may be a program that gets the connection, or that passes it on")
+def programs():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        contains(run(STATUSCTL, "list", "--address", f"bridge:{STATUSCTL} bridge --address unix:{daemon.socket}").out, "Signed In")
+        service = pathlib.Path(daemon.folder, "service")
+        service.write_text(f"""#!/usr/bin/python3
+import os, socket, threading
+assert os.environ["LISTEN_FDS"] == "1" and os.environ["LISTEN_PID"] == str(os.getpid())
+client, daemon = socket.socket(fileno=3), socket.socket(socket.AF_UNIX)
+daemon.connect({daemon.socket!r})
+def copy(source, target):
+    while data := source.recv(65536):
+        target.sendall(data)
+threading.Thread(target=copy, args=(client, daemon), daemon=True).start()
+copy(daemon, client)
+""", encoding="utf-8")
+        service.chmod(0o755)
+        contains(run(STATUSCTL, "list", "--address", f"exec:{service}").out, "Signed In")
+        contains(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS=f"exec:{service}")).out, "Signed In")
+        contains(one_sentence(run(STATUSCTL, "list", "--address", "exec:/nonexistent"), 69), "cannot start /nonexistent")
+        contains(run(STATUSCTL, "list", "--address", "exec:ls").err, "must be /path, unix:/path, unix:@name, exec:/path or bridge:/path")
