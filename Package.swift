@@ -65,6 +65,7 @@ let package = Package(
         .target(name: "Suggestions"),
         .target(name: "StreamSafeText"),
         .target(name: "TerminalText", dependencies: ["CLinux"]),
+        .target(name: "TerminalScreen", dependencies: ["CLinux", "TerminalText"]),
         .target(name: "YAML", dependencies: ["CYAML", "StreamSafeText"]),
         .target(name: "Arguments", dependencies: ["Suggestions"]),
         .target(name: "CExecutorHooks"),
@@ -119,7 +120,8 @@ let package = Package(
         .target(
             name: "StatusCommands",
             dependencies: [
-                "Suggestions", "TerminalText", "Arguments", "CLinux", "EventLoopIO", "Varlink", "StatusModel",
+                "Suggestions", "TerminalText", "TerminalScreen", "Arguments", "CLinux", "EventLoopIO", "Varlink",
+                "StatusModel",
                 "SourceKinds",
                 "StatusInterface", "StatusConfiguration",
             ]),
@@ -141,6 +143,7 @@ let package = Package(
             name: "NotificationStreamsFoundationTests",
             dependencies: ["NotificationStreams", "NotificationStreamsFoundation", "NotificationStreamsTestSupport"]),
         .testTarget(name: "TerminalTextTests", dependencies: ["TerminalText"]),
+        .testTarget(name: "TerminalScreenTests", dependencies: ["TerminalScreen"]),
         .testTarget(name: "ArgumentsTests", dependencies: ["Suggestions", "Arguments"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
         .testTarget(name: "SQLiteTests", dependencies: ["SQLite"]),

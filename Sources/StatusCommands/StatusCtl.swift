@@ -11,7 +11,8 @@ public enum StatusCtl {
     static let program = Command<ExitStatus>(
         "statusctl", abstract: "Show, follow and set the status of servers.", discussion: ExitStatus.table,
         subcommands: [
-            ListCommand.command, StatusCommand.command, WatchCommand.command, HistoryCommand.command,
+            ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
+            HistoryCommand.command,
             SelectCommand.command, PostCommand.command, RefreshCommand.command, WaitCommand.command,
             ForgetCommand.command, ReloadCommand.command, VerifyCommand.command, BridgeCommand.command,
         ])

@@ -3,6 +3,7 @@
 import EventLoopIO
 import Glibc
 import StatusInterface
+import StatusModel
 import Varlink
 
 /// Where the daemon is: at a socket of this host, behind a program, or on another host.
@@ -24,6 +25,19 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .local(let address): "\(address)"
         case .remote(let host): host.name
+        }
+    }
+
+    /// The name of the host for a title; of this host, unless it is another socket than the system's.
+    var hostName: String {
+        switch self {
+        case .remote(let host): return host.name
+        case .local(let address) where self != .system: return "\(address)"
+        case .local:
+            var name = [CChar](repeating: 0, count: 65)
+            gethostname(&name, name.count - 1)
+            return VisibleText.escape(
+                String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
         }
     }
 

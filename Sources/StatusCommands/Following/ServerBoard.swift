@@ -5,9 +5,11 @@ import StatusModel
 /// All servers, as a stream of all events shows them.
 struct ServerBoard {
     private var states: [ServerName: ServerState] = [:]
+    /// The names in order; they change seldom.
+    private var names: [ServerName] = []
 
     /// The servers, by name.
-    var servers: [ServerState] { states.values.sorted { $0.name.rawValue < $1.name.rawValue } }
+    var servers: [ServerState] { names.compactMap { states[$0] } }
 
     /// The state of a server; nil if there is none.
     subscript(name: ServerName) -> ServerState? { states[name] }
@@ -27,6 +29,10 @@ struct ServerBoard {
             guard let server = event.server else { return false }
             states[server.name] = nil
         case .gap, .alive: return false
+        }
+        // An event removes or adds at most one server, or replaces all.
+        if event.kind == .snapshot || names.count != states.count {
+            names = states.keys.sorted { $0.rawValue < $1.rawValue }
         }
         return true
     }

@@ -39,6 +39,8 @@ struct ServerTable {
     /// Whether the columns after a text of uncertain width are placed by moving the cursor.
     let placesColumns: Bool
     let now: Timestamp
+    /// The width of the longest name, if the columns must not depend on the rows, some of which are not shown.
+    var steadyNames: Int?
 
     init(style: Style, width: Int?, placesColumns: Bool = false, now: Timestamp = TimeText.now) {
         self.style = style
@@ -84,7 +86,8 @@ struct ServerTable {
     /// The widths of the columns; on a terminal, names and texts have so little room that each server has one line.
     private func widths(_ columns: [Column], _ texts: [[String]]) -> [Int] {
         var widths = columns.indices.map { column in
-            max(columns[column].rawValue.count, texts.map { $0[column].displayWidth }.max() ?? 0)
+            let widest = texts.map { $0[column].displayWidth }.max() ?? 0
+            return max(columns[column].rawValue.count, steadyWidth(columns[column]) ?? widest)
         }
         widths[0] = 1
         guard let width else { return widths }
@@ -100,6 +103,21 @@ struct ServerTable {
         shrink(.status, to: 1)
         shrink(.server, to: 1)
         return widths
+    }
+
+    /// The width of a column that does not depend on the rows; nil if it does.
+    private func steadyWidth(_ column: Column) -> Int? {
+        guard let names = steadyNames else { return nil }
+        switch column {
+        case .mark, .host: return nil
+        case .server: return names
+        // All that is left.
+        case .status: return width ?? 0
+        case .level: return "critical".count
+        case .since: return "2026-11-24 14:54:15".count
+        case .age: return "59min 59s".count
+        case .source: return "notify".count
+        }
     }
 
     private func text(_ column: Column, of row: Row) -> String {

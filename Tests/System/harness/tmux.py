@@ -43,6 +43,10 @@ class Screen:
         """Sends these bytes as they are, such as a mouse's."""
         self._tmux("send-keys", "-l", text)
 
+    def format(self, text):
+        """What tmux makes of a format, such as `#{cursor_flag}`."""
+        return self._tmux("display-message", "-p", text).strip()
+
     def resize(self, width, height):
         """Changes the size of the terminal."""
         self._tmux("resize-window", "-x", str(width), "-y", str(height))

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import EventLoopIO
+import StatusInterface
+import TerminalScreen
+import Varlink
+
+/// The command `statusctl top`.
+enum TopCommand {
+    static let command = ClientCommand.make(
+        "top",
+        abstract: "Show all servers on the whole terminal, with the last changes of one; keys select and refresh.",
+        discussion: "The key ? shows all keys, q ends it.",
+        beforeConnecting: { arguments in
+            guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
+                throw CommandFailure(
+                    .usage, "Usage", "top needs a terminal; run “statusctl list --watch” where there is none")
+            }
+            return nil
+        },
+        validate: { arguments throws(InvalidUsage) in
+            if arguments[Options.json] {
+                throw InvalidUsage("top writes no JSON; run “statusctl watch --all --json” for programs")
+            }
+        }
+    ) { context in
+        await context.mayTakeItsTime()
+        return try await TopProgram(context).run()
+    }
+}

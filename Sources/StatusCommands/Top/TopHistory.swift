@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import StatusInterface
+import StatusModel
+import Varlink
+
+/// Reads the newest changes of one server after another, each time its state has changed.
+@EventLoop
+final class TopHistory {
+    /// As many changes as the largest terminal may show.
+    private static let limit = 500
+
+    private let address: DaemonAddress
+    private var client: MonitorClient?
+    /// What was read last.
+    private var server: ServerName?
+    private var revision = 0
+    private var users: [UInt32: String] = [0: "root"]
+
+    init(_ address: DaemonAddress) { self.address = address }
+
+    /// The changes, the oldest first; nil if they were read since the server's last event, or cannot be read now.
+    func changes(of state: ServerState) async -> [Change]? {
+        guard state.name != server || state.revision != revision else { return nil }
+        do {
+            let client = try await connected()
+            var changes: [Change] = []
+            for try await reply in try client.historyReplies(
+                server: state.name, limit: Self.limit, silence: VarlinkConnection.replyTimeout)
+            {
+                if let change = reply.change { changes.append(change) }
+            }
+            (server, revision) = (state.name, state.revision)
+            await learnUsers(of: changes)
+            return changes
+        } catch {
+            client = nil
+            // Without a history, or with a daemon that is away, there is nothing to show, and the next event tries again.
+            if case .historyUnavailable = error as? MonitorError { (server, revision) = (state.name, state.revision) }
+            return state.name == server ? nil : []
+        }
+    }
+
+    private func connected() async throws -> MonitorClient {
+        if let client { return client }
+        let new = try await address.connect(mayStart: false, isRetry: true)
+        client = new
+        return new
+    }
+
+    /// The name of a user of this host; the number of another host's.
+    func userName(_ user: UInt32) -> String { users[user] ?? String(user) }
+
+    private func learnUsers(of changes: [Change]) async {
+        guard address.isSocket else { return }
+        for user in Set(changes.compactMap(\.user)) where users[user] == nil {
+            // The names may be kept on another machine.
+            let name = await BlockingThread.run { (try? UserDatabase.name(ofUser: user)).flatMap { $0 } }
+            users[user] = name.map { VisibleText.escape($0) } ?? String(user)
+        }
+    }
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import TerminalScreen
+
+/// What `top` shows, and how keys and events change it; no input, output or time of its own.
+struct TopModel {
+    /// What fills the screen.
+    enum Page: Equatable {
+        case list, details, help
+    }
+
+    /// What a key asks to have done.
+    enum Action: Equatable {
+        case quit, suspend
+        case select(ServerName)
+        case refresh(ServerName)
+    }
+
+    /// The order of the list.
+    enum Order {
+        case name, severity
+    }
+
+    private(set) var board = ServerBoard()
+    /// Why the daemon is away; nil while it is not.
+    private(set) var absence: String? = "connecting…"
+    private(set) var page = Page.list
+    private(set) var order = Order.name
+    /// The text that names, texts and descriptions must contain.
+    private(set) var filter = ""
+    /// Whether the user is typing the filter.
+    private(set) var isTyping = false
+    /// The server on which the user's bar is; the selected one until the user moves it.
+    private(set) var current: ServerName?
+    /// Its place in the list.
+    private var index = 0
+    private var followsSelection = true
+    /// The first server on the screen.
+    private(set) var offset = 0
+    /// The first line of the details on the screen.
+    private(set) var detailsOffset = 0
+    /// The newest changes of the current server, as far as they are known.
+    var changes: [Change] = []
+    /// A message for the last line.
+    var message: String?
+    /// The number of servers that fit on the screen, which the view tells.
+    var visibleRows = 1
+
+    // MARK: Servers
+
+    /// The servers that match the filter, in order.
+    var shown: [ServerState] {
+        let matching = board.servers.filter(matches)
+        guard order == .severity else { return matching }
+        // The sort is stable: servers of one severity stay in the order of their names.
+        return matching.enumerated().sorted {
+            let (left, right) = (Self.severity($0.element), Self.severity($1.element))
+            return left == right ? $0.offset < $1.offset : left > right
+        }.map(\.element)
+    }
+
+    private static func severity(_ server: ServerState) -> Int { server.countedLevel?.severity ?? 0 }
+
+    private func matches(_ server: ServerState) -> Bool {
+        if filter.isEmpty { return true }
+        let part = filter.lowercased()
+        return [server.name.rawValue, server.headline, server.description ?? ""].contains {
+            $0.lowercased().contains(part)
+        }
+    }
+
+    /// The server on which the user's bar is.
+    var currentServer: ServerState? { current.flatMap { board[$0] } }
+
+    // MARK: Events
+
+    /// Takes over what the follower has noticed; ``place()`` follows before it is shown, not for each of many events.
+    mutating func apply(_ step: EventFollower.Step) {
+        switch step {
+        case .event(let event):
+            absence = nil
+            _ = board.apply(event)
+        case .away(let reason): absence = reason
+        case .back: absence = nil
+        case .missing: break
+        }
+    }
+
+    /// Puts the bar on a server that is shown, and that on the screen.
+    mutating func place() {
+        let shown = shown
+        if followsSelection, let selected = shown.first(where: \.isSelected) { move(to: selected.name) }
+        if current == nil || !shown.contains(where: { $0.name == current }) {
+            // The neighbour of one that is no longer shown.
+            move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].name)
+        }
+        index = shown.firstIndex { $0.name == current } ?? 0
+        offset = min(max(offset, index - visibleRows + 1), index)
+        offset = max(0, min(offset, shown.count - visibleRows))
+    }
+
+    private mutating func move(to name: ServerName?) {
+        guard name != current else { return }
+        current = name
+        changes = []
+        detailsOffset = 0
+    }
+
+    // MARK: Keys
+
+    /// Does what a key asks for, as far as it concerns only the screen; returns the rest.
+    mutating func press(_ key: Key) -> Action? {
+        message = nil
+        switch key {
+        case .control("c"): return .quit
+        case .control("z"): return .suspend
+        default: break
+        }
+        if isTyping { return type(key) }
+        switch page {
+        case .help:
+            page = .list
+            return key == .character("q") ? .quit : nil
+        case .details: return pressInDetails(key)
+        case .list: return pressInList(key)
+        }
+    }
+
+    private mutating func type(_ key: Key) -> Action? {
+        switch key {
+        case .character(let character): filter.append(character)
+        case .backspace:
+            if filter.isEmpty { isTyping = false } else { filter.removeLast() }
+        case .control("u"): filter = ""
+        case .enter: isTyping = false
+        case .escape: (filter, isTyping) = ("", false)
+        case .up, .down, .pageUp, .pageDown:
+            isTyping = false
+            return pressInList(key)
+        default: return nil
+        }
+        place()
+        return nil
+    }
+
+    private mutating func pressInList(_ key: Key) -> Action? {
+        switch key {
+        case .up, .character("k"): step(by: -1)
+        case .down, .character("j"): step(by: 1)
+        case .wheelUp: step(by: -3)
+        case .wheelDown: step(by: 3)
+        case .pageUp: step(by: -visibleRows)
+        case .pageDown: step(by: visibleRows)
+        case .home, .character("g"): step(by: -shown.count)
+        case .end, .character("G"): step(by: shown.count)
+        case .click(let row, _): click(row)
+        case .enter, .right, .character("l"): if current != nil { page = .details }
+        case .escape:
+            filter = ""
+            place()
+        case .character("/"): isTyping = true
+        case .character("o"):
+            order = order == .name ? .severity : .name
+            place()
+        default: return common(key)
+        }
+        return nil
+    }
+
+    private mutating func pressInDetails(_ key: Key) -> Action? {
+        switch key {
+        case .enter, .left, .escape, .backspace, .character("h"): page = .list
+        case .up, .character("k"), .wheelUp: detailsOffset = max(0, detailsOffset - 1)
+        case .down, .character("j"), .wheelDown: detailsOffset += 1
+        case .pageUp: detailsOffset = max(0, detailsOffset - visibleRows)
+        case .pageDown, .character(" "): detailsOffset += visibleRows
+        case .home, .character("g"): detailsOffset = 0
+        default: return common(key)
+        }
+        return nil
+    }
+
+    /// Keys that mean the same on both pages.
+    private mutating func common(_ key: Key) -> Action? {
+        switch key {
+        case .character("q"): return .quit
+        case .character("?"): page = .help
+        case .character("r"): return current.map { .refresh($0) }
+        case .character("s"): return current.map { .select($0) }
+        default: break
+        }
+        return nil
+    }
+
+    /// Keeps the offset of the details within what there is to show.
+    mutating func limitDetails(to last: Int) { detailsOffset = min(detailsOffset, max(0, last)) }
+
+    private mutating func step(by count: Int) {
+        let shown = shown
+        guard !shown.isEmpty else { return }
+        followsSelection = false
+        let index = shown.firstIndex { $0.name == current } ?? 0
+        move(to: shown[min(max(0, index + count), shown.count - 1)].name)
+        place()
+    }
+
+    /// A click moves the bar, and on the bar shows the details.
+    private mutating func click(_ row: Int) {
+        let shown = shown
+        let index = offset + row - TopView.firstRow
+        guard row >= TopView.firstRow, row < TopView.firstRow + visibleRows, shown.indices.contains(index) else {
+            return
+        }
+        if shown[index].name == current { page = .details }
+        followsSelection = false
+        move(to: shown[index].name)
+        place()
+    }
+}

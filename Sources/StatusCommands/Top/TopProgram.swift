@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import EventLoopIO
+import Glibc
+import StatusInterface
+import StatusModel
+import TerminalScreen
+import Varlink
+
+/// Runs `top`: reads keys and events, and draws what the model says.
+@EventLoop
+final class TopProgram {
+    /// How long the terminal may take to send the rest of a key's bytes.
+    private static let escapeTime = Duration.milliseconds(50)
+    private static let frameTime = Duration.milliseconds(100)
+
+    private let context: ClientCommand.Context
+    private let history: TopHistory
+    private var model = TopModel()
+    private var screen = Screen()
+    private var decoder = KeyDecoder()
+    private var frame = 0
+    private let actions: AsyncThrowingStream<TopModel.Action, any Error>
+    private let perform: AsyncThrowingStream<TopModel.Action, any Error>.Continuation
+    private var redrawing: Redrawing?
+    private var frameTimer: TimerSource?
+    private var escapeTimer: TimerSource?
+
+    init(_ context: ClientCommand.Context) {
+        self.context = context
+        history = TopHistory(context.address)
+        (actions, perform) = AsyncThrowingStream.makeStream()
+    }
+
+    /// Runs until the user ends it, or following fails for another reason than that the daemon is away.
+    func run() async throws -> ExitStatus {
+        redrawing = try Redrawing { [weak self] in self?.draw() }
+        frameTimer = try TimerSource { [weak self] in self?.moveFrame() }
+        escapeTimer = try TimerSource { [weak self] in self?.take(self?.decoder.flush() ?? []) }
+        let sources = try [keyboard()] + signals()
+        let clock = try TickingClock { [weak self] in self?.redrawing?.needsDrawing() }
+        defer { withExtendedLifetime((sources, clock)) {} }
+        FullScreen.enter()
+        defer { FullScreen.leave() }
+        draw()
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { await self.follow() }
+            group.addTask { await self.loadHistory() }
+            for try await action in actions {
+                switch action {
+                case .quit: return .done
+                case .suspend: suspend()
+                case .select(let server):
+                    group.addTask { await self.request { try await $0.select(server: server.rawValue) } }
+                case .refresh(let server):
+                    group.addTask { await self.request { try await $0.refreshed(server: server.rawValue) } }
+                }
+            }
+            return .done
+        }
+    }
+
+    // MARK: Input
+
+    private func keyboard() throws(IOError) -> AnyObject {
+        let copy = dup(STDIN_FILENO)
+        guard copy >= 0 else { throw IOError(errno: errno, "cannot read the keyboard") }
+        return try IOSource(OwnedDescriptor(adopting: copy), events: .readable) { [weak self] events in
+            self?.readKeys(copy, hasGone: !events.isDisjoint(with: [.hangUp, .error]))
+        }
+    }
+
+    private func readKeys(_ descriptor: Int32, hasGone: Bool) {
+        var bytes = [UInt8](repeating: 0, count: 1024)
+        let count = read(descriptor, &bytes, bytes.count)
+        guard count > 0, !hasGone else { return perform.finish() }
+        take(decoder.keys(bytes[..<count]))
+        if decoder.isUndecided { escapeTimer?.schedule(after: Self.escapeTime) } else { escapeTimer?.stop() }
+    }
+
+    private func take(_ keys: [Key]) {
+        for key in keys {
+            if let action = model.press(key) { perform.yield(action) }
+        }
+        // A key is answered at once.
+        if !keys.isEmpty { draw() }
+    }
+
+    private func signals() throws(IOError) -> [AnyObject] {
+        SignalSource.block([SIGWINCH, SIGCONT, SIGTSTP, SIGINT, SIGTERM, SIGHUP])
+        var sources: [AnyObject] = []
+        sources.append(try SignalSource(SIGWINCH) { [weak self] _ in self?.draw() })
+        sources.append(try SignalSource(SIGCONT) { [weak self] _ in self?.resume() })
+        sources.append(try SignalSource(SIGTSTP) { [weak self] _ in self?.suspend() })
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            sources.append(try SignalSource(number) { [weak self] _ in self?.perform.yield(.quit) })
+        }
+        return sources
+    }
+
+    /// Stops the process, with the terminal as it was before.
+    private func suspend() {
+        FullScreen.leave()
+        raise(SIGSTOP)
+        resume()
+    }
+
+    private func resume() {
+        FullScreen.enter()
+        screen.forget()
+        draw()
+    }
+
+    // MARK: The daemon
+
+    private func follow() async {
+        do {
+            var follower = EventFollower(WatchParameters(all: true), at: context.address, .reconnects, resumes: false)
+            try await follower.run(context.client) { step in
+                model.apply(step)
+                redrawing?.needsDrawing()
+            }
+        } catch {
+            perform.finish(throwing: error)
+        }
+    }
+
+    /// Calls the daemon on a connection of its own; a failure is shown in the last line.
+    private func request(_ call: (MonitorClient) async throws -> some Any) async {
+        do {
+            _ = try await call(try await context.address.connect(mayStart: false, isRetry: true))
+        } catch {
+            if error is CancellationError { return }
+            model.message = CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(
+                String.init)
+            draw()
+        }
+    }
+
+    /// Keeps the current server's changes as new as its state.
+    private func loadHistory() async {
+        while !Task.isCancelled {
+            if let current = model.currentServer, let changes = await history.changes(of: current) {
+                if model.current == current.name { model.changes = changes }
+                redrawing?.needsDrawing()
+            }
+            try? await EventLoop.sleep(for: Self.frameTime)
+        }
+    }
+
+    // MARK: Output
+
+    private func draw() {
+        let terminal = context.terminal
+        let view = TopView(
+            style: terminal.style, isUTF8: terminal.charset.isUTF8, size: FullScreen.size, now: TimeText.now,
+            place: "statusd \(context.address.hostName)", frame: frame, users: history.userName)
+        model.visibleRows = view.visibleRows(model)
+        model.place()
+        let lines = view.lines(&model).map { terminal.charset.text($0) }
+        let update = screen.update(lines, size: view.size)
+        if !update.isEmpty { terminal.raw(update) }
+        if model.board.servers.contains(where: \.isRefreshing) { frameTimer?.schedule(after: Self.frameTime) }
+    }
+
+    private func moveFrame() {
+        frame += 1
+        draw()
+    }
+}

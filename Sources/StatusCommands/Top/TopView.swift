@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import TerminalScreen
+import TerminalText
+
+/// The lines of `top`'s screen.
+struct TopView {
+    /// The row of the first server: a title and the legend are above it.
+    static let firstRow = 2
+    /// The largest number of rows for the last changes below the list.
+    private static let mostChanges = 8
+    private static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+    private static let plainFrames = ["|", "/", "-", "\\"]
+
+    let style: Style
+    let isUTF8: Bool
+    let size: Screen.Size
+    let now: Timestamp
+    /// What is followed, for the title.
+    let place: String
+    /// The number of the frame, which moves the indicator of refreshes.
+    let frame: Int
+    /// Names of users by number.
+    let users: (UInt32) -> String
+
+    /// The number of servers for which there is room.
+    func visibleRows(_ model: TopModel) -> Int {
+        switch model.page {
+        case .list: max(1, size.height - Self.firstRow - 1 - paneHeight)
+        case .details, .help: max(1, size.height - 2)
+        }
+    }
+
+    /// The rows for the last changes, with their title; none if the terminal is low.
+    private var paneHeight: Int { size.height < 12 ? 0 : min(Self.mostChanges, size.height / 3) + 1 }
+
+    /// The lines, as many as the terminal has rows.
+    func lines(_ model: inout TopModel) -> [String] {
+        let body =
+            switch model.page {
+            case .list: list(model)
+            case .details: details(&model)
+            case .help: Self.help.map { $0.cut(to: size.width) }
+            }
+        let room = max(0, size.height - 2)
+        let filled = body.prefix(room) + Array(repeating: "", count: max(0, room - body.count))
+        return [title(model)] + filled + [lastLine(model)]
+    }
+
+    // MARK: List
+
+    private func list(_ model: TopModel) -> [String] {
+        let rows = visibleRows(model)
+        let shown = model.shown
+        let visible = shown.dropFirst(model.offset).prefix(rows)
+        var table = ServerTable(style: style, width: size.width, now: now)
+        // So the columns do not move while the user moves through the list.
+        table.steadyNames = shown.map(\.name.rawValue.utf8.count).max() ?? 0
+        let text = table.lines(visible.map { ServerTable.Row(server: $0) }, legend: true)
+        var lines = [text[0]]
+        for (server, line) in zip(visible, text.dropFirst()) {
+            let mark = server.isRefreshing ? indicator : ""
+            lines.append(row(line, mark, isCurrent: server.name == model.current, model))
+        }
+        if shown.isEmpty { lines.append(style.faint("  " + emptyNote(model))) }
+        lines += Array(repeating: "", count: max(0, rows + 1 - lines.count))
+        return lines + pane(model)
+    }
+
+    private func emptyNote(_ model: TopModel) -> String {
+        if model.absence != nil { return "" }
+        return model.board.servers.isEmpty
+            ? "no servers yet; “statusctl post NAME TEXT” adds one" : "no server matches “\(model.filter)”"
+    }
+
+    /// A row of the table, with the indicator of a refresh between the mark and the name.
+    private func row(_ line: String, _ mark: String, isCurrent: Bool, _ model: TopModel) -> String {
+        var text = mark.isEmpty ? line : line.prefix(1) + mark + line.dropFirst(2)
+        if model.absence != nil { text = style.faint(CellText.plain(text)) }
+        return isCurrent ? CellText.reversed(text) : text
+    }
+
+    private var indicator: String {
+        let frames = isUTF8 ? Self.frames : Self.plainFrames
+        return frames[frame % frames.count]
+    }
+
+    /// The last changes of the current server.
+    private func pane(_ model: TopModel) -> [String] {
+        guard paneHeight > 0, let server = model.currentServer else { return [] }
+        return [rule("\(server.name): last changes")] + changes(model).suffix(paneHeight - 1)
+    }
+
+    private func changes(_ model: TopModel) -> [String] {
+        let text = ChangeText(style: style, width: size.width, namesServers: false)
+        return model.changes.map { text.line($0, user: $0.user.map(users), now: now) }
+    }
+
+    private func rule(_ text: String) -> String {
+        let dash = isUTF8 ? "─" : "-"
+        let start = "\(dash)\(dash) \(text) "
+        return style.faint(start + String(repeating: dash, count: max(0, size.width - start.displayWidth)))
+    }
+
+    // MARK: Details
+
+    private func details(_ model: inout TopModel) -> [String] {
+        guard let server = model.currentServer else { return [style.faint("the server was removed")] }
+        let refreshing = server.isRefreshing ? [style.faint("\(indicator) refreshing")] : []
+        // The newest change first, because it is what one looks for.
+        let lines =
+            ServerText.details(server, style: style, width: size.width, now: now) + refreshing
+            + ["", rule("history, the newest first")] + changes(model).reversed()
+        model.limitDetails(to: lines.count - (size.height - 2))
+        return Array(lines.dropFirst(model.detailsOffset))
+    }
+
+    // MARK: Edges
+
+    private func title(_ model: TopModel) -> String {
+        let servers = model.board.servers
+        var parts = ["\(servers.count) \(servers.count == 1 ? "server" : "servers")"]
+        for level in [Level.critical, .unknown, .warning] {
+            let count = servers.count { $0.countedLevel == level }
+            if count > 0 { parts.append(style.level("\(count) \(level.rawValue)", level)) }
+        }
+        if model.order == .severity { parts.append("worst first") }
+        let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
+        if let absence = model.absence {
+            return style.level((place + "  " + absence).cut(to: size.width, ellipsis: style.ellipsis), .critical)
+        }
+        let left = style.strong(place) + "  " + parts.joined(separator: "  ")
+        let time = TimeText.full(now)
+        let room = size.width - time.count - 1
+        return CellText.plain(left).displayWidth > room ? left : CellText.padded(left, to: room + 1) + style.faint(time)
+    }
+
+    private func lastLine(_ model: TopModel) -> String {
+        if model.isTyping { return "/\(model.filter)\(isUTF8 ? "▏" : "_")" }
+        if let message = model.message {
+            return style.level(message.cut(to: size.width, ellipsis: style.ellipsis), .warning)
+        }
+        let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
+        let keys =
+            switch model.page {
+            case .list: filter + "Enter details  s select  r refresh  / filter  o order  ? help  q quit"
+            case .details: "Esc back  s select  r refresh  ? help  q quit"
+            case .help: "any key goes back  q quit"
+            }
+        return style.faint(keys.cut(to: size.width, ellipsis: style.ellipsis))
+    }
+
+    private static let help = [
+        "", "  arrow keys, j, k    move the bar, which is on the selected server (*) first",
+        "  PgUp, PgDn, g, G    move by a screen, or to the first or the last server",
+        "  Enter, or a click on the bar",
+        "                      shows the server's details and history; Esc goes back",
+        "  s                   select the server (needs permission)",
+        "  r                   load its status now (needs permission)",
+        "  /                   show only servers that contain a text; Esc shows all",
+        "  o                   order by name, or the worst first",
+        "  mouse               click and wheel; Shift: the terminal's own selection",
+        "  q, Ctrl-C           quit", "",
+        "  A status that is not current is shown as failed, stale or loading.",
+        "  statusctl(1) says more.",
+    ]
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TerminalText
+
+/// One place on a screen.
+struct Cell: Hashable {
+    /// What it shows; nil for the right half of a wide character.
+    var character: Character?
+    var rendition = Rendition()
+
+    static let blank = Cell(character: " ")
+}
+
+/// How characters look: the parts of ECMA-48's “select graphic rendition” that every terminal has.
+struct Rendition: Hashable {
+    var isStrong = false
+    var isFaint = false
+    var isReversed = false
+    /// 30 to 37, or 90 to 97; nil for the terminal's own.
+    var colour: UInt8?
+
+    /// The control sequence that sets exactly this.
+    var sequence: String {
+        var codes = "0"
+        if isStrong { codes += ";1" }
+        if isFaint { codes += ";2" }
+        if isReversed { codes += ";7" }
+        if let colour { codes += ";\(colour)" }
+        return "\u{1b}[\(codes)m"
+    }
+
+    /// Takes over the codes of a control sequence; unknown ones are ignored.
+    mutating func apply(_ codes: some Sequence<Int>) {
+        for code in codes {
+            switch code {
+            case 0: self = Rendition()
+            case 1: isStrong = true
+            case 2: isFaint = true
+            case 7: isReversed = true
+            case 30...37, 90...97: colour = UInt8(code)
+            case 39: colour = nil
+            default: break
+            }
+        }
+    }
+}
+
+/// A row of cells.
+struct CellRow: Hashable {
+    private(set) var cells: [Cell]
+
+    /// The cells of a line: text with control sequences for its rendition, cut to this width.
+    ///
+    /// Other control characters are left out.
+    init(_ line: String, width: Int) {
+        cells = []
+        cells.reserveCapacity(width)
+        var rendition = Rendition()
+        var rest = line[...]
+        while let character = rest.popFirst() {
+            if character == "\u{1b}" {
+                Self.apply(&rest, to: &rendition)
+                continue
+            }
+            let columns = character.displayWidth
+            guard columns > 0 else { continue }
+            if cells.count + columns > width { break }
+            cells.append(Cell(character: character, rendition: rendition))
+            for _ in 1..<columns { cells.append(Cell(character: nil, rendition: rendition)) }
+        }
+        // What follows the text has its rendition, too, as after a line that is reversed to its end.
+        var blank = Cell.blank
+        blank.rendition.isReversed = rendition.isReversed
+        while cells.count < width { cells.append(blank) }
+    }
+
+    /// Takes a control sequence off the text, and its codes if it is about the rendition.
+    private static func apply(_ rest: inout Substring, to rendition: inout Rendition) {
+        guard rest.first == "[" else { return }
+        rest.removeFirst()
+        let parameters = rest.prefix { $0.isNumber || $0 == ";" }
+        rest = rest.dropFirst(parameters.count)
+        guard rest.popFirst() == "m" else { return }
+        rendition.apply(parameters.isEmpty ? [0] : parameters.split(separator: ";").compactMap { Int($0) })
+    }
+}

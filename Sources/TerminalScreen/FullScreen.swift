@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+
+/// The terminal of this process as a full-screen program needs it, and as it was before.
+///
+/// The other screen (“alternate screen”) is shown, so that what was there before comes back. Keys arrive one by one, without being shown, and
+/// the mouse reports clicks. However the process ends, except by SIGKILL, the terminal is as before.
+public enum FullScreen {
+    private static let begin: StaticString = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?1000h\u{1b}[?1006h"
+    private static let end: StaticString = "\u{1b}[0m\u{1b}[?1006l\u{1b}[?1000l\u{1b}[?25h\u{1b}[?1049l"
+
+    /// The signals with which the kernel, or the Swift runtime, ends a process that has an error.
+    private static let fatal = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
+
+    /// The mode to restore, and whether it must be.
+    ///
+    /// Unsafe, because a signal handler reads them, which may not take a lock. They are written only by the thread that owns the terminal.
+    private nonisolated(unsafe) static var former = termios()
+    private nonisolated(unsafe) static var isActive = false
+    private nonisolated(unsafe) static var isPrepared = false
+
+    /// Whether standard input and output are a terminal that can do it.
+    public static func isPossible(environment: [String: String]) -> Bool {
+        isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && !["dumb", ""].contains(environment["TERM"] ?? "")
+    }
+
+    /// Takes over the terminal.
+    ///
+    /// Call it on the thread that runs `main`. It returns without effect if the terminal is taken over already.
+    public static func enter() {
+        guard !isActive, tcgetattr(STDIN_FILENO, &former) == 0 else { return }
+        prepare()
+        isActive = true
+        var raw = former
+        cfmakeraw(&raw)
+        // Output is still translated, for messages that are written after all.
+        raw.c_oflag = former.c_oflag
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &raw)
+        put(begin)
+    }
+
+    /// Gives the terminal back.
+    ///
+    /// It may be called in a signal handler.
+    public static func leave() {
+        guard isActive else { return }
+        isActive = false
+        put(end)
+        tcsetattr(STDIN_FILENO, TCSANOW, &former)
+    }
+
+    /// The terminal's size; 80 columns and 24 rows if it does not say.
+    public static var size: Screen.Size {
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return Screen.Size(width: 80, height: 24)
+        }
+        return Screen.Size(width: Int(size.ws_col), height: Int(size.ws_row))
+    }
+
+    /// Has the terminal given back when the process ends by itself or crashes.
+    private static func prepare() {
+        guard !isPrepared else { return }
+        isPrepared = true
+        atexit { FullScreen.leave() }
+        for number in fatal {
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = { number in
+                FullScreen.leave()
+                // The error happens again, with the default action.
+                signal(number, SIG_DFL)
+                raise(number)
+            }
+            action.sa_flags = Int32(bitPattern: UInt32(SA_RESETHAND)) | Int32(SA_NODEFER)
+            sigaction(number, &action, nil)
+        }
+    }
+
+    private static func put(_ text: StaticString) {
+        _ = write(STDOUT_FILENO, text.utf8Start, text.utf8CodeUnitCount)
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TerminalText
+
+/// What a terminal shows, so that only what has changed is written.
+public struct Screen {
+    /// The size of a terminal.
+    public struct Size: Hashable, Sendable {
+        /// The number of columns.
+        public var width: Int
+        /// The number of rows.
+        public var height: Int
+
+        /// A size; each is at least 1.
+        public init(width: Int, height: Int) {
+            self.width = max(1, width)
+            self.height = max(1, height)
+        }
+    }
+
+    private var size: Size?
+    private var rows: [CellRow] = []
+
+    /// A screen of which nothing is known.
+    public init() {}
+
+    /// Forgets what the terminal shows, so that the next update writes all of it.
+    public mutating func forget() { size = nil }
+
+    /// What to write, so that a terminal of this size shows these lines; empty if it does already.
+    ///
+    /// A line is text with control sequences for its rendition. Rows without a line are blank.
+    public mutating func update(_ lines: [String], size: Size) -> String {
+        let new = (0..<size.height).map { CellRow($0 < lines.count ? lines[$0] : "", width: size.width) }
+        var writer = Writer()
+        if self.size != size {
+            // The terminal may have wrapped what it showed.
+            writer.clear()
+            rows = Array(repeating: CellRow("", width: size.width), count: size.height)
+        }
+        for (number, (old, new)) in zip(rows, new).enumerated() where old != new {
+            writer.write(old, new, row: number)
+        }
+        self.size = size
+        rows = new
+        return writer.finish()
+    }
+}
+
+/// Writes the cells that differ.
+private struct Writer {
+    /// This many equal cells are written again, because moving the cursor takes as many bytes.
+    private static let shortestSkip = 6
+
+    private var output = ""
+    private var rendition = Rendition()
+
+    mutating func clear() { output += "\u{1b}[0m\u{1b}[2J" }
+
+    mutating func write(_ old: CellRow, _ new: CellRow, row: Int) {
+        let count = new.cells.count
+        var column = 0
+        while column < count {
+            guard old.cells[column] != new.cells[column] else {
+                column += 1
+                continue
+            }
+            // The right half of a wide character is written with its left half.
+            while column > 0, new.cells[column].character == nil { column -= 1 }
+            output += "\u{1b}[\(row + 1);\(column + 1)H"
+            column = writeRun(old, new, from: column)
+        }
+    }
+
+    /// Writes cells until there are many that are equal; returns the column behind them.
+    private mutating func writeRun(_ old: CellRow, _ new: CellRow, from start: Int) -> Int {
+        var column = start
+        var end = start
+        while column < new.cells.count, column - end < Self.shortestSkip {
+            if old.cells[column] != new.cells[column] { end = column + 1 }
+            column += 1
+        }
+        for place in start..<end {
+            let cell = new.cells[place]
+            guard let character = cell.character else { continue }
+            if cell.rendition != rendition {
+                rendition = cell.rendition
+                output += rendition.sequence
+            }
+            output.append(character)
+            // Terminals do not agree where the cursor is now.
+            if !character.hasCertainWidth { return place + character.displayWidth }
+        }
+        return end
+    }
+
+    mutating func finish() -> String {
+        if rendition != Rendition() { output += Rendition().sequence }
+        return output
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+import TerminalScreen
+import Testing
+
+@testable import StatusCommands
+
+@Suite("What top shows") struct TopModelTests {
+    private func server(_ name: String, _ level: Level = .ok, text: String = "up", selected: Bool = false) throws
+        -> ServerState
+    {
+        var state = ServerState(name: try #require(ServerName(name)), source: "push", phase: .loaded)
+        let time = Timestamp(milliseconds: 0)
+        state.status = Status(text: try StatusText(text), level: level, changedAt: time, updatedAt: time)
+        state.isSelected = selected
+        return state
+    }
+
+    private func event(_ kind: EventKind, _ server: ServerState? = nil, _ servers: [ServerState]? = nil)
+        -> EventFollower.Step
+    {
+        .event(Event(kind: kind, cursor: Cursor(epoch: .none, revision: 1), server: server, servers: servers))
+    }
+
+    /// A model of ten servers, s0 to s9, of which s3 is selected, on a screen with four rows for them.
+    private func model() throws -> TopModel {
+        var model = TopModel()
+        model.visibleRows = 4
+        apply(event(.snapshot, nil, try (0..<10).map { try server("s\($0)", selected: $0 == 3) }), &model)
+        return model
+    }
+
+    private func apply(_ step: EventFollower.Step, _ model: inout TopModel) {
+        model.apply(step)
+        model.place()
+    }
+
+    private func press(_ keys: [Key], _ model: inout TopModel) -> [TopModel.Action] {
+        keys.compactMap { model.press($0) }
+    }
+
+    @Test("the bar is on the selected server, and follows the selection until the user moves it")
+    func bar() throws {
+        var model = try model()
+        #expect(model.current?.rawValue == "s3")
+        apply(event(.selected, try server("s8", selected: true)), &model)
+        #expect(model.current?.rawValue == "s8")
+        #expect(model.offset == 5)
+        #expect(press([.up, .character("k"), .down], &model) == [])
+        #expect(model.current?.rawValue == "s7")
+        apply(event(.selected, try server("s1", selected: true)), &model)
+        #expect(model.current?.rawValue == "s7")
+    }
+
+    @Test("the bar stays on the screen and within the list")
+    func scrolling() throws {
+        var model = try model()
+        for (keys, current, offset) in [
+            ([.end], "s9", 6), ([.down], "s9", 6), ([.pageUp], "s5", 5), ([.home], "s0", 0), ([.up], "s0", 0),
+            ([.wheelDown], "s3", 0),
+            ([.character("G"), .character("g"), .pageDown], "s4", 1),
+        ] as [([Key], String, Int)] {
+            _ = press(keys, &model)
+            #expect((model.current?.rawValue, model.offset) == (current, offset), "\(keys)")
+        }
+    }
+
+    @Test("if the current server is removed, the bar goes to its neighbour")
+    func removed() throws {
+        var model = try model()
+        _ = press([.end], &model)
+        apply(event(.removed, try server("s9")), &model)
+        #expect(model.current?.rawValue == "s8")
+        apply(event(.snapshot, nil, []), &model)
+        #expect(model.current == nil)
+        #expect(press([.enter, .character("r"), .character("s"), .down], &model) == [])
+    }
+
+    @Test("keys ask for refreshes, selections and the end; on the details page, too")
+    func actions() throws {
+        var model = try model()
+        let name = try #require(ServerName("s3"))
+        #expect(press([.character("r"), .character("s")], &model) == [.refresh(name), .select(name)])
+        #expect(press([.enter, .character("r")], &model) == [.refresh(name)])
+        #expect(model.page == .details)
+        #expect(press([.escape, .character("?"), .character("x")], &model) == [])
+        #expect(model.page == .list)
+        #expect(press([.character("q")], &model) == [.quit])
+        #expect(press([.control("c"), .control("z")], &model) == [.quit, .suspend])
+    }
+
+    @Test("a filter shows servers whose name, text or description contains it; letters are not commands then")
+    func filter() throws {
+        var model = try model()
+        apply(event(.changed, try server("s4", text: "Disk Quota")), &model)
+        #expect(press([.character("/"), .character("Q"), .character("u")], &model) == [])
+        #expect(model.shown.map(\.name.rawValue) == ["s4"])
+        #expect(model.current?.rawValue == "s4")
+        #expect(press([.backspace, .backspace, .character("9"), .enter], &model) == [])
+        #expect(model.shown.map(\.name.rawValue) == ["s9"])
+        #expect(press([.escape], &model) == [])
+        #expect(model.shown.count == 10)
+        #expect(press([.character("/"), .character("x"), .escape, .character("q")], &model) == [.quit])
+    }
+
+    @Test("the worst servers come first if the user wants that")
+    func order() throws {
+        var model = try model()
+        apply(event(.changed, try server("s7", .critical)), &model)
+        apply(event(.changed, try server("s5", .warning)), &model)
+        _ = press([.character("o")], &model)
+        #expect(model.shown.map(\.name.rawValue).prefix(3) == ["s7", "s5", "s0"])
+        _ = press([.character("o")], &model)
+        #expect(model.shown.first?.name.rawValue == "s0")
+    }
+
+    @Test("a click moves the bar to that row, and a click on the bar shows the details")
+    func mouse() throws {
+        var model = try model()
+        _ = press([.click(row: TopView.firstRow + 1, column: 5)], &model)
+        #expect(model.current?.rawValue == "s1")
+        _ = press([.click(row: 0, column: 5), .click(row: 23, column: 5)], &model)
+        #expect((model.current?.rawValue, model.page) == ("s1", .list))
+        _ = press([.click(row: TopView.firstRow + 1, column: 5)], &model)
+        #expect(model.page == .details)
+    }
+
+    @Test("lines fit the screen, and say that the daemon is away", arguments: [(80, 24), (200, 50), (40, 10), (10, 3)])
+    func lines(width: Int, height: Int) throws {
+        var model = try model()
+        let style = Style(isTerminal: true, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
+        func lines() -> [String] {
+            let size = Screen.Size(width: width, height: height)
+            let view = TopView(
+                style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: 0), place: "statusd web1", frame: 0
+            ) { "\($0)" }
+            model.visibleRows = view.visibleRows(model)
+            model.place()
+            return view.lines(&model)
+        }
+        for keys in [[], [.enter], [.escape, .character("?")]] as [[Key]] {
+            _ = press(keys, &model)
+            #expect(lines().count == max(height, 2))
+        }
+        _ = press([.escape], &model)
+        model.apply(.away("the daemon disconnected"))
+        #expect(lines()[0].contains("statusd w"))
+        if width >= 40 { #expect(lines()[0].contains("the daemon disconnected")) }
+    }
+}

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""statusctl top on a real terminal (tmux)."""
+
+import os
+import re
+import signal
+import subprocess
+
+from harness.daemon import STATUSCTL, Daemon, run
+from harness.expect import Skip, contains, equal, eventually
+from harness.runner import test
+from harness.tmux import Screen
+
+
+def servers(count=12):
+    """A configuration with a check that takes long, and this many servers that programs post to."""
+    slow = "  disk: { exec: [/bin/sh, -c, 'sleep 1; echo DISK OK'], interval: 1h, description: Root file system }\n"
+    return "servers:\n" + slow + "".join(f"  srv{number:02}: {{ push: true }}\n" for number in range(count))
+
+
+def top(daemon, width=80, height=24, prefix="", **variables):
+    """A terminal with a shell that runs `statusctl top`, and shows how it ended and whether the terminal is as before. The shell stays, because
+    its stopped jobs would not."""
+    script = f'stty -a >{daemon.folder}/before; echo "before top"; {prefix} "{STATUSCTL}" top; echo "ended with $?"; stty -a >{daemon.folder}/after; sleep 60; true'
+    return Screen("bash", "--norc", "-c", script, width=width, height=height, STATUSD_ADDRESS=f"unix:{daemon.socket}", **variables)
+
+
+def process(daemon):
+    """The number of the process that shows `top` for this daemon."""
+    def find():
+        for number in run("pgrep", "-x", "statusctl").out.split():
+            try:
+                with open(f"/proc/{number}/environ", "rb") as file:
+                    if daemon.socket.encode() in file.read():
+                        return int(number)
+            except OSError:
+                pass
+        return None
+    return eventually(find, "statusctl top")
+
+
+def is_restored(daemon, shown):
+    """The screen is the one before, the cursor is shown, and the terminal's settings are those before."""
+    lines = shown.shows("before top", "ended with")
+    equal(lines[0], "before top")
+    contents = [(daemon.folder / name) for name in ("before", "after")]
+    eventually(contents[1].exists)
+    eventually(lambda: contents[1].read_text() == contents[0].read_text(), "the terminal's settings")
+    equal(shown.format("#{cursor_flag} #{mouse_standard_flag} #{alternate_on}"), "1 0 0")
+
+
+@test("top shows all servers, marks the selected one, and shows its last changes beneath")
+def overview():
+    with Daemon(servers()) as daemon:
+        for number in range(12):
+            daemon.done("post", f"srv{number:02}", f"Signed In {number}")
+        daemon.done("post", "srv03", "Signed Out", "--level", "critical")
+        daemon.done("select", "srv03")
+        with top(daemon) as shown:
+            lines = shown.shows("13 servers", "1 critical", "srv03: last changes", "added srv03", "Signed In 3", "q quit")
+            equal(len([line for line in lines if line.startswith("* srv03")]), 1)
+            contains(lines[1], "SERVER", "STATUS", "LEVEL", "AGE", "SOURCE")
+            daemon.done("post", "srv03", "Signed In again")
+            shown.shows("* srv03   Signed In again ")
+            eventually(lambda: any(line.endswith("ok        Signed In again by root") for line in shown.lines()), "the change beneath")
+            daemon.done("select", "srv05")
+            shown.shows("* srv05", "srv05: last changes")
+            shown.type("q")
+            is_restored(daemon, shown)
+            contains(shown.text(), "ended with 0")
+
+
+@test("top fits terminals of 80x24 and 200x50, and follows a change of the size")
+def sizes():
+    with Daemon(servers(60)) as daemon:
+        for number in range(60):
+            daemon.done("post", f"srv{number:02}", "日本語 🚀 " * 20)
+        daemon.done("select", "srv00")
+        with top(daemon) as shown:
+            lines = shown.shows("srv00: last changes", "q quit")
+            equal((len(lines), lines[-1].startswith("Enter details")), (24, True))
+            shown.resize(200, 50)
+            lines = shown.shows("SINCE", "srv30")
+            equal((len(lines), lines[-1].startswith("Enter details")), (50, True))
+            shown.resize(40, 8)
+            eventually(lambda: len(shown.lines()) == 8 and "SOURCE" not in shown.text() and shown.lines()[-1].startswith("Enter details"))
+            shown.resize(80, 24)
+            shown.shows("srv00: last changes")
+
+
+@test("the keys and the mouse of top move, filter, show details and help, select and refresh")
+def keys():
+    with Daemon(servers()) as daemon:
+        for number in range(12):
+            daemon.done("post", f"srv{number:02}", f"Signed In {number}")
+        daemon.done("select", "srv00")
+        daemon.done("wait", "disk")
+        with top(daemon) as shown:
+            shown.shows("srv00: last changes")
+            shown.type("Down", "j", "j")
+            shown.shows("srv03: last changes")
+            shown.type("k", "Up", "s")
+            shown.shows("* srv01")
+            equal(daemon.ctl("status", "--format", "{name}").out, "srv01\n")
+            shown.type("G")
+            shown.shows("srv11: last changes")
+            # The row of srv02, which is the fifth: title, legend, disk, srv00 and srv01 are above it.
+            row = next(number for number, line in enumerate(shown.lines()) if line.startswith("  srv02"))
+            shown.type("g")
+            shown.shows("disk: last changes")
+            row = next(number for number, line in enumerate(shown.lines()) if line.startswith("  srv02"))
+            shown.send(f"\x1b[<0;5;{row + 1}M\x1b[<0;5;{row + 1}m")
+            shown.shows("srv02: last changes")
+            shown.type("Enter")
+            shown.shows("srv02: Signed In 2", "  Source:       push", "history, the newest first", "added srv02")
+            shown.type("Escape")
+            shown.shows("srv02: last changes")
+            shown.type("?")
+            shown.shows("only servers that contain a text")
+            shown.type("x", "/", "r", "o", "o", "t")
+            shown.shows("/root", "disk: last changes")
+            assert "srv02" not in shown.text()
+            shown.type("Enter", "r")
+            eventually(lambda: re.search("^ [⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]disk", shown.text(), re.MULTILINE), "the indicator")
+            eventually(lambda: re.search("^  disk", shown.text(), re.MULTILINE), "the end of the indicator")
+            shown.type("Escape", "G", "r")
+            shown.shows("cannot refresh srv11: nothing loads its status")
+            shown.type("C-c")
+            is_restored(daemon, shown)
+
+
+@test("top says that the daemon is away, and goes on when it is back")
+def away():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        with top(daemon) as shown:
+            shown.shows("db: last changes", "1 server")
+            daemon.stop()
+            contains(shown.shows("waiting for it to return")[0], "the daemon disconnected")
+            daemon.start()
+            daemon.done("post", "db", "Signed Out")
+            shown.shows("1 server ", "Signed Out")
+            assert "disconnected" not in shown.text()
+
+
+@test("top restores the terminal after signals, a crash, and while it is suspended")
+def restored():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGILL, signal.SIGABRT):
+            with top(daemon, prefix="ulimit -c 0;") as shown:
+                shown.shows("db: last changes")
+                os.kill(process(daemon), number)
+                is_restored(daemon, shown)
+        with top(daemon, prefix="set -m;") as shown:
+            shown.shows("db: last changes")
+            shown.type("C-z")
+            shown.shows("before top")
+            equal(shown.format("#{cursor_flag} #{alternate_on}"), "1 0")
+            os.kill(process(daemon), signal.SIGCONT)
+            shown.shows("db: last changes")
+
+
+@test("a frame of top is one write of what has changed")
+def frames():
+    with Daemon(servers(60)) as daemon:
+        daemon.done("post", "srv01", "Signed In")
+        trace = daemon.folder / "trace"
+        if run("sh", "-c", "command -v strace").status:
+            raise Skip("there is no strace; packaging/setup --test installs it")
+        with top(daemon, prefix=f"strace -f -o {trace} -e trace=write -e write=1 -s 100000") as shown:
+            shown.shows("Signed In")
+
+            def frames_with(text):
+                lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
+                return [line for line in lines if "write(1, " in line and text in line]
+
+            whole = len(frames_with("SERVER")[0])
+            daemon.done("post", "srv01", "Signed Out")
+            shown.shows("Signed Out")
+            frame = eventually(lambda: frames_with("Out"))[0]
+            assert len(frame) < whole / 4, f"{len(frame)} of {whole} characters: {frame}"
+            assert "[2J" not in frame, frame
+            shown.type("q")
+            shown.shows("ended with")
+
+
+@test("top has colours, or none, and needs a terminal")
+def surroundings():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed Out", "--level", "critical")
+        with top(daemon) as shown:
+            shown.shows("db: last changes")
+            text = "\n".join(shown.lines(colours=True))
+            assert "\x1b[31m" in text and re.search(r"\x1b\[[0-9;]*7m", text), text
+        with top(daemon, NO_COLOR="1") as shown:
+            shown.shows("db: last changes")
+            text = "\n".join(shown.lines(colours=True))
+            assert "\x1b[31m" not in text and re.search(r"\x1b\[[0-9;]*7m", text), text
+        told = daemon.ctl("top")
+        equal(told.status, 64)
+        contains(told.err, "top needs a terminal; run “statusctl list --watch”")
+        with Screen("sh", "-c", f"TERM=dumb '{STATUSCTL}' top; echo ended with $?; exec sleep 60") as shown:
+            shown.shows("top needs a terminal", "ended with 64")
