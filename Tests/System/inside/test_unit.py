@@ -132,7 +132,8 @@ def uninstall():
         try:
             install("--uninstall")
             equal(run("systemctl", "cat", "statusd.service").status, 1, "systemctl cat")
-            for path in ("/usr/bin/statusd", "/usr/bin/statusctl", "/usr/lib/sysusers.d/statusd.conf", "/run/statusd"):
+            for path in ("/usr/bin/statusd", "/usr/bin/statusctl", "/usr/lib/sysusers.d/statusd.conf",
+                         "/usr/lib/systemd/catalog/statusd.catalog", "/run/statusd"):
                 assert not os.path.exists(path), path
         finally:
             install()
