@@ -192,7 +192,11 @@ let package = Package(
                 "StatusSources", "StatusInterface", "StatusConfiguration", "StatusDaemon", "StatusTestSupport", logging,
             ]),
         .testTarget(
-            name: "StatusCommandsTests", dependencies: ["StatusModel", "StatusInterface", "StatusCommands", "Varlink"]),
+            name: "StatusCommandsTests",
+            dependencies: [
+                "Arguments", "EventLoopIO", "TerminalText", "TerminalScreen", "StatusModel", "SourceKinds",
+                "StatusInterface", "StatusConfiguration", "StatusCommands", "Varlink",
+            ]),
     ]
 )
 

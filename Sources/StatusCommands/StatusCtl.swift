@@ -14,7 +14,8 @@ public enum StatusCtl {
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
             HistoryCommand.command,
             SelectCommand.command, PostCommand.command, RefreshCommand.command, WaitCommand.command,
-            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command, BridgeCommand.command,
+            ForgetCommand.command, ReloadCommand.command, VerifyCommand.command, InitCommand.command,
+            BridgeCommand.command,
         ])
 
     static let parser = CommandParser<ExitStatus>(program, version: MonitorVersion.current)

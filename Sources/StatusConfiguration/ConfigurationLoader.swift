@@ -117,6 +117,8 @@ private struct ConfigurationMerger {
     private var drafts: [ServerName: ServerDraft] = [:]
     private var problems: [Problem] = []
     private var failedFiles: Set<String> = []
+    /// Whether a file has a setting, or cannot be used, so that it may have one.
+    private var hasSettings = false
 
     init(_ files: ConfigurationFiles, former: UsableFiles) {
         main = files.main
@@ -137,6 +139,7 @@ private struct ConfigurationMerger {
     }
 
     private mutating func take(_ fragment: ConfigurationFragment) {
+        if !fragment.isEmpty { hasSettings = true }
         if let select = fragment.select {
             (configuration.select, configuration.selectOrigin) = (select.server, select.origin)
         }
@@ -154,6 +157,7 @@ private struct ConfigurationMerger {
     ///
     /// Of its present content, only `servers` are known, which are failed, too.
     mutating func fail(_ file: String, _ problems: [Problem], _ servers: ConfigurationFragment? = nil) {
+        hasSettings = true
         failedFiles.insert(file)
         self.problems += problems
         guard var fragment = former[file] ?? servers, let first = problems.first else { return }
@@ -169,6 +173,8 @@ private struct ConfigurationMerger {
     }
 
     consuming func finish() -> LoadedConfiguration {
+        // Files with only comments, such as the package's own, are like no files.
+        if !hasSettings, isWhole { configuration.acceptsAny = Configuration.embedded.acceptsAny }
         for (name, draft) in drafts.sorted(by: { $0.key < $1.key }) {
             let server = draft.configuration(with: defaults)
             configuration.servers[name] = server

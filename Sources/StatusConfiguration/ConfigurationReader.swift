@@ -7,6 +7,8 @@ import YAML
 
 /// The contents of one file.
 struct ConfigurationFragment: Sendable {
+    /// Whether the file has no setting: it is empty, or has only comments.
+    var isEmpty = false
     var select: (server: ServerName?, origin: Origin)?
     var acceptsAny: Bool?
     var defaults = ServerOptions()
@@ -42,7 +44,10 @@ struct ConfigurationReader {
     /// - Throws: a ``Problem`` if it is not a mapping. The fragment has all other errors.
     static func read(_ text: String, file: String) throws(Problem) -> ConfigurationFragment {
         var reader = ConfigurationReader(file: file)
-        guard let root = try YAMLText.read(text, file: file) else { return reader.fragment }
+        guard let root = try YAMLText.read(text, file: file) else {
+            reader.fragment.isEmpty = true
+            return reader.fragment
+        }
         guard let mapping = root.mapping else {
             throw reader.reader.problem(at: root, "must be a mapping such as “servers: { db: { push: true } }”")
         }

@@ -13,10 +13,14 @@ import Testing
 
     private func name(_ text: String) throws -> ServerName { try #require(ServerName(text)) }
 
-    @Test("without any file all posts are accepted; with one, only those to configured servers")
+    @Test("without any setting all posts are accepted; with one, only those to configured servers")
     func embedded() throws {
         #expect(try folder.load().configuration.acceptsAny)
+        try folder.write("# accept: configured\n\n# servers: {}\n")
+        #expect(try folder.load().configuration.acceptsAny)
         try folder.write("servers: {}")
+        #expect(try !folder.load().configuration.acceptsAny)
+        try folder.write("limits: { message: 128K }")
         #expect(try !folder.load().configuration.acceptsAny)
     }
 

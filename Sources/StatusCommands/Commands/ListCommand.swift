@@ -40,7 +40,8 @@ enum ListCommand {
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if all.isEmpty {
-            terminal.note("no servers yet")
+            terminal.note(
+                "no servers yet; run “sudo statusctl init” to follow what this host has, or “statusctl post NAME TEXT”")
             await context.warn()
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Arguments
+import EventLoopIO
+import Glibc
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import TerminalText
+import Varlink
+
+/// The command `statusctl init`.
+enum InitCommand {
+    private static let print = Flag("print", help: "Write the configuration to standard output, and no file.")
+    private static let force = Flag(
+        "force",
+        help: "Write the file even if servers are configured already; a former file of this command is replaced.")
+
+    static let command = Command<ExitStatus>(
+        "init", abstract: "Write a first configuration from what this host has: its services and disks.",
+        discussion: "The file is conf.d/init.yaml beside statusd.yaml.\n\n" + ExitStatus.table,
+        parameters: [print, force, Options.json, Options.host],
+        validate: { arguments throws(InvalidUsage) in
+            try Options.checkDaemon(arguments)
+            if arguments[print], arguments[Options.json] { throw InvalidUsage("give --print or --json, not both") }
+        },
+        run: { arguments in
+            guard let host = arguments[Options.host].first else { return try await run(arguments) }
+            let flags = [print, force, Options.json].filter { arguments[$0] }.map { "--\($0.specification.name)" }
+            try host.run(["statusctl", "init"] + flags)
+        })
+
+    private static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
+        let directory = try directory()
+        if !arguments[print], !arguments[force] { try checkIsFirst(directory) }
+        let survey = await BlockingThread.run {
+            HostSurvey(
+                services: HostSurvey.services(
+                    output(of: "systemctl show '*.service' -p \(HostSurvey.properties) 2>/dev/null")),
+                disks: HostSurvey.disks(contents(of: "/proc/self/mounts")))
+        }
+        let configuration = InitialConfiguration(
+            survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0)
+        let text = configuration.text(date: String(TimeText.full(TimeText.now).prefix(10)))
+        let terminal = Terminal(arguments)
+        if arguments[print] {
+            terminal.raw(text)
+            return .done
+        }
+        let path = "\(directory)/conf.d/init.yaml"
+        do throws(IOError) { try InitialFile.write(text, to: path) } catch {
+            let isDenied = error.code == .permissionDenied
+            throw CommandFailure(
+                isDenied ? .permissionDenied : .failed, "Failed",
+                isDenied ? "\(error.message); use sudo" : "\(error.message); “statusctl init --print” writes no file")
+        }
+        report(configuration, path, on: terminal)
+        return .done
+    }
+
+    /// The directory of the user's own configuration if the user has run a daemon, else of the system's.
+    private static func directory() throws -> String {
+        let environment = ProcessEnvironment.current
+        let isOwn =
+            geteuid() != 0
+            && environment["XDG_RUNTIME_DIR"].map { MonitorAddress.fileExists("\($0)/statusd") } ?? false
+        let location = ConfigurationLocation.standard(environment: environment, isRoot: !isOwn)
+        guard case .directories(let directories) = location, let first = directories.first else {
+            throw CommandFailure(.failed, "Failed", "no directory for the configuration; set HOME")
+        }
+        return first
+    }
+
+    /// Throws if servers are configured already.
+    private static func checkIsFirst(_ directory: String) throws {
+        let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
+        guard !loaded.configuration.servers.isEmpty || !loaded.errors.isEmpty else { return }
+        let files = loaded.files.joined(separator: ", ")
+        guard loaded.errors.isEmpty else {
+            throw CommandFailure(
+                .invalidConfiguration, "Failed",
+                "the configuration cannot be read; run “statusctl verify” to see why, or “statusctl init --print”")
+        }
+        throw CommandFailure(
+            .failed, "Failed",
+            "servers are configured already, in \(VisibleText.escape(files)); “statusctl init --print” shows what init would write, --force writes it"
+        )
+    }
+
+    private static func report(_ configuration: InitialConfiguration, _ path: String, on terminal: Terminal) {
+        let entries = configuration.entries
+        if terminal.isJSON {
+            return terminal.json { writer in
+                writer.member("file", path)
+                writer.member("selected", configuration.selected?.rawValue)
+                writer.member("servers", entries.map(\.name.rawValue))
+            }
+        }
+        let width = entries.map(\.name.rawValue.count).max() ?? 0
+        terminal.line("wrote \(path): \(entries.count) \(entries.count == 1 ? "server" : "servers")")
+        for entry in entries {
+            let mark = entry.name == configuration.selected ? "*" : " "
+            let line = "\(mark) \(entry.name.rawValue.fitted(to: width))  \(entry.subject)"
+            terminal.line(terminal.width.map { line.cut(to: $0, ellipsis: terminal.style.ellipsis) } ?? line)
+        }
+        terminal.line("Next: “statusctl reload” makes it take effect, and “statusctl list” shows the servers.")
+    }
+
+    // MARK: The host
+
+    /// What a command writes; nothing if it cannot be run.
+    private static func output(of command: String) -> String {
+        guard let pipe = popen(command, "re") else { return "" }
+        defer { pclose(pipe) }
+        return contents(of: pipe)
+    }
+
+    private static func contents(of path: String) -> String {
+        guard let file = fopen(path, "re") else { return "" }
+        defer { fclose(file) }
+        return contents(of: file)
+    }
+
+    private static func contents(of file: UnsafeMutablePointer<FILE>) -> String {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        while true {
+            let count = fread(&buffer, 1, buffer.count, file)
+            if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+            bytes += buffer[..<count]
+        }
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// A first configuration, from what a host has.
+struct InitialConfiguration {
+    /// A server of the configuration.
+    struct Entry: Equatable {
+        var name: ServerName
+        /// Its settings, as YAML.
+        var settings: String
+        /// What it follows, for people.
+        var subject: String
+    }
+
+    /// The plugin for disks in Debian's package monitoring-plugins-basic.
+    static let diskPlugin = "/usr/lib/nagios/plugins/check_disk"
+    /// Without it, df(1) says how full a disk is.
+    private static let diskScript =
+        #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
+
+    private(set) var entries: [Entry] = []
+
+    /// - Parameter hasDiskPlugin: whether ``diskPlugin`` is installed.
+    init(_ survey: HostSurvey, hasDiskPlugin: Bool) {
+        for service in survey.services {
+            let description = service.description.isEmpty ? "" : ", description: \(Self.quoted(service.description))"
+            add(
+                String(service.name.dropLast(".service".count)),
+                "unit: \(Self.scalar(service.name))\(description)",
+                service.isFailed ? "\(service.name), failed now" : service.name)
+        }
+        for disk in survey.disks {
+            let path = Self.scalar(disk)
+            let check =
+                hasDiskPlugin
+                ? "[\(Self.diskPlugin), -w, 10%, -c, 5%, -p, \(path)]"
+                : "[/bin/sh, -c, '\(Self.diskScript.replacing("'", with: "''"))', df, \(path)]"
+            add(
+                disk == "/" ? "disk-root" : "disk" + disk.replacing("/", with: "-"), "exec: \(check), interval: 5min",
+                disk)
+        }
+    }
+
+    private mutating func add(_ name: String, _ settings: String, _ subject: String) {
+        guard let name = unused(name) else { return }
+        entries.append(Entry(name: name, settings: settings, subject: VisibleText.escape(subject)))
+    }
+
+    /// A valid name that no entry has yet.
+    private func unused(_ text: String) -> ServerName? {
+        let valid = text.map { $0.isASCII && ($0.isLetter || $0.isNumber || "._:@-".contains($0)) ? $0 : "-" }
+        let base = String(valid.drop { !$0.isLetter && !$0.isNumber }.prefix(60))
+        let names = [base] + (2..<100).map { "\(base)-\($0)" }
+        return names.lazy.compactMap { ServerName($0) }.first { name in !entries.contains { $0.name == name } }
+    }
+
+    /// The server that is selected first: the most important one.
+    var selected: ServerName? { entries.first?.name }
+
+    /// The text of the file.
+    func text(date: String) -> String {
+        var lines = [
+            "# Written by “statusctl init” on \(date), from what this host has. Change it as you like: statusd.yaml(5)",
+            "# describes all settings, “statusctl verify” checks the file, and “statusctl reload” makes it take effect.",
+        ]
+        if let selected { lines.append("select: \(Self.scalar(selected.rawValue))") }
+        lines.append("# Programs may also post statuses of servers that are not listed here.")
+        lines.append("accept: any")
+        lines.append(entries.isEmpty ? "servers: {}" : "servers:")
+        lines += entries.map { "  \(Self.scalar($0.name.rawValue)): { \($0.settings) }" }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    // MARK: YAML
+
+    /// A text as YAML: as it is if it can only be a text, otherwise in quotes.
+    private static func scalar(_ text: String) -> String {
+        let isPlain =
+            text.first.map { $0.isASCII && ($0.isLetter || $0 == "/") } ?? false
+            && text.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./@".utf8.contains(byte)
+            }
+        let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
+        return isPlain && !words.contains(text.lowercased()) ? text : quoted(text)
+    }
+
+    private static func quoted(_ text: String) -> String {
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        return "\""
+            + escaped.unicodeScalars.reduce(into: "") { result, scalar in
+                // Control characters have no place in a description.
+                if !VisibleText.isControl(scalar) { result.unicodeScalars.append(scalar) }
+            } + "\""
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+
+/// Writes a new file, so that it is complete or not there.
+enum InitialFile {
+    /// Writes the file and, if they are missing, the directories above it.
+    ///
+    /// - Throws: what the system says, with the path.
+    static func write(_ text: String, to path: String) throws(IOError) {
+        try makeDirectories(above: path)
+        let temporary = path + ".new"
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot write \(path)") }
+        let file = OwnedDescriptor(adopting: descriptor)
+        let failure = StandardOutput.write(text, to: file.rawValue)
+        guard failure == 0, fsync(file.rawValue) == 0, rename(temporary, path) == 0 else {
+            let number = failure == 0 ? errno : failure
+            unlink(temporary)
+            throw IOError(errno: number, "cannot write \(path)")
+        }
+    }
+
+    private static func makeDirectories(above path: String) throws(IOError) {
+        var directory = ""
+        for part in path.split(separator: "/").dropLast() {
+            directory += "/\(part)"
+            guard mkdir(directory, 0o755) != 0, errno != EEXIST else { continue }
+            let failure = errno
+            if access(directory, F_OK) == 0 { continue }
+            throw IOError(errno: failure, "cannot create \(directory)")
+        }
+    }
+}

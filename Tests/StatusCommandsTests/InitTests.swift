@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import SourceKinds
+import StatusConfiguration
+import StatusModel
+import Testing
+
+@testable import StatusCommands
+
+@Suite("A first configuration") struct InitTests {
+    private func block(_ id: String, _ active: String, _ type: String = "simple", _ state: String = "enabled") -> String
+    {
+        "Type=\(type)\nId=\(id)\nDescription=The \"\(id)\": a = b\nActiveState=\(active)\nUnitFileState=\(state)\n"
+    }
+
+    /// What the daemon reads from the file, which is written to a directory that does not exist yet.
+    private func loaded(_ configuration: InitialConfiguration) throws -> LoadedConfiguration {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("statusd-init-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try InitialFile.write(configuration.text(date: "2026-11-26"), to: "\(folder)/conf.d/init.yaml")
+        return ConfigurationLoader(location: .directories([folder])).loadAll()
+    }
+
+    @Test("services that fail come first, then what a host is for; the parts of the system are left out")
+    func services() {
+        let output = [
+            block("zebra.service", "active"), block("ssh.service", "active"),
+            block("postgresql@15-main.service", "active", "forking", "enabled-runtime"),
+            block("systemd-journald.service", "active"), block("getty@tty1.service", "active"),
+            block("backup.service", "failed", "oneshot", "static"),
+            block("networking.service", "active", "oneshot"), block("cron.service", "active"),
+            block("off.service", "inactive"),
+            block("dbus.service", "failed"), block("statusd.service", "active"), block("cron.service", "active"),
+            block("static.service", "active", "simple", "static"),
+        ].joined(separator: "\n")
+        let services = HostSurvey.services(output)
+        #expect(
+            services.map(\.name) == [
+                "backup.service", "dbus.service", "postgresql@15-main.service", "ssh.service", "cron.service",
+                "zebra.service",
+            ])
+        #expect(services.first?.description == "The \"backup.service\": a = b")
+        #expect(HostSurvey.services("") == [])
+    }
+
+    @Test("disks are the file systems of this host, each once, and not those of others")
+    func disks() {
+        let mounts = """
+            /dev/sda1 / ext4 rw 0 0
+            proc /proc proc rw 0 0
+            /dev/sda2 /boot ext4 rw 0 0
+            /dev/sda1 /srv/bind ext4 rw 0 0
+            nas:/export /mnt/nas nfs4 rw 0 0
+            /dev/sdb1 /srv/with\\040blank xfs rw 0 0
+            tmpfs /tmp tmpfs rw 0 0
+            """
+        #expect(HostSurvey.disks(mounts) == ["/", "/srv/with blank"])
+        #expect(HostSurvey.disks("overlay / overlay rw 0 0\n") == ["/"])
+    }
+
+    @Test("the file is valid, whatever units and disks are called", arguments: [true, false])
+    func valid(hasDiskPlugin: Bool) throws {
+        let names = [
+            "nginx.service", "dev-disk\\x2dby.service", "a:b.service", "true.service", "-x.service", "7.service",
+            String(repeating: "n", count: 90) + ".service",
+        ]
+        let services = names.map {
+            HostSurvey.Service(name: $0, description: "It's \"\($0)\" \\ #1: { x }", isFailed: false, isLasting: true)
+        }
+        let configuration = InitialConfiguration(
+            HostSurvey(services: services + services, disks: ["/", "/srv/it's \"quoted\"", "/srv/# x"]),
+            hasDiskPlugin: hasDiskPlugin)
+        let loaded = try loaded(configuration)
+        #expect(loaded.errors.filter { !$0.reason.contains("unit name") }.map(\.description) == [])
+        #expect(loaded.configuration.servers.keys.sorted() == configuration.entries.map(\.name).sorted())
+        #expect(loaded.configuration.select?.rawValue == "nginx")
+        #expect(loaded.configuration.acceptsAny)
+        #expect(
+            configuration.entries.suffix(3).map(\.name.rawValue) == [
+                "disk-root", "disk-srv-it-s--quoted-", "disk-srv---x",
+            ])
+    }
+
+    @Test("a host without anything gets an empty configuration that is valid, too")
+    func empty() throws {
+        let loaded = try loaded(InitialConfiguration(HostSurvey(), hasDiskPlugin: false))
+        #expect(loaded.problems == [])
+        #expect(loaded.configuration.acceptsAny)
+    }
+}
