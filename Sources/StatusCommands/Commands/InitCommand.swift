@@ -37,7 +37,10 @@ enum InitCommand {
             HostSurvey(
                 services: HostSurvey.services(
                     output(of: "systemctl show '*.service' -p \(HostSurvey.properties) 2>/dev/null")),
-                disks: HostSurvey.disks(contents(of: "/proc/self/mounts")))
+                // Plugins do not see all.
+                disks: HostSurvey.disks(contents(of: "/proc/self/mounts")).filter {
+                    ServiceUser.executor.obstacle(to: $0) == nil
+                })
         }
         let configuration = InitialConfiguration(
             survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0)
@@ -76,6 +79,10 @@ enum InitCommand {
         let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
         guard !loaded.configuration.servers.isEmpty || !loaded.errors.isEmpty else { return }
         let files = loaded.files.joined(separator: ", ")
+        if !loaded.errors.isEmpty, loaded.errors.allSatisfy(\.isPermissionDenied) {
+            throw CommandFailure(
+                .permissionDenied, "Failed", "permission denied; use sudo, or “statusctl init --print”")
+        }
         guard loaded.errors.isEmpty else {
             throw CommandFailure(
                 .invalidConfiguration, "Failed",
