@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian package, as dpkg installs, upgrades and removes it."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness.daemon import Follower, environment, run
+from harness.expect import Skip, equal, eventually
+from harness.runner import test
+
+from .unit import CONFIGURATION, PROJECT, UNITS, clean, done, install, main_process, show, statusctl, systemctl
+
+ENABLED = ("statusd.socket", "statusd-privileged.socket", "statusd.service")
+STATE = pathlib.Path("/var/lib/statusd")
+POLICY = pathlib.Path("/usr/sbin/policy-rc.d")
+LEFT_BY_DPKG = ("/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt", "/var/backups", "/var/log", "/etc/.pwd.lock",
+                "/etc/passwd-", "/etc/shadow-", "/etc/group-", "/etc/gshadow-", "/etc/subuid-", "/etc/subgid-")
+
+
+def dpkg(*arguments):
+    """Runs dpkg, which must succeed and ask nothing; returns all that it says."""
+    result = run("dpkg", *arguments, timeout=50, env=environment(DEBIAN_FRONTEND="noninteractive"))
+    equal(result.status, 0, f"dpkg {arguments}, which said {result.out}{result.err}")
+    return result.out + result.err
+
+
+def built():
+    """The package that packaging/build-deb has made."""
+    for path in (PROJECT / ".build" / "deb").glob("statusd_*.deb"):
+        return path
+    raise Skip("there is no package; run packaging/build-deb")
+
+
+@contextlib.contextmanager
+def without_installation():
+    """The system without what packaging/install has installed, which is there again at the end. Units may start, which is
+    forbidden in many containers."""
+    clean()
+    install("--uninstall")
+    shutil.rmtree(STATE, ignore_errors=True)
+    aside = POLICY.with_suffix(".statusd-test")
+    if POLICY.exists():
+        POLICY.rename(aside)
+    try:
+        yield built()
+    finally:
+        run("systemctl", "unmask", *ENABLED)
+        run("dpkg", "--purge", "statusd")
+        if aside.exists():
+            aside.rename(POLICY)
+        clean()
+        install()
+
+
+@contextlib.contextmanager
+def older(package):
+    """The same package with a lower version."""
+    with tempfile.TemporaryDirectory() as folder:
+        done("dpkg-deb", "-R", package, f"{folder}/tree")
+        control = pathlib.Path(folder, "tree/DEBIAN/control")
+        control.write_text(re.sub(r"(?m)^Version: .*$", "Version: 0.0.9-1", control.read_text()))
+        done("dpkg-deb", "-Znone", "-b", f"{folder}/tree", f"{folder}/older.deb")
+        yield f"{folder}/older.deb"
+
+
+def states():
+    """Whether each unit that can be enabled is enabled, and active."""
+    return {unit: (run("systemctl", "is-enabled", unit).out.strip(), show("ActiveState", unit)) for unit in ENABLED}
+
+
+def paths():
+    """All paths that the package or the service could leave, but for what dpkg leaves of every package. Other directories may belong to a
+    running system, which changes them meanwhile."""
+    prune = [word for path in LEFT_BY_DPKG for word in ("-path", path, "-o")][:-1]
+    found = done("find", "/etc", "/usr", "/var", "-xdev", "(", *prune, ")", "-prune", "-o", "-print").splitlines()
+    temporary = (*pathlib.Path("/run").glob("statusd*"), *pathlib.Path("/tmp").glob("systemd-private-*statusd*"))
+    return {*found, *map(str, (*pathlib.Path("/").iterdir(), *temporary))}
+
+
+def owner_and_mode(path):
+    """Such as root:statusd 750."""
+    return done("stat", "-c", "%U:%G %a", path).strip()
+
+
+ALL_RUN = {unit: ("enabled", "active") for unit in ENABLED}
+
+
+@test("the package starts the units and enables them; purging it ends everything and leaves no file behind")
+def life():
+    with without_installation() as package:
+        before = paths()
+        dpkg("-i", package)
+        equal(states(), ALL_RUN)
+        equal(owner_and_mode(CONFIGURATION.parent), "root:statusd 750")
+        equal(owner_and_mode("/usr/bin/statusd"), "root:root 711")
+        done(PROJECT / "packaging" / "debian" / "tests" / "post-and-read")
+        CONFIGURATION.write_text("servers: { load: { exec: [/bin/sleep, 60] } }\n")
+        (CONFIGURATION.parent / "conf.d").mkdir()
+        statusctl("reload")
+        eventually(lambda: show("ActiveState", "statusd-executor.service") == "active", "the executor")
+        with Follower("/usr/bin/statusctl", "watch", "--all", env=environment()):
+            dpkg("-r", "statusd")
+        equal([str(path) for path in pathlib.Path("/run").glob("statusd*")], [])
+        equal(sorted(path.name for path in CONFIGURATION.parent.iterdir()), ["conf.d", "statusd.yaml"], "kept")
+        for user in ("statusd", "statusd-executor"):
+            equal(run("ps", "-o", "args=", "-u", user).out, "", f"processes of {user}")
+        dpkg("--purge", "statusd")
+        equal(sorted(paths() ^ before), [], "differences")
+        equal(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "statusd*").out, "", "units")
+
+
+@test("no post fails during an upgrade, watch --all misses nothing, and the sockets stay open")
+def upgrade():
+    with without_installation() as package, older(package) as before:
+        dpkg("-i", before)
+        os.chmod(CONFIGURATION.parent, 0o755)
+        statusctl("post", "db", "begin")
+        process, sockets = main_process(), [os.stat(f"/run/statusd/org.statusd.monitor{part}").st_ino for part in ("", ".privileged")]
+        with Follower("/usr/bin/statusctl", "watch", "--all", "--json", env=environment()) as lines:
+            lines.until("begin")
+            poster = subprocess.Popen(["/bin/sh", "-c", "n=0; trap 'end=1' TERM; until [ -n \"$end\" ] && [ $n -gt 20 ]; do "
+                                       "n=$((n + 1)); statusctl post db \"Step $n\" || exit 1; done; statusctl post db end"])
+            try:
+                lines.until("Step 3")
+                dpkg("-i", package)
+                seen = len(lines.seen)
+                lines.until("Step")
+            finally:
+                poster.terminate()
+            equal(poster.wait(15), 0, "exit status of the posts")
+            lines.until('"end"')
+        assert main_process() not in (0, process), "the old daemon still runs"
+        events = [event for event in map(json.loads, lines.seen) if event["kind"] != "snapshot"]
+        texts = [event["server"]["status"]["text"] for event in events if event["kind"] == "changed"]
+        equal(texts, [*(f"Step {number}" for number in range(1, len(texts))), "end"])
+        equal({event["kind"] for event in events}, {"changed", "disconnected", "reconnected"})
+        assert seen < len(texts), "no post after the upgrade"
+        equal([os.stat(f"/run/statusd/org.statusd.monitor{part}").st_ino for part in ("", ".privileged")], sockets, "sockets")
+        equal(states(), ALL_RUN)
+        equal(owner_and_mode(CONFIGURATION.parent), "root:statusd 755")
+
+
+@test("an upgrade leaves disabled, stopped and masked units as they are; so does an installation after a removal, which starts the others")
+def administrator():
+    with without_installation() as package, older(package) as before:
+        CONFIGURATION.parent.mkdir(mode=0o755)
+        dpkg("-i", before)
+        equal(owner_and_mode(CONFIGURATION.parent), "root:root 755")
+        systemctl("disable", "--now", "statusd.service")
+        systemctl("enable", "statusd.socket")
+        systemctl("stop", "statusd.socket")
+        systemctl("mask", "statusd-privileged.socket")
+        left = {"statusd.socket": ("enabled", "inactive"), "statusd-privileged.socket": ("masked", "inactive"),
+                "statusd.service": ("disabled", "inactive")}
+        equal(states(), left)
+        dpkg("-i", package)
+        equal(states(), left)
+        dpkg("-r", "statusd")
+        dpkg("-i", package)
+        equal(states(), {**left, "statusd.socket": ("enabled", "active")})
+        equal(owner_and_mode(CONFIGURATION.parent), "root:root 755")
