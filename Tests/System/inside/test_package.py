@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from harness.daemon import Follower, environment, run
-from harness.expect import Skip, equal, eventually
+from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 
 from .unit import CONFIGURATION, PROJECT, UNITS, clean, done, install, main_process, show, statusctl, systemctl
@@ -79,8 +79,8 @@ def paths():
     running system, which changes them meanwhile."""
     prune = [word for path in LEFT_BY_DPKG for word in ("-path", path, "-o")][:-1]
     found = done("find", "/etc", "/usr", "/var", "-xdev", "(", *prune, ")", "-prune", "-o", "-print").splitlines()
-    temporary = (*pathlib.Path("/run").glob("statusd*"), *pathlib.Path("/tmp").glob("systemd-private-*statusd*"))
-    return {*found, *map(str, (*pathlib.Path("/").iterdir(), *temporary))}
+    temporary = (*pathlib.Path("/").glob("*statusd*"), *pathlib.Path("/run").glob("statusd*"), *pathlib.Path("/tmp").glob("systemd-private-*statusd*"))
+    return {*found, *map(str, temporary)}
 
 
 def owner_and_mode(path):
@@ -165,3 +165,17 @@ def administrator():
         dpkg("-i", package)
         equal(states(), {**left, "statusd.socket": ("enabled", "active")})
         equal(owner_and_mode(CONFIGURATION.parent), "root:root 755")
+
+
+@test("the package replaces an installation from a clone, and restarts its service")
+def after_a_clone():
+    with without_installation() as package:
+        install()
+        systemctl("enable", "--now", "statusd.socket", "statusd.service")
+        statusctl("post", "db", "Signed In")
+        process = main_process()
+        dpkg("-i", package)
+        equal(states(), ALL_RUN)
+        assert main_process() not in (0, process), "the old daemon still runs"
+        equal(owner_and_mode(CONFIGURATION.parent), "root:statusd 750")
+        contains(statusctl("status", "db"), "Signed In")
