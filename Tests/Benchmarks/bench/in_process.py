@@ -14,7 +14,9 @@ BASE = "Foundation, to a block observer"
 def report(rounds, scale):
     environment = {**os.environ, "STATUSD_BENCHMARKS": "1"}
     product = "InProcessBenchmarks"
-    build = ["swift", "build", "-c", "release", "--static-swift-stdlib", "-Xlinker", "-s", "--product", product]
+    # The options of packaging/build, so that the modules are not built again.
+    options = ["--static-swift-stdlib", "-Xswiftc", "-Xfrontend", "-Xswiftc", "-disable-incremental-llvm-codegen", "-Xlinker", "-s"]
+    build = ["swift", "build", "-c", "release", *options, "--product", product]
     subprocess.run(build, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
     program = ROOT / ".build" / "release" / product
     done = subprocess.run([str(program), str(rounds)], capture_output=True, text=True, check=True)
