@@ -61,6 +61,13 @@ def reproducible():
         os.umask(before)
 
 
+@test("the programs do not contain the path of the folder in which they were built")
+def paths():
+    shared()
+    for program in PROGRAMS:
+        assert str(PROJECT).encode() not in (PROJECT / ".build/release" / program).read_bytes(), program
+
+
 @test("the package has the files of packaging/install and a few more, owned by root, with the modes that they need")
 def contents():
     package, _ = shared()
