@@ -82,8 +82,8 @@ public actor EventLoop {
     ) rethrows -> Result {
         precondition(executor.isCurrent, "not on the event loop's thread", file: file, line: line)
         // For withoutActuallyEscaping, the compiler writes the length of this file's path into the program, which would depend on where
-        // it was built; also for the end of the function.
-        #sourceLocation(file:"EventLoopIO/EventLoop.swift",line:87)
+        // it was built. It does so for the end of the function, too.
+        #sourceLocation(file:"EventLoop.assumeIsolated",line:87)
         return try withoutActuallyEscaping(body) { body in
             // The thread was checked above. The cast removes only the isolation, as MainActor.assumeIsolated does.
             try unsafeBitCast(body, to: (() throws -> Result).self)()
