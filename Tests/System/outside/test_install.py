@@ -18,7 +18,13 @@ FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/lib/systemd/system/statusd
          "usr/lib/systemd/system/statusd.socket", "usr/lib/systemd/system/statusd-privileged.socket",
          "usr/lib/systemd/system/statusd-executor.service",
          "usr/lib/systemd/system/statusd-executor.socket", "usr/lib/sysusers.d/statusd.conf",
-         "usr/lib/systemd/catalog/statusd.catalog"]
+         "usr/lib/systemd/catalog/statusd.catalog",
+         *(f"usr/share/doc/statusd/examples/{name}" for name in ("waybar.jsonc", "i3blocks.conf", "polybar.ini", "tmux.conf", "prompt.bash")),
+         *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd")),
+         *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd")),
+         *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd"))]
+MANUALS = [f"usr/share/man/man{page[-1]}/{page}" for page in ("statusctl.1", "statusd.yaml.5", "org.statusd.monitor.7", "statusd.8")]
+"""The manual pages, which pandoc makes."""
 
 
 def installed(folder):
@@ -34,7 +40,7 @@ def into_a_folder():
         into = environment(DESTDIR=folder)
         result = run(INSTALL, "--no-build", env=into)
         equal((result.status, result.err), (0, ""))
-        equal(installed(folder), sorted(FILES))
+        equal(installed(folder), sorted(FILES + (MANUALS if shutil.which("pandoc") else [])))
         assert os.access(f"{folder}/usr/bin/statusd", os.X_OK)
         contains(result.out, f"{folder}/usr/bin/statusd")
         equal(run(INSTALL, "--uninstall", env=into).status, 0)

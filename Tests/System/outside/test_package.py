@@ -12,7 +12,7 @@ from harness.daemon import environment, run
 from harness.expect import Skip, contains, equal
 from harness.runner import test
 
-from .test_install import FILES
+from .test_install import FILES, MANUALS
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
 RESOLVED = PROJECT / "Package.resolved"
@@ -21,9 +21,7 @@ IN_ADDITION = [
     "etc/statusd/statusd.yaml",
     "usr/share/lintian/overrides/statusd",
     *(f"usr/share/doc/statusd/{name}" for name in ("changelog.Debian.gz", "changelog.gz", "copyright", "statusd.spdx.json")),
-    *(f"usr/share/bash-completion/completions/{program}" for program in PROGRAMS),
-    *(f"usr/share/zsh/vendor-completions/_{program}" for program in PROGRAMS),
-    *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in PROGRAMS),
+    *(f"{page}.gz" for page in MANUALS),
 ]
 """What packaging/install does not install."""
 MODES = {"etc/statusd/": "drwxr-x---", "usr/bin/statusd": "-rwx--x--x", "usr/bin/statusctl": "-rwxr-xr-x"}
@@ -33,7 +31,7 @@ DATE = 1700000000
 
 def build(folder):
     """Makes the package in a folder, from the programs as they are; returns its path."""
-    for tool in ("dpkg-buildpackage", "dh", "lintian"):
+    for tool in ("dpkg-buildpackage", "dh", "lintian", "pandoc"):
         if not shutil.which(tool):
             raise Skip(f"there is no {tool}; packaging/setup --test installs it")
     if not (PROJECT / ".build/release/statusctl").exists() or not RESOLVED.exists():
