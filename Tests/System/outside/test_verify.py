@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""statusctl verify: each configuration in the documentation is valid, and each kind of error is reported with file and line."""
+"""statusctl verify: the configuration in README.md is valid, and each kind of error is reported with file and line."""
 
 import json
 import os
@@ -13,7 +13,6 @@ from harness.preload import preloaded
 from harness.runner import test
 
 PROJECT = pathlib.Path(__file__).resolve().parents[3]
-MANUAL = PROJECT / "packaging" / "man" / "statusd.yaml.5.md"
 
 MISTAKES = {
     "unit: a/b": "invalid unit name", "unit: x@.service": "invalid unit name", "exec: check_disk -w 10%": "must be a list",
@@ -213,38 +212,21 @@ def nearest():
         contains(daemon.ctl("verify", daemon.file).err, "did you mean “placeholder”?")
 
 
-@test("each configuration that README.md and statusd.yaml(5) show is valid, without a warning")
-def documented_configurations():
+@test("the configuration that README.md shows is valid, without a warning")
+def documented_configuration():
     with Daemon("servers: {}\n", start=False) as daemon:
-        authorities = daemon.folder / "ca.pem"
-        authorities.touch()
-        for page in (PROJECT / "README.md", MANUAL):
-            examples = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
-            equal(len(examples), 1, page.name)
-            daemon.file.write_text(examples[0].replace("/etc/statusd/ca.pem", str(authorities)))
-            result = daemon.ctl("verify", daemon.file)
-            equal((result.status, result.err), (0, ""), page.name)
+        examples = re.findall(r"```yaml\n(.*?)```", (PROJECT / "README.md").read_text(), re.DOTALL)
+        equal(len(examples), 1)
+        daemon.file.write_text(examples[0])
+        result = daemon.ctl("verify", daemon.file)
+        equal((result.status, result.err), (0, ""))
 
 
-@test("statusd.yaml(5) has a row, or a section, for each key; README.md and MISTAKES cover each source kind")
-def documented_keys():
-    text = MANUAL.read_text()
-    with Daemon("servers: {}\n", start=False) as daemon:
-        def verify(configuration):
-            daemon.file.write_text(configuration)
-            return daemon.ctl("verify", daemon.file).err
-
-        def known(configuration):
-            """The keys that verify names when it finds an unknown one."""
-            lists = re.findall(r"(?:known keys are|the only key is) (.*)", verify(configuration))
-            return {key.strip("“”") for keys in lists for key in keys.split(", ")}
-
-        kinds = re.findall("“([a-z]+)”", verify("servers: { a: { description: x } }\n").partition("add one of")[2])
-        assert "push" in kinds, kinds
-        options = set().union(*(known(f"servers: {{ a: {{ {kind}: {{ x: 1 }} }} }}\n") for kind in kinds))
-        assert {"url", "path", "users"} <= options, options
-        for key in options | known("servers: { a: { push: true, x: 1 } }\ndefaults: { x: 1 }\nlimits: { x: 1 }\nx: 1\n"):
-            assert f"\n| `{key}` |" in text or f"\n### `{key}`\n" in text, f"{MANUAL.name} does not have {key}"
+@test("README.md and MISTAKES cover each source kind")
+def documented_kinds():
+    with Daemon("servers: { a: { description: x } }\n", start=False) as daemon:
+        kinds = re.findall("“([a-z]+)”", daemon.ctl("verify", daemon.file).err.partition("add one of")[2])
+    assert "push" in kinds, kinds
     for kind in kinds:
         contains((PROJECT / "README.md").read_text(), f"\n| `{kind}: ")
         assert any(mistake.startswith(f"{kind}: ") for mistake in MISTAKES), f"MISTAKES has none of {kind}"

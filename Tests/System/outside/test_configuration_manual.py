@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration's manual and the installed file: both have every key that the program accepts, with the same defaults."""
+
+import json
+import pathlib
+import re
+
+from harness.daemon import Daemon, environment, run, STATUSCTL
+from harness.expect import equal
+from harness.runner import test
+
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+MANUAL = PROJECT / "packaging" / "man" / "statusd.yaml.5.md"
+INSTALLED = PROJECT / "packaging" / "statusd.yaml"
+
+PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Limits": ("limits",), "History": ("history",)}
+"""The headings below which settings are, and the mapping that has their keys; `server` is an entry of `servers`."""
+
+FACTS = re.compile(r"Type: [^\n]+?\.(?: Range: [^\n]+?\.)?(?: Default: (?:`(?P<default>[^`\n]+)`|none|see below)\.| Required\.)"
+                   r"(?: Sources: [^\n]+\.)?")
+"""The line below the heading of a setting."""
+
+
+def sections(text):
+    """The settings in the manual: the place of each key, such as ("server", "http", "url"), and its section."""
+    found, place, source = {}, None, ()
+    for heading, body in re.findall(r"^(#{2,4} [^\n]+)\n(.*?)(?=^#{2,4} |\Z)", text, re.DOTALL | re.MULTILINE):
+        level, name = heading.split(" ", 1)
+        key = name.strip("`")
+        if level == "##":
+            place = PLACES.get(name)
+            if place in (("limits",), ("history",)):
+                found[place] = body
+        elif place is not None:
+            equal(name, f"`{key}`", "the heading of a setting")
+            source = (*place, key) if level == "###" else source
+            where = source if level == "###" else (*source, key)
+            assert where not in found, f"{MANUAL.name} has {where} twice"
+            found[where] = body
+    return found
+
+
+def examples(body):
+    """The configurations that a part of the manual shows."""
+    return re.findall(r"^```yaml\n(.*?)^```$", body, re.DOTALL | re.MULTILINE)
+
+
+def settings_lines(text):
+    """The lines of settings of the installed file, without the `#` before them."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
+        assert not line or line.startswith("#"), f"{INSTALLED.name}:{number} is not a comment"
+    return [line[1:] for line in lines if re.match(r"#(?:[^ ]|  +\w+:)", line)]
+
+
+def installed_settings(text):
+    """The settings of the installed file: the places of each key, as in the manual, and its value."""
+    found, path = {}, []
+    for line in settings_lines(text):
+        indentation, key, value = re.fullmatch(r"( *)([a-z]+):(?: (.+))?", line).groups()
+        depth, rest = divmod(len(indentation), 2)
+        assert rest == 0 and depth <= len(path), f"the indentation of “{line}”"
+        path = [*path[:depth], key]
+        place = tuple(path)
+        if place[0] == "servers" and len(place) == 2:
+            continue  # the name of a server
+        if place[0] in ("servers", "defaults") and len(place) > 1:
+            place = ("server", *place[2 if place[0] == "servers" else 1:])
+        found[place] = value
+    return found
+
+
+def known_keys(daemon):
+    """The place of each key that the program accepts, by the lists with which verify answers an unknown one."""
+    def verify(configuration):
+        daemon.file.write_text(configuration)
+        return daemon.ctl("verify", daemon.file).err
+
+    def known(configuration):
+        lists = re.findall(r"(?:known keys are|the only key is) (.*)", verify(configuration))
+        return [key.strip("“”") for keys in lists for key in keys.split(", ")]
+
+    kinds = re.findall("“([a-z]+)”", verify("servers: { a: { description: x } }\n").partition("add one of")[2])
+    found = {(key,) for key in known("x: 1\n")}
+    for section in ("limits", "history"):
+        found |= {(section, key) for key in known(f"{section}: {{ x: 1 }}\n")}
+    entry = known("servers: { a: { push: true, x: 1 } }\n")
+    equal(set(kinds) - set(entry), set())
+    equal(set(known("defaults: { x: 1 }\n")), set(entry) - set(kinds) - {"description"}, "the keys of defaults")
+    found |= {("server", key) for key in entry}
+    for kind in kinds:
+        found |= {("server", kind, key) for key in known(f"servers: {{ a: {{ {kind}: {{ x: 1 }} }} }}\n")}
+    for expected in (("select",), ("limits", "looks"), ("history", "keep"), ("server", "ttl"), ("server", "http", "url"), ("server", "notify", "users")):
+        assert expected in found, f"verify does not name {expected}: {sorted(found)}"
+    return found
+
+
+def silent(daemon, configuration, what):
+    """Requires that verify finds nothing in a configuration."""
+    authorities = daemon.folder / "ca.pem"
+    authorities.touch()
+    daemon.file.write_text(configuration.replace("/etc/statusd/ca.pem", str(authorities)))
+    result = run(STATUSCTL, "verify", daemon.file, env=environment())
+    equal((result.status, result.err), (0, ""), what)
+    equal(json.loads(daemon.ctl("verify", daemon.file, "--json").out)["problems"], [], what)
+
+
+@test("statusd.yaml(5) has a section for each key of the configuration, and packaging/statusd.yaml a line; neither has others")
+def every_key():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        known = known_keys(daemon)
+    equal(sorted(sections(MANUAL.read_text())), sorted(known), MANUAL.name)
+    installed = set(installed_settings(INSTALLED.read_text()))
+    equal(sorted(installed), sorted(known), INSTALLED.name)
+
+
+@test("each section of statusd.yaml(5) has a type, a range or default, an explanation and an example with its key")
+def shape():
+    for place, body in sections(MANUAL.read_text()).items():
+        paragraphs = body.strip().split("\n\n")
+        assert FACTS.fullmatch(paragraphs[0]), f"{place}: {paragraphs[0]}"
+        assert not paragraphs[1].startswith("```"), f"{place} has no explanation"
+        shown = examples(body)
+        equal(len(shown), 1, f"examples of {place}")
+        assert re.search(rf"(?:^|[ {{]){place[-1]}: ?", shown[0], re.MULTILINE), f"the example of {place} does not have its key"
+
+
+@test("each example in statusd.yaml(5) is a valid configuration, without a warning")
+def valid_examples():
+    with Daemon("servers: {}\n", start=False) as daemon:
+        shown = examples(MANUAL.read_text())
+        assert len(shown) > len(sections(MANUAL.read_text())), len(shown)
+        for example in shown:
+            silent(daemon, example, example)
+
+
+@test("the defaults in packaging/statusd.yaml are those in statusd.yaml(5)")
+def same_defaults():
+    installed = installed_settings(INSTALLED.read_text())
+    defaults = {place: FACTS.match(body.strip())["default"] for place, body in sections(MANUAL.read_text()).items()}
+    named = {place: default for place, default in defaults.items() if default}
+    assert len(named) >= 18, named
+    equal({place: installed[place] for place in named}, named)
+
+
+@test("packaging/statusd.yaml is valid with all of its settings enabled, and has only comments as installed")
+def enabled():
+    text = INSTALLED.read_text()
+    with Daemon("servers: {}\n", start=False) as daemon:
+        silent(daemon, text, "as installed")
+        silent(daemon, "\n".join(settings_lines(text)) + "\n", "enabled")
+        # Every block alone, with the lines that explain it, as an administrator enables it.
+        for block in re.findall(r"^#[a-z]+:[^\n]*\n(?:#[^\n]*\n)*", text, re.MULTILINE):
+            lines = [line if re.match(r"# \S", line) else line[1:] for line in block.splitlines()]
+            if not block.startswith(("#servers:", "#select:")):
+                silent(daemon, "\n".join(lines) + "\n", block)
