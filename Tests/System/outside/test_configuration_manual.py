@@ -5,7 +5,7 @@ import json
 import pathlib
 import re
 
-from harness.daemon import Daemon, environment, run, STATUSCTL
+from harness.daemon import STATUSCTL, Daemon, environment, run
 from harness.expect import equal
 from harness.runner import test
 
@@ -16,7 +16,7 @@ INSTALLED = PROJECT / "packaging" / "statusd.yaml"
 PLACES = {"Top level": (), "Sources": ("server",), "Options of a server": ("server",), "Limits": ("limits",), "History": ("history",)}
 """The headings below which settings are, and the mapping that has their keys; `server` is an entry of `servers`."""
 
-FACTS = re.compile(r"Type: [^\n]+?\.(?: Range: [^\n]+?\.)?(?: Default: (?:`(?P<default>[^`\n]+)`|none|see below)\.| Required\.)"
+FACTS = re.compile(r"Type: (?P<type>[^\n]+?)\.(?: Range: (?P<range>[^\n]+?)\.)?(?: Default: (?:`(?P<default>[^`\n]+)`|none|see below)\.| Required\.)"
                    r"(?: Sources: [^\n]+\.)?")
 """The line below the heading of a setting."""
 
@@ -95,6 +95,19 @@ def known_keys(daemon):
     return found
 
 
+def configuration(place, value):
+    """A configuration with this value at a place; the other keys that it needs are those of `file` and `http`."""
+    *outer, key = place if place[0] != "server" else ("servers", "a", *place[1:])
+    text = f"{key}: {value}"
+    if place[0] == "server" and len(place) == 2:
+        text += ", exec: [/bin/true]"
+    if outer[-1] in ("file", "http"):
+        text += ", path: /a" if outer[-1] == "file" else ', url: "http://a"'
+    for name in reversed(outer):
+        text = f"{name}: {{ {text} }}"
+    return text + "\n"
+
+
 def silent(daemon, configuration, what):
     """Requires that verify finds nothing in a configuration."""
     authorities = daemon.folder / "ca.pem"
@@ -134,6 +147,28 @@ def valid_examples():
             silent(daemon, example, example)
 
 
+@test("the range of each number and time in statusd.yaml(5) is the one that the program names when a value is invalid")
+def same_ranges():
+    def plain(bound):
+        """A bound of a range as verify writes it."""
+        bound = bound.replace("2^50", str(1 << 50)).removesuffix(" bytes")
+        if size := re.fullmatch(r"(\d+)([KMG])", bound):
+            return str(int(size[1]) << {"K": 10, "M": 20, "G": 30}[size[2]])
+        return re.sub(r" (ms|s|min|d)(?:ays)?$", r"\1", bound)
+
+    compared = 0
+    with Daemon("servers: {}\n", start=False) as daemon:
+        for place, body in sections(MANUAL.read_text()).items():
+            facts = FACTS.match(body.strip())
+            if facts["type"] not in ("time", "size", "count"):
+                continue
+            daemon.file.write_text(configuration(place, "x"))
+            named = re.search(rf"“{place[-1]}” must be a (?:time|whole number) from (\S+) to ([^\s,]+)", daemon.ctl("verify", daemon.file).err)
+            equal(tuple(plain(bound) for bound in facts["range"].split(" to ")), named.groups(), str(place))
+            compared += 1
+    assert compared >= 19, compared
+
+
 @test("the defaults in packaging/statusd.yaml are those in statusd.yaml(5)")
 def same_defaults():
     installed = installed_settings(INSTALLED.read_text())
@@ -141,6 +176,45 @@ def same_defaults():
     named = {place: default for place, default in defaults.items() if default}
     assert len(named) >= 18, named
     equal({place: installed[place] for place in named}, named)
+
+
+@test("the defaults in statusd.yaml(5) are those in the code")
+def defaults_in_code():
+    def number(text):
+        """The value of a number in the manual or in the code, times in seconds."""
+        text = re.sub(r"\.seconds\(([^)]*)\)", r"\1", text).replace("_", "")
+        units = {"": 1, "K": 1024, "s": 1, "d": 86_400}
+        value = 1
+        for factor in text.split(" * "):
+            digits, unit = re.fullmatch(r"(\d+)([a-zK]?)", factor).groups()
+            value *= int(digits) * units[unit]
+        return value
+
+    limits = (PROJECT / "Sources/StatusConfiguration/Limits.swift").read_text()
+    history, clients = limits.split("public struct Limits")
+    shared = PROJECT / "Sources/StatusSources/Shared/Settings"
+    schedule, checks = ((shared / name).read_text() for name in ("CheckSchedule.swift", "CheckLimits.swift"))
+    http = (PROJECT / "Sources/StatusSources/HTTP/Settings/HTTPSettings.swift").read_text()
+    configuration_type = (PROJECT / "Sources/StatusConfiguration/Configuration.swift").read_text()
+    numbers = {("limits", key): clients for key in ("message", "unsent", "connections", "servers")}
+    numbers |= {("limits", key): checks for key in ("checks", "processes", "requests", "looks")}
+    numbers |= {("history", key): history for key in ("keep", "changes")}
+    numbers |= {("server", key): schedule for key in ("interval", "timeout", "failures", "successes")}
+    numbers[("server", "http", "redirects")] = http
+    texts = {
+        ("accept",): {"false": "configured", "true": "any"}[re.search("var acceptsAny = (.*)", configuration_type)[1]],
+        ("server", "placeholder"): re.search('defaultPlaceholder = "(.*)"', (PROJECT / "Sources/StatusMonitor/ServerDefinition.swift").read_text())[1],
+        ("server", "http", "method"): re.search('var method = "(.*)"', http)[1],
+        ("server", "http", "status"): "-".join(re.search(r"statusCodes = \[(\d+)\.\.\.(\d+)\]", http).groups()),
+        ("server", "file", "exists"): re.search("var exists = (.*)", (PROJECT / "Sources/StatusSources/File/Settings/FileSettings.swift").read_text())[1],
+    }
+    found = {place: FACTS.match(body.strip())["default"] for place, body in sections(MANUAL.read_text()).items()}
+    found = {place: default for place, default in found.items() if default}
+    equal(sorted(found), sorted([*numbers, *texts]))
+    for place, source in numbers.items():
+        value = re.search(rf"\b{place[-1]}(?:: (?:Int|Duration))? = (?:Duration)?([^,\n]+?)(?:,|\n| *\)\s*\{{)", source)[1]
+        equal(number(found[place]), number(value), str(place))
+    equal({place: found[place] for place in texts}, texts)
 
 
 @test("packaging/statusd.yaml is valid with all of its settings enabled, and has only comments as installed")
