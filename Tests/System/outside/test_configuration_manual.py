@@ -98,7 +98,7 @@ def known_keys(daemon):
     return found
 
 
-def configuration(place, value):
+def with_value(place, value):
     """A configuration with this value at a place; the other keys that it needs are those of `file` and `http`."""
     *outer, key = place if place[0] != "server" else ("servers", "a", *place[1:])
     text = f"{key}: {value}"
@@ -165,7 +165,7 @@ def same_ranges():
             facts = FACTS.match(body.strip())
             if facts["type"] not in ("time", "size", "count"):
                 continue
-            daemon.file.write_text(configuration(place, "x"))
+            daemon.file.write_text(with_value(place, "x"))
             named = re.search(rf"“{place[-1]}” must be a (?:time|whole number) from (\S+) to ([^\s,]+)", daemon.ctl("verify", daemon.file).err)
             equal(tuple(plain(bound) for bound in facts["range"].split(" to ")), named.groups(), str(place))
             compared += 1
