@@ -12,8 +12,9 @@ enum BridgeCommand {
         "end-with-input", help: "End as soon as the standard input ends, without waiting for replies.")
 
     static let command = Command<ExitStatus>(
-        "bridge", abstract: "Connect standard input and output to the daemon's socket, for other programs.",
-        discussion: "“statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
+        "bridge", abstract: "Connect standard input and output to the daemon.",
+        discussion:
+            "It is for other programs. “statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
             + ExitStatus.table,
         parameters: [endWithInput, Options.json, Options.address],
         validate: { arguments throws(InvalidUsage) in

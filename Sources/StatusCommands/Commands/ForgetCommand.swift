@@ -9,9 +9,9 @@ enum ForgetCommand {
     private static let name = Options.serverName()
 
     static let command = ClientCommand.make(
-        "forget", abstract: "Remove a server that was added by a post and is not configured.",
+        "forget", abstract: "Remove a server that was added by a post.",
         discussion:
-            "The next post adds it again if “accept: any” is in effect, which is the default only without a configuration file.",
+            "A server that is configured stays. The next post adds it again if “accept: any” is in effect, which is the default only without a configuration file.",
         parameters: [name], isChange: true
     ) { context in
         try await context.client.forget(server: context.arguments[name].rawValue)

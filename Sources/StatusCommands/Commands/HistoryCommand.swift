@@ -21,9 +21,9 @@ enum HistoryCommand {
 
     static let command = ClientCommand.make(
         "history",
-        abstract:
-            "Show past changes of the selected server; with names, of those servers; with --all, of every server.",
-        discussion: "TIME is as in systemd.time(7), and local unless it ends in UTC, Z or an offset.",
+        abstract: "Show past changes, or how long each level lasted.",
+        discussion:
+            "Without a name, it shows those of the selected server. TIME is as in systemd.time(7), and local unless it ends in UTC, Z or an offset.",
         parameters: [
             Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, summary, buckets,
         ],

@@ -3,6 +3,7 @@
 import Arguments
 import EventLoopIO
 import Glibc
+import SourceKinds
 import StatusConfiguration
 import StatusInterface
 import StatusModel
@@ -17,8 +18,10 @@ enum InitCommand {
         help: "Write the file even if servers are configured already; a former file of this command is replaced.")
 
     static let command = Command<ExitStatus>(
-        "init", abstract: "Write a first configuration from what this host has: its services and disks.",
-        discussion: "The file is conf.d/init.yaml beside statusd.yaml.\n\n" + ExitStatus.table,
+        "init", abstract: "Write a first configuration from what this host has.",
+        discussion:
+            "It looks for failed units, enabled services and disks. The file is conf.d/init.yaml beside statusd.yaml.\n\n"
+            + ExitStatus.table,
         parameters: [print, force, Options.json, Options.host],
         validate: { arguments throws(InvalidUsage) in
             try Options.checkDaemon(arguments)

@@ -11,7 +11,7 @@ enum ListCommand {
     private static let watch = Flag("watch", help: "Write the list again whenever it has changed, until interrupted.")
 
     static let command = ClientCommand.make(
-        "list", abstract: "List all servers, or some of them; * marks the selected one.",
+        "list", abstract: "List servers; * marks the selected one.",
         parameters: ServerFilter.parameters + [Options.format, noLegend, watch], mayBeRepeated: true,
         severalHosts: true,
         beforeConnecting: { arguments in

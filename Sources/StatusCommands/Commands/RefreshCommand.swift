@@ -15,9 +15,9 @@ enum RefreshCommand {
         "all", help: "Refresh all servers that can be refreshed, up to 32 at a time, with a line for each as it ends.")
 
     static let command = ClientCommand.make(
-        "refresh", abstract: "Load a server's status now and show it; without a name, the selected one's.",
+        "refresh", abstract: "Load a server's status now and show it.",
         discussion:
-            "A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule waits for it, too.",
+            "Without a name, it loads the selected server's. A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule waits for it, too.",
         parameters: [Options.anyServer, all],
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[Options.anyServer] != nil {

@@ -16,8 +16,10 @@ enum ReloadCommand {
         "dry-run", help: "Show which servers a reload would add, change and remove; change nothing.")
 
     static let command = ClientCommand.make(
-        "reload", abstract: "Make the daemon read its configuration again; return when it is in effect.",
-        discussion: "It shows the servers that were added, changed and removed.", parameters: [dryRun, quiet],
+        "reload", abstract: "Make the daemon read its configuration again.",
+        discussion:
+            "It returns when the new configuration is in effect, and shows the servers that were added, changed and removed.",
+        parameters: [dryRun, quiet],
         mayBeRepeated: true, isChange: true
     ) { context in
         let isDryRun = context.arguments[dryRun]

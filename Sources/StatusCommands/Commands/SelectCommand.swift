@@ -8,7 +8,8 @@ enum SelectCommand {
     private static let none = Flag("none", help: "Clear the selection.")
 
     static let command = ClientCommand.make(
-        "select", abstract: "Select a server, or none; return when the daemon follows it.",
+        "select", abstract: "Select a server, or none.",
+        discussion: "It returns when the daemon follows the server, and every view shows it.",
         parameters: [Options.anyServer, none], mayBeRepeated: true, isChange: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {

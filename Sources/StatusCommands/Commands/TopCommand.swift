@@ -10,8 +10,8 @@ import Varlink
 enum TopCommand {
     static let command = ClientCommand.make(
         "top",
-        abstract: "Show all servers on the whole terminal, with the last changes of one; keys select and refresh.",
-        discussion: "The key ? shows all keys, q ends it.",
+        abstract: "Show all servers on the whole terminal.",
+        discussion: "It shows the last changes of one server beneath. The key ? shows all keys, q ends it.",
         beforeConnecting: { arguments in
             guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
                 throw CommandFailure(

@@ -27,7 +27,7 @@ enum WaitCommand {
     }
 
     static let command = ClientCommand.make(
-        "wait", abstract: "Wait until a server is ok, or has another level or a text.",
+        "wait", abstract: "Wait until a server has a level or a text.",
         discussion:
             "The server need not exist yet. A status that is stale, or from before a failed load, does not count. The command goes on waiting while the daemon restarts.",
         parameters: [name, level, text, timeout], limit: { $0[timeout] }

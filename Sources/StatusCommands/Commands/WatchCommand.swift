@@ -22,10 +22,9 @@ enum WatchCommand {
 
     static let command = ClientCommand.make(
         "watch",
-        abstract:
-            "Follow the selected server, and another one as soon as that is selected; with a name, that server; with --all, every server.",
+        abstract: "Follow the selected server, one server, or all.",
         discussion:
-            "The current state comes first. An interrupt ends it with exit status 0. With --output, it goes on until then, whatever happens to the daemon.",
+            "Without a name, it follows the selected server, and another one as soon as that is selected. The current state comes first. An interrupt ends it with exit status 0. With --output, it goes on until then, whatever happens to the daemon.",
         parameters: [Options.anyServer, Options.all, updates, noReconnect, output, Options.format],
         beforeConnecting: { arguments in
             guard let format = arguments[output] else { return nil }

@@ -64,12 +64,13 @@ def clone(build):
             path = pathlib.Path(folder, "packaging", name)
             path.write_text("#!/bin/sh\n" + text + "\n")
             path.chmod(0o755)
-        pathlib.Path(folder, "Sources").mkdir()
+        pathlib.Path(folder, "Sources/StatusInterface").mkdir(parents=True)
+        shutil.copy(PROJECT / "Sources/StatusInterface/MonitorVersion.swift", f"{folder}/Sources/StatusInterface")
         pathlib.Path(folder, "Package.swift").touch()
         yield folder
 
 
-MAKE = "mkdir -p .build/release; cd .build/release; for name in statusd statusctl; do echo {text} >$name; chmod +x $name; done; id -un >../who"
+MAKE = "mkdir -p .build/release; cd .build/release; for name in statusd statusctl; do echo '#!/bin/true {text}' >$name; chmod +x $name; done; id -un >../who"
 
 
 @test("install takes no binary that needs the toolchain: it builds, and with --no-build it says so")
@@ -79,7 +80,7 @@ def dynamic_binaries():
         into = environment(DESTDIR=f"{folder}/root")
         contains(one_sentence(run(f"{folder}/packaging/install", "--no-build", env=into), 1), "toolchain")
         equal(run(f"{folder}/packaging/install", env=into).status, 0)
-        equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
+        equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "#!/bin/true static\n")
 
 
 @test("an installation that fails, because the disk is full, leaves the installed files alone")
@@ -90,7 +91,7 @@ def full_disk():
         before = installed(f"{folder}/root")
         pathlib.Path(folder, ".build/release/statusd").write_text("new" * 100_000)
         assert run("sh", "-c", f"ulimit -f 16; exec {folder}/packaging/install --no-build", env=into).status != 0
-        equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "static\n")
+        equal(pathlib.Path(folder, "root/usr/bin/statusd").read_text(), "#!/bin/true static\n")
         equal(installed(f"{folder}/root"), before)
 
 

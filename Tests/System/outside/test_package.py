@@ -21,7 +21,7 @@ IN_ADDITION = [
     "etc/statusd/statusd.yaml",
     "usr/share/lintian/overrides/statusd",
     *(f"usr/share/doc/statusd/{name}" for name in ("changelog.Debian.gz", "changelog.gz", "copyright", "statusd.spdx.json")),
-    *(f"{page}.gz" for page in MANUALS),
+    *MANUALS,
 ]
 """What packaging/install does not install."""
 MODES = {"etc/statusd/": "drwxr-x---", "usr/bin/statusd": "-rwx--x--x", "usr/bin/statusctl": "-rwxr-xr-x"}
