@@ -44,6 +44,8 @@ def without_installation():
     clean()
     install("--uninstall")
     shutil.rmtree(STATE, ignore_errors=True)
+    # The index of all manual pages on the host would take seconds each time (man-db).
+    pathlib.Path("/var/lib/man-db/auto-update").unlink(missing_ok=True)
     aside = POLICY.with_suffix(".statusd-test")
     if POLICY.exists():
         POLICY.rename(aside)
