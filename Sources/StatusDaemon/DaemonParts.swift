@@ -89,7 +89,8 @@ final class DaemonParts {
         service = VarlinkService(
             info: VarlinkService.Info(
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
-            interfaces: [control], unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
+            interfaces: [control, try MetricsInterface(monitor: monitor)],
+            unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
             privilegedListeners: privileged, limits: VarlinkService.Limits(read.configuration.limits),
             logger: logger)
         service.account = subordinates.account

@@ -83,7 +83,8 @@ struct DescriptionParser {
         case "int": return .int
         case "float": return .float
         case "string": return .string
-        case "object": return .object
+        // The newer name: “object” was never limited to objects.
+        case "object", "any": return .object
         default:
             guard Self.isMemberName(name) else { throw token.error("unknown type “\(name)”") }
             mentioned.append((name, token))

@@ -5,7 +5,7 @@ public struct InterfaceDescription: Sendable, Hashable {
     /// A type as it stands in a description.
     public indirect enum DataType: Sendable, Hashable {
         case bool, int, float, string
-        /// Any JSON value.
+        /// Any JSON value: `object`, or `any`.
         case object
         /// A type of this interface, by its name.
         case named(String)

@@ -65,5 +65,5 @@ end
 function CodeBlock(element)
     -- A line that begins with a dot or an apostrophe would be a request.
     local text = element.text:gsub("\\", "\\e"):gsub("-", "\\-"):gsub("'", "\\(aq"):gsub("\n%.", "\n\\&."):gsub("^%.", "\\&.")
-    return pandoc.RawBlock("man", ".RS 4\n.nf\n" .. text .. "\n.fi\n.RE")
+    return pandoc.RawBlock("man", ".RS 2\n.nf\n" .. text .. "\n.fi\n.RE")
 end

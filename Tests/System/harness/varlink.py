@@ -57,12 +57,17 @@ class Connection:
             raise VarlinkError(reply)
         return reply.get("parameters") or {}
 
-    def watch(self, **parameters):
-        """The events of a Watch, one after another; ends where the daemon ends the stream."""
-        self.send("Watch", parameters, more=True)
+    def more(self, method, parameters=None):
+        """The parameters of all replies to a call with `more`, one after another; ends where the daemon ends the stream."""
+        self.send(method, parameters, more=True)
         while (reply := self.receive()) is not None:
             if "error" in reply:
                 raise VarlinkError(reply)
-            yield reply["parameters"]["event"]
+            yield reply.get("parameters") or {}
             if not reply.get("continues"):
                 return
+
+    def watch(self, **parameters):
+        """The events of a Watch, one after another."""
+        for reply in self.more("Watch", parameters):
+            yield reply["event"]

@@ -2,7 +2,10 @@
 """systemd's own Varlink client, available since 257, against the service."""
 
 import json
+import os
 import shutil
+import signal
+import tempfile
 
 from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal
@@ -54,3 +57,33 @@ def more():
             lines.until("Signed In")
             statusctl("post", "db", "Signed Out")
             lines.until("Signed Out")
+
+
+@test("varlinkctl: the metrics' interface is valid, and systemd-report finds its socket", when=THERE)
+def metrics():
+    report = "/run/systemd/report/org.statusd.monitor"
+    with service():
+        statusctl("post", "db", "Signed In")
+        statusctl("select", "db")
+        lines = done("varlinkctl", "--more", "--json=short", "call", report, "io.systemd.Metrics.List", "{}").splitlines()
+        equal(json.loads(lines[0].lstrip("\x1e")), {"name": "org.statusd.monitor.ServerLevel", "value": "ok", "object": "db"})
+        description = done("varlinkctl", "introspect", report, "io.systemd.Metrics")
+        with tempfile.NamedTemporaryFile("w", suffix=".varlink") as file:
+            # The type any is younger than systemd 257.
+            file.write(description.replace("any", "object"))
+            file.flush()
+            equal(run("varlinkctl", "validate-idl", file.name).status, 0, description)
+
+
+@test("varlinkctl: the example client follows the selected server", when=THERE and shutil.which("jq") is not None)
+def example():
+    with service():
+        statusctl("post", "db", "Signed In")
+        statusctl("post", "web", "up", "--level", "warning")
+        statusctl("select", "db")
+        with Follower("sh", PROJECT / "packaging/examples/client-varlinkctl.sh", env=environment(), start_new_session=True) as client:
+            equal([client.next() for _ in range(3)], ["known: db", "known: web", "db ok Signed In"])
+            statusctl("post", "db", "Signed Out", "--level", "critical")
+            statusctl("select", "web")
+            equal([client.next(), client.next()], ["db critical Signed Out", "web warning up"])
+            os.killpg(client.process.pid, signal.SIGTERM)

@@ -19,7 +19,9 @@ FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/lib/systemd/system/statusd
          "usr/lib/systemd/system/statusd-executor.service",
          "usr/lib/systemd/system/statusd-executor.socket", "usr/lib/sysusers.d/statusd.conf",
          "usr/lib/systemd/catalog/statusd.catalog",
-         *(f"usr/share/doc/statusd/examples/{name}" for name in ("waybar.jsonc", "i3blocks.conf", "polybar.ini", "tmux.conf", "prompt.bash")),
+         *(f"usr/share/doc/statusd/examples/{name}" for name in ("waybar.jsonc", "i3blocks.conf", "polybar.ini", "tmux.conf", "prompt.bash",
+                                                                 "client.py", "client.sh", "client-varlinkctl.sh")),
+         "usr/share/statusd/statusctl.schema.json",
          *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd"))]

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import Varlink
+
+/// `io.systemd.Metrics`, by which systemd-report (from systemd 260) collects what services measure.
+///
+/// The description is that of systemd's `varlink-io.systemd.Metrics.c`. Each name begins with that of the socket in `/run/systemd/report`.
+@EventLoop
+final class MetricsInterface: VarlinkInterface {
+    private nonisolated static let name = "io.systemd.Metrics"
+    private nonisolated static let text = """
+        # Metrics of a service.
+        interface \(name)
+
+        # counter: grows only. gauge: a number. string: a text.
+        type MetricFamilyType (counter, gauge, string)
+
+        # List all metrics. object: what it is about, here a server. fields: values that tell metrics of one family apart. Requires more.
+        method List() -> (name: string, value: any, object: ?string, fields: ?[string]any)
+
+        # Describe the families of metrics. Requires more.
+        method Describe() -> (name: string, description: string, type: MetricFamilyType)
+
+        error NoSuchMetric ()
+
+        """
+
+    /// A family of metrics.
+    private enum Family: String, CaseIterable {
+        case serverLevel = "ServerLevel"
+        case servers = "Servers"
+
+        var name: String { "\(MonitorInterface.name).\(rawValue)" }
+
+        var description: String {
+            switch self {
+            case .serverLevel:
+                "The level of a server: ok, warning, critical or unknown; unknown if its status is not current, none if there is none; the selected server first"
+            case .servers: "The number of servers with a level"
+            }
+        }
+
+        var type: String {
+            switch self {
+            case .serverLevel: "string"
+            case .servers: "gauge"
+            }
+        }
+    }
+
+    nonisolated let interfaceDescription: InterfaceDescription
+    private let monitor: StatusMonitor
+
+    init(monitor: StatusMonitor) throws {
+        interfaceDescription = try InterfaceDescription(parsing: Self.text)
+        self.monitor = monitor
+    }
+
+    nonisolated func onlyReads(_ method: String) -> Bool { true }
+
+    func handle(_ call: VarlinkCall) {
+        guard call.wantsMore else {
+            return MonitorError.service(.expectedMore).reply.map { call.fail($0) } ?? call.hangUp()
+        }
+        switch call.method {
+        case "List": MetricList(monitor).stream(call)
+        case "Describe": describe(call)
+        default: call.failNotImplemented()
+        }
+    }
+
+    private func describe(_ call: VarlinkCall) {
+        var families = Family.allCases[...]
+        func write(_ writer: inout JSONWriter) {
+            guard let family = families.popFirst() else { return }
+            writer.member("name", family.name)
+            writer.member("description", family.description)
+            writer.member("type", family.type)
+        }
+        let stream = call.stream(
+            { writer in
+                guard families.count > 1 else { return false }
+                write(&writer)
+                return true
+            }, onClose: {})
+        stream.finish { write(&$0) }
+    }
+
+    /// The metrics for one call: as many servers as fit, and then the number of servers with each level.
+    @EventLoop
+    private final class MetricList {
+        /// systemd-report takes at most 1024 metrics of a service.
+        private static let mostServers = 1024 - levels.count
+        private static let levels: [Level?] = [.ok, .warning, .critical, .unknown, nil]
+        /// The servers of one turn.
+        private static let piece = 256
+
+        private let monitor: StatusMonitor
+        private var stream: VarlinkStream?
+        /// The server that came first.
+        private var selected: ServerName?
+        private var hasBegun = false
+        private var waiting: ArraySlice<ServerState> = []
+        /// The last server that was looked at, by name.
+        private var last: ServerName?
+        private var hasMore = true
+        private var written = 0
+        private var counts: [Level?: Int] = [:]
+        private var left = levels[...]
+
+        init(_ monitor: StatusMonitor) { self.monitor = monitor }
+
+        func stream(_ call: VarlinkCall) {
+            // The stream holds this object until it is closed.
+            stream = call.stream({ self.next(&$0) }, onClose: { self.stream = nil })
+            stream?.wake()
+        }
+
+        private func next(_ writer: inout JSONWriter) -> Bool {
+            if !hasBegun {
+                hasBegun = true
+                if let state = try? monitor.selectedState() {
+                    selected = state.name
+                    write(state, &writer)
+                    return true
+                }
+            }
+            if waiting.isEmpty, hasMore { look() }
+            if let state = waiting.popFirst() {
+                write(state, &writer)
+                return true
+            }
+            if hasMore {
+                // The rest belongs to later turns, also if this turn began because there was room again.
+                EventLoop.atEndOfTurn { self.stream?.wake() }
+                return false
+            }
+            guard left.count > 1 else {
+                stream?.finish { self.writeCount(&$0) }
+                return false
+            }
+            writeCount(&writer)
+            return true
+        }
+
+        /// Counts the next servers, and keeps those that are to be written.
+        private func look() {
+            let states = monitor.states(after: last, limit: Self.piece)
+            last = states.last?.name
+            hasMore = last != nil
+            for state in states { counts[state.countedLevel, default: 0] += 1 }
+            waiting = states.filter { $0.name != selected }.prefix(Self.mostServers - written)
+        }
+
+        private func write(_ state: ServerState, _ writer: inout JSONWriter) {
+            written += 1
+            writer.member("name", Family.serverLevel.name)
+            writer.member("value", state.countedLevel?.rawValue ?? "none")
+            writer.member("object", state.name.rawValue)
+        }
+
+        private func writeCount(_ writer: inout JSONWriter) {
+            guard let level = left.popFirst() else { return }
+            writer.member("name", Family.servers.name)
+            writer.member("value", counts[level] ?? 0)
+            writer.member("fields") { $0.member("level", level?.rawValue ?? "none") }
+        }
+    }
+}
