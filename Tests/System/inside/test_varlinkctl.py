@@ -65,7 +65,7 @@ def metrics():
     with service():
         statusctl("post", "db", "Signed In")
         statusctl("select", "db")
-        lines = done("varlinkctl", "--more", "--json=short", "call", report, "io.systemd.Metrics.List", "{}").splitlines()
+        lines = done("varlinkctl", "--more", "--json=short", "call", report, "io.systemd.Metrics.List", "{}").split("\n")
         equal(json.loads(lines[0].lstrip("\x1e")), {"name": "org.statusd.monitor.ServerLevel", "value": "ok", "object": "db"})
         description = done("varlinkctl", "introspect", report, "io.systemd.Metrics")
         with tempfile.NamedTemporaryFile("w", suffix=".varlink") as file:
