@@ -64,6 +64,8 @@ public enum FullScreen {
     private static func prepare() {
         guard !isPrepared else { return }
         isPrepared = true
+        // A constant that is made at its first use must not be made in a signal handler.
+        _ = end
         atexit { FullScreen.leave() }
         for number in fatal {
             var action = sigaction()

@@ -19,6 +19,7 @@ struct AddressTests {
             ("tcp:[::1]:65535", .tcp(host: "::1", port: 65535)),
             ("exec:/usr/bin/x", .exec(path: "/usr/bin/x")),
             ("exec:/usr/bin/x --varlink a;b", .exec(path: "/usr/bin/x", arguments: ["--varlink", "a;b"])),
+            ("bridge:/usr/bin/ssh web1", .bridge(path: "/usr/bin/ssh", arguments: ["web1"])),
         ] as [(String, VarlinkAddress)])
     func reads(text: String, address: VarlinkAddress) throws {
         #expect(try VarlinkAddress(parsing: text) == address)
@@ -49,6 +50,7 @@ struct AddressTests {
             ("tcp:::1:80", "brackets"),
             ("exec:program", "absolute"),
             ("exec:", "absolute"),
+            ("bridge:ssh web1", "absolute path, as in bridge:/"),
             ("unix:/run/\0x", "NUL"),
         ])
     func refuses(text: String, reason: String) {

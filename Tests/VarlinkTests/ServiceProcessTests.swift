@@ -55,6 +55,20 @@ struct ServiceProcessTests {
         #expect(try await call(connection).text == "1 varlink its own a b c")
     }
 
+    @Test(
+        "A bridge has the connection as its standard input and output, stays in this process's group, and ends with the connection"
+    )
+    func bridges() async throws {
+        let answer = #"printf '{"parameters":{"text":"%s","process":%d}}\0' "$(cut -d ' ' -f 5 /proc/$$/stat)" $$"#
+        let script = "head -c 1 >/dev/null; " + answer + "; cat >/dev/null"
+        let address = VarlinkAddress.bridge(path: "/bin/sh", arguments: ["-c", script])
+        let connection = try await VarlinkConnection.connect(to: address)
+        let reply = try await call(connection)
+        #expect(reply.text == String(getpgrp()))
+        await connection.close()
+        await isReaped(reply.process)
+    }
+
     @Test("It has none of this process's other descriptors")
     func inheritsNothing() async throws {
         let (reading, writing) = try #require(OwnedDescriptor.makePipe())

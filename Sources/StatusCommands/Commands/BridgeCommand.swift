@@ -18,9 +18,8 @@ enum BridgeCommand {
             + ExitStatus.table,
         parameters: [endWithInput, Options.json, Options.address],
         validate: { arguments throws(InvalidUsage) in
-            guard case .unix? = arguments[Options.address] ?? .unix(.path("/")) else {
-                throw InvalidUsage("--address must be the path of a socket")
-            }
+            guard let address = arguments[Options.address] else { return }
+            guard case .unix = address else { throw InvalidUsage("--address must be the path of a socket") }
         }, run: run)
 
     private static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {

@@ -89,12 +89,12 @@ struct TopView {
     /// The last changes of the current server.
     private func pane(_ model: TopModel) -> [String] {
         guard paneHeight > 0, let server = model.currentServer else { return [] }
-        return [rule("\(server.name): last changes")] + changes(model).suffix(paneHeight - 1)
+        return [rule("\(server.name): last changes")] + lines(of: model.changes.suffix(paneHeight - 1))
     }
 
-    private func changes(_ model: TopModel) -> [String] {
+    private func lines(of changes: some Sequence<Change>) -> [String] {
         let text = ChangeText(style: style, width: size.width, namesServers: false)
-        return model.changes.map { text.line($0, user: $0.user.map(users), now: now) }
+        return changes.map { text.line($0, user: $0.user.map(users), now: now) }
     }
 
     private func rule(_ text: String) -> String {
@@ -111,7 +111,7 @@ struct TopView {
         // The newest change first, because it is what one looks for.
         let lines =
             ServerText.details(server, style: style, width: size.width, now: now) + refreshing
-            + ["", rule("history, the newest first")] + changes(model).reversed()
+            + ["", rule("history, the newest first")] + lines(of: model.changes.reversed())
         model.limitDetails(to: lines.count - (size.height - 2))
         return Array(lines.dropFirst(model.detailsOffset))
     }

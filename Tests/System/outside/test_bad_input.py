@@ -47,7 +47,7 @@ def ascii_quotes():
             equal(one_sentence(daemon.ctl("status", "dbb", env=plain), 4), 'statusctl: no server named "dbb"; did you mean "db"?')
             result = daemon.ctl("status", "--jsn", env=plain)
             equal((result.status, result.err),
-                  (64, 'statusctl: unknown option "--jsn"; did you mean "--json"?\nusage: statusctl status [OPTION...] [NAME]\n'))
+                  (64, 'statusctl: unknown option "--jsn"; did you mean "--json"?\nusage: statusctl status [OPTION...] [NAME...]\n'))
             assert daemon.ctl("--help", env=plain).out.isascii()
             contains(daemon.ctl("status", "db", env=plain).out, 'db: "größer" als 5 °C...\n')
             equal(json.loads(daemon.ctl("status", "db", "--json", env=plain).out)["status"]["text"], "“größer” als 5 °C…")
@@ -151,7 +151,7 @@ def wrong_address():
         result = run(STATUSCTL, "list", "--address", address)
         assert result.status in (64, 69) and result.err.strip(), (address, result)
     equal(run(STATUSCTL, "list", "--address", "tcp:127.0.0.1:5").status, 64)
-    contains(run(STATUSCTL, "list", "--address", "nonsense").err, "statusctl: invalid --address “nonsense”: must be /path, unix:/path or unix:@name")
+    contains(run(STATUSCTL, "list", "--address", "nonsense").err, "statusctl: invalid --address “nonsense”: must be /path, unix:/path, unix:@name, exec:/path or bridge:/path")
     contains(one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="nonsense")), 64), "$STATUSD_ADDRESS: invalid address “nonsense”")
     one_sentence(run(STATUSCTL, "list", "--address", "unix:/nonexistent/socket"), 69)
     one_sentence(run(STATUSCTL, "list", "--address", f"unix:{__file__}"), 69)

@@ -71,6 +71,7 @@ def completed(name):
         # Without a daemon there are no names, and nothing is written.
         daemon.stop()
         shown.type("clear", "Enter")
+        eventually(lambda: [line for line in shown.lines() if line] == ["ready>"], f"{name}: a clear screen")
         shown.type("statusctl status data", "Tab")
         time.sleep(0.3)
         lines = [line for line in shown.lines() if line]
