@@ -25,11 +25,24 @@ import Testing
 
     @Test("text cannot become a tag of polybar or a style of tmux")
     func tags() {
-        #expect(line(.polybar, "db: %{F#f00}50 %", "ok") == "db: %\u{200B}{F#f00}50 %")
+        #expect(line(.polybar, "db: %{F#f00}50 %", "ok") == "db: %\u{200B}{F#f00}50 %\u{200B}")
         #expect(line(.polybar, "db: x", "failed") == "%{F#e01b24}db: x%{F-}")
         #expect(line(.tmux, "db: #[fg=red]#(reboot)", "ok") == "db: ##[fg=red]##(reboot)")
         #expect(line(.tmux, "db: x", "stale") == "#[fg=#9141ac]db: x#[default]")
         #expect(line(.plain, "db: %{#[&<", "critical") == "db: %{#[&<")
+    }
+
+    @Test("a scalar that combines with a special character does not hide it")
+    func combining() {
+        for (before, after) in [("\u{600}", ""), ("", "\u{301}")] {
+            let text =
+                "\(before)%\(after){A1:x:} \(before)%{A1:x:} \(before)#\(after)[x] \(before)<\(after)b> \(before)&\(after)"
+            #expect(!line(.polybar, text, "ok").unicodeScalars.map(String.init).joined(separator: "|").contains("%|{"))
+            #expect(line(.tmux, text, "ok").unicodeScalars.count { $0 == "#" } == 2)
+            let pango = BarFormat.waybar.escape(text).unicodeScalars
+            #expect(pango.count { $0 == "<" } == 0)
+            #expect(pango.count { $0 == "&" } == 3)
+        }
     }
 
     @Test("all states but ok have a colour, and a percentage that is lower if they are worse")

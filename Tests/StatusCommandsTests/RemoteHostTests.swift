@@ -24,6 +24,8 @@ import Varlink
         #expect(
             host.bridgeArguments(isRetry: false)
                 == ["-xT", "--", "root@web1", #"statusctl bridge --end-with-input --address 'unix:/run/it'\''s here'"#])
+        host.address = .path("/x\u{600}'; id #\u{301}")
+        #expect(host.bridgeArguments(isRetry: false).last?.unicodeScalars.count { $0 == "'" } == 5)
         #expect(host.bridgeArguments(isRetry: true).starts(with: ["-q", "-o", "BatchMode=yes"]))
     }
 }

@@ -52,7 +52,7 @@ struct RemoteHost: Sendable, Hashable {
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
                     || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || "-_./:@=".utf8.contains($0)
             }
-        return isPlain ? word : "'" + word.replacing("'", with: #"'\''"#) + "'"
+        return isPlain ? word : "'" + word.replacingScalar("'", with: #"'\''"#) + "'"
     }
 
     /// `$SYSTEMD_SSH`, as for systemd's tools, or `ssh` in `$PATH`.

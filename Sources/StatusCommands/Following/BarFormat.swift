@@ -22,9 +22,9 @@ enum BarFormat: String, CaseIterable, Sendable {
         switch self {
         case .waybar: Self.escapePango(text)
         // polybar has no escape for its tags, which begin with “%{”.
-        case .polybar: text.replacing("%{", with: "%\u{200B}{")
+        case .polybar: text.replacingScalar("%", with: "%\u{200B}")
         // tmux expands “#” twice: in the output of a command, and when it draws the style.
-        case .tmux: text.replacing("#", with: "##")
+        case .tmux: text.replacingScalar("#", with: "##")
         case .i3blocks, .plain: text
         }
     }
@@ -67,16 +67,8 @@ enum BarFormat: String, CaseIterable, Sendable {
 
     /// Escapes the characters of Pango's markup.
     private static func escapePango(_ text: String) -> String {
-        text.reduce(into: "") { escaped, character in
-            switch character {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "'": escaped += "&#39;"
-            case "\"": escaped += "&quot;"
-            default: escaped.append(character)
-            }
-        }
+        text.replacingScalar("&", with: "&amp;").replacingScalar("<", with: "&lt;").replacingScalar(">", with: "&gt;")
+            .replacingScalar("'", with: "&#39;").replacingScalar("\"", with: "&quot;")
     }
 
     /// How well a server is, for a bar's icons.

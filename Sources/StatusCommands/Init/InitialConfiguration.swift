@@ -35,7 +35,7 @@ struct InitialConfiguration {
             let check =
                 hasDiskPlugin
                 ? "[\(Self.diskPlugin), -w, 10%, -c, 5%, -p, \(path)]"
-                : "[/bin/sh, -c, '\(Self.diskScript.replacing("'", with: "''"))', df, \(path)]"
+                : "[/bin/sh, -c, '\(Self.diskScript.replacingScalar("'", with: "''"))', df, \(path)]"
             add(
                 disk == "/" ? "disk-root" : "disk" + disk.replacing("/", with: "-"), "exec: \(check), interval: 5min",
                 disk)
@@ -87,7 +87,7 @@ struct InitialConfiguration {
     }
 
     private static func quoted(_ text: String) -> String {
-        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+        let escaped = text.replacingScalar("\\", with: "\\\\").replacingScalar("\"", with: "\\\"")
         return "\""
             + escaped.unicodeScalars.reduce(into: "") { result, scalar in
                 // Control characters have no place in a description.
