@@ -67,13 +67,13 @@ private struct Writer {
             }
             // The right half of a wide character is written with its left half.
             while column > 0, new.cells[column].character == nil { column -= 1 }
-            output += "\u{1b}[\(row + 1);\(column + 1)H"
-            column = writeRun(old, new, from: column)
+            move(row, column)
+            column = writeRun(old, new, row: row, from: column)
         }
     }
 
     /// Writes cells until there are many that are equal; returns the column behind them.
-    private mutating func writeRun(_ old: CellRow, _ new: CellRow, from start: Int) -> Int {
+    private mutating func writeRun(_ old: CellRow, _ new: CellRow, row: Int, from start: Int) -> Int {
         var column = start
         var end = start
         while column < new.cells.count, column - end < Self.shortestSkip {
@@ -87,12 +87,20 @@ private struct Writer {
                 rendition = cell.rendition
                 output += rendition.sequence
             }
+            guard !character.hasCertainWidth else {
+                output.append(character)
+                continue
+            }
+            // Some terminals draw less than its cells, and would leave what was there. And they do not agree where the cursor is then.
+            output += String(repeating: " ", count: character.displayWidth)
+            move(row, place)
             output.append(character)
-            // Terminals do not agree where the cursor is now.
-            if !character.hasCertainWidth { return place + character.displayWidth }
+            return place + character.displayWidth
         }
         return end
     }
+
+    private mutating func move(_ row: Int, _ column: Int) { output += "\u{1b}[\(row + 1);\(column + 1)H" }
 
     mutating func finish() -> String {
         if rendition != Rendition() { output += Rendition().sequence }

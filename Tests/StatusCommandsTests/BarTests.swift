@@ -25,7 +25,7 @@ import Testing
 
     @Test("text cannot become a tag of polybar or a style of tmux")
     func tags() {
-        #expect(line(.polybar, "db: %{F#f00}50 %", "ok") == "db: %\u{200B}{F#f00}50 %\u{200B}")
+        #expect(line(.polybar, "db: %{F#f00}50 %", "ok") == "db: %\u{200B}\u{200B}{F#f00}50 %\u{200B}")
         #expect(line(.polybar, "db: x", "failed") == "%{F#e01b24}db: x%{F-}")
         #expect(line(.tmux, "db: #[fg=red]#(reboot)", "ok") == "db: ##[fg=red]##(reboot)")
         #expect(line(.tmux, "db: x", "stale") == "#[fg=#9141ac]db: x#[default]")

@@ -21,8 +21,8 @@ enum BarFormat: String, CaseIterable, Sendable {
     func escape(_ text: String) -> String {
         switch self {
         case .waybar: Self.escapePango(text)
-        // polybar has no escape for its tags, which begin with “%{”.
-        case .polybar: text.replacingScalar("%", with: "%\u{200B}")
+        // polybar has no escape for its tags, which begin with “%{”; either half may be at the end of another field.
+        case .polybar: text.replacingScalar("%", with: "%\u{200B}").replacingScalar("{", with: "\u{200B}{")
         // tmux expands “#” twice: in the output of a command, and when it draws the style.
         case .tmux: text.replacingScalar("#", with: "##")
         case .i3blocks, .plain: text

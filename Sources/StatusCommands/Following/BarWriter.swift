@@ -30,7 +30,7 @@ struct BarWriter {
     private func content(_ step: EventFollower.Step) -> BarFormat.Content? {
         switch step {
         case .event(let event): content(event)
-        case .away(let reason): .init(text: form.escape("no status"), state: "disconnected", details: [reason])
+        case .away(let reason): .init(text: "statusd is away", state: "disconnected", details: [reason])
         case .missing(let name):
             .init(
                 text: form.escape("\(name): no such server"), state: "missing", details: ["waiting for its first post"])
@@ -59,10 +59,7 @@ struct BarWriter {
             format.map { $0.text(server, escape: form.escape) }
             ?? form.escape("\(server.name): \(server.markedHeadline)")
         let plain = Style(isTerminal: false, environment: ["SYSTEMD_COLORS": "0", "LANG": "C.UTF-8"])
-        // Times, but not how long ago they were, because nothing would write the line again.
-        let details = ServerText.details(server, style: plain, width: nil).map {
-            $0.replacing(/; [^;]* ago$/, with: "")
-        }
+        let details = ServerText.details(server, style: plain, width: nil, now: nil)
         return .init(text: text, state: word == "-" ? server.phase.rawValue : word, details: details)
     }
 }

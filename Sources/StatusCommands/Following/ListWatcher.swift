@@ -49,7 +49,7 @@ final class ListWatcher {
         switch step {
         case .event(let event):
             await context.mayTakeItsTime()
-            _ = board.apply(event)
+            board.apply(event)
         case .away(let reason):
             absence = reason
             if !context.terminal.canMoveCursor { context.terminal.note(reason) }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import Synchronization
 
 /// Writes something again whenever it has changed, but not more often than people can read.
 ///

@@ -14,8 +14,8 @@ struct ServerBoard {
     /// The state of a server; nil if there is none.
     subscript(name: ServerName) -> ServerState? { states[name] }
 
-    /// Takes over an event; returns whether it changed anything.
-    mutating func apply(_ event: Event) -> Bool {
+    /// Takes over an event.
+    mutating func apply(_ event: Event) {
         switch event.kind {
         case .snapshot:
             states = Dictionary((event.servers ?? []).map { ($0.name, $0) }) { $1 }
@@ -23,17 +23,16 @@ struct ServerBoard {
             for name in states.keys { states[name]?.isSelected = false }
             if let server = event.server { states[server.name] = server }
         case .changed, .updated, .added, .refreshing, .refreshed:
-            guard let server = event.server else { return false }
+            guard let server = event.server else { return }
             states[server.name] = server
         case .removed:
-            guard let server = event.server else { return false }
+            guard let server = event.server else { return }
             states[server.name] = nil
-        case .gap, .alive: return false
+        case .gap, .alive: return
         }
         // An event removes or adds at most one server, or replaces all.
         if event.kind == .snapshot || names.count != states.count {
             names = states.keys.sorted { $0.rawValue < $1.rawValue }
         }
-        return true
     }
 }

@@ -28,12 +28,6 @@ struct ServerFilter: Sendable {
 
     init(_ arguments: ParsedArguments) { self.arguments = arguments }
 
-    /// Whether it leaves out any server.
-    var isActive: Bool {
-        arguments[Self.level] != nil || arguments[Self.selected] || arguments[Self.stale]
-            || arguments[Self.source] != nil
-    }
-
     /// Whether a server is shown.
     ///
     /// A status that is not current counts as `unknown`.

@@ -18,8 +18,10 @@ enum ServerText {
 
     /// The lines of `status` for one server.
     ///
-    /// - Parameter width: the width of the terminal, at which long values are wrapped; nil if they are not.
-    static func details(_ server: ServerState, style: Style, width: Int?, now: Timestamp = TimeText.now) -> [String] {
+    /// - Parameters:
+    ///   - width: the width of the terminal, at which long values are wrapped; nil if they are not.
+    ///   - now: the time from which ages are counted; nil if they would soon be wrong.
+    static func details(_ server: ServerState, style: Style, width: Int?, now: Timestamp? = TimeText.now) -> [String] {
         var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {
             guard let value else { return }
@@ -28,7 +30,9 @@ enum ServerText {
                 lines.append((number == 0 ? "  \(label):" : "").fitted(to: labelWidth) + part)
             }
         }
-        func time(_ time: Timestamp) -> String { "\(TimeText.full(time)); \(TimeText.age(time, now: now)) ago" }
+        func time(_ time: Timestamp) -> String {
+            TimeText.full(time) + (now.map { "; \(TimeText.age(time, now: $0)) ago" } ?? "")
+        }
         add("Description", server.description)
         let (word, level) = (levelWord(server), server.status?.level.rawValue)
         add("Level", level.map { $0 == word ? word : "\(word) (was \($0))" } ?? word)

@@ -80,7 +80,7 @@ struct TopModel {
         switch step {
         case .event(let event):
             absence = nil
-            _ = board.apply(event)
+            board.apply(event)
         case .away(let reason): absence = reason
         case .back: absence = nil
         case .missing: break

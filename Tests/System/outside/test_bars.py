@@ -115,7 +115,7 @@ def i3blocks():
         with Follower("i3blocks", "-c", EXAMPLES / "i3blocks.conf", env=surroundings(daemon)) as bar:
             contains(bar.until("a<b & c [critical]"), '"color":"#e01b24"')
             daemon.stop()
-            bar.until("no status")
+            bar.until("statusd is away")
             daemon.start()
             bar.until("(before restart)")
 
