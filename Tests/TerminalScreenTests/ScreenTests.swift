@@ -55,7 +55,8 @@ import Testing
         #expect(update(&screen, ["日本"], narrow) == "^[0m^[2J^[1;1H日")
     }
 
-    @Test("the cells of a character whose width is uncertain are blank before, and the cursor is placed again behind it")
+    @Test(
+        "the cells of a character whose width is uncertain are blank before, and the cursor is placed again behind it")
     func uncertain() {
         var screen = Screen()
         _ = update(&screen, [])

@@ -11,7 +11,7 @@ enum ForgetCommand {
     static let command = ClientCommand.make(
         "forget", abstract: "Remove a server that was added by a post.",
         discussion:
-            "A server that is configured stays. The next post adds it again if “accept: any” is in effect, which is the default only without a configuration file.",
+            "A server that is configured stays. The next post adds it again if “accept: any” is in effect, which is the default while no configuration file has a setting.",
         parameters: [name], isChange: true
     ) { context in
         try await context.client.forget(server: context.arguments[name].rawValue)

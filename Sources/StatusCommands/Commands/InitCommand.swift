@@ -35,7 +35,8 @@ enum InitCommand {
 
     private static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
         let directory = try directory()
-        if !arguments[print], !arguments[force] { try checkIsFirst(directory) }
+        let path = "\(directory)/conf.d/init.yaml"
+        if !arguments[print], !arguments[force] { try checkIsFirst(directory, path) }
         let survey = await BlockingThread.run {
             HostSurvey(
                 services: HostSurvey.services(
@@ -53,7 +54,6 @@ enum InitCommand {
             terminal.raw(text)
             return .done
         }
-        let path = "\(directory)/conf.d/init.yaml"
         do throws(IOError) { try InitialFile.write(text, to: path) } catch {
             let isDenied = error.code == .permissionDenied
             throw CommandFailure(
@@ -77,11 +77,9 @@ enum InitCommand {
         return first
     }
 
-    /// Throws if servers are configured already.
-    private static func checkIsFirst(_ directory: String) throws {
+    /// Throws if the file exists, or servers are configured already.
+    private static func checkIsFirst(_ directory: String, _ path: String) throws {
         let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
-        guard !loaded.configuration.servers.isEmpty || !loaded.errors.isEmpty else { return }
-        let files = loaded.files.joined(separator: ", ")
         if !loaded.errors.isEmpty, loaded.errors.allSatisfy(\.isPermissionDenied) {
             throw CommandFailure(
                 .permissionDenied, "Failed", "permission denied; use sudo, or “statusctl init --print”")
@@ -91,10 +89,11 @@ enum InitCommand {
                 .invalidConfiguration, "Failed",
                 "the configuration cannot be read; run “statusctl verify” to see why, or “statusctl init --print”")
         }
+        let exists = MonitorAddress.fileExists(path)
+        guard exists || !loaded.configuration.servers.isEmpty else { return }
+        let reason = exists ? "\(VisibleText.escape(path)) exists already" : "servers are configured already"
         throw CommandFailure(
-            .failed, "Failed",
-            "servers are configured already, in \(VisibleText.escape(files)); “statusctl init --print” shows what init would write, --force writes it"
-        )
+            .failed, "Failed", "\(reason); “statusctl init --print” shows what init would write, and --force writes it")
     }
 
     private static func report(_ configuration: InitialConfiguration, _ path: String, on terminal: Terminal) {

@@ -14,6 +14,8 @@ enum InitialFile {
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot write \(path)") }
         let file = OwnedDescriptor(adopting: descriptor)
+        // The daemon reads it as another user, whatever the umask.
+        fchmod(file.rawValue, 0o644)
         let failure = StandardOutput.write(text, to: file.rawValue)
         guard failure == 0, fsync(file.rawValue) == 0, rename(temporary, path) == 0 else {
             let number = failure == 0 ? errno : failure
@@ -22,13 +24,23 @@ enum InitialFile {
         }
     }
 
+    /// Gives a new directory its mode: the system's configuration is only for root and the daemon's group, as installed.
+    private static func give(_ directory: String) {
+        let isSystem = directory == "/etc/statusd"
+        chmod(directory, isSystem ? 0o750 : 0o755)
+        if isSystem, let group = getgrnam(ServiceUser.daemon.rawValue) { chown(directory, 0, group.pointee.gr_gid) }
+    }
+
     private static func makeDirectories(above path: String) throws(IOError) {
         var directory = ""
         for part in path.split(separator: "/").dropLast() {
             directory += "/\(part)"
-            guard mkdir(directory, 0o755) != 0, errno != EEXIST else { continue }
+            if mkdir(directory, 0o755) == 0 {
+                give(directory)
+                continue
+            }
             let failure = errno
-            if access(directory, F_OK) == 0 { continue }
+            if failure == EEXIST || access(directory, F_OK) == 0 { continue }
             throw IOError(errno: failure, "cannot create \(directory)")
         }
     }

@@ -89,14 +89,11 @@ final class TopProgram {
     }
 
     private func signals() throws(IOError) -> [AnyObject] {
-        SignalSource.block([SIGWINCH, SIGCONT, SIGTSTP, SIGINT, SIGTERM, SIGHUP])
+        SignalSource.block([SIGWINCH, SIGCONT, SIGTSTP])
         var sources: [AnyObject] = []
         sources.append(try SignalSource(SIGWINCH) { [weak self] _ in self?.draw() })
         sources.append(try SignalSource(SIGCONT) { [weak self] _ in self?.resume() })
         sources.append(try SignalSource(SIGTSTP) { [weak self] _ in self?.suspend() })
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            sources.append(try SignalSource(number) { [weak self] _ in self?.perform.yield(.quit) })
-        }
         return sources
     }
 

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 
 from harness.daemon import run
 from harness.expect import contains, equal, eventually
@@ -39,7 +40,7 @@ def first_minute():
             found = {server["name"]: server for server in json.loads(statusctl("list", "--json"))["servers"]}
             equal((found["broken"]["status"]["level"], found["broken"]["selected"]), ("critical", True))
             equal(found["shop"]["description"], 'The "shop": all of it')
-            contains(run("/usr/bin/statusctl", "init").err, f"servers are configured already, in {FILE}")
+            contains(run("/usr/bin/statusctl", "init").err, f"{FILE} exists already; “statusctl init --print” shows")
             equal(json.loads(statusctl("init", "--force", "--json"))["file"], str(FILE))
             statusctl("post", "guest", "still accepted")
         finally:
@@ -48,3 +49,21 @@ def first_minute():
             run("systemctl", "reset-failed", "broken")
             pathlib.Path("/etc/systemd/system/shop.service").unlink(missing_ok=True)
             run("systemctl", "daemon-reload")
+
+
+@test("init's file can be read by the daemon and by no other user, whatever the umask; a file that is there stays")
+def access():
+    with service():
+        try:
+            shutil.rmtree(FILE.parents[1], ignore_errors=True)
+            done("sh", "-c", "umask 077; exec /usr/bin/statusctl init")
+            equal([(path.stat().st_mode & 0o777, path.owner(), path.group()) for path in (FILE.parents[1], FILE.parent, FILE)],
+                  [(0o750, "root", "statusd"), (0o755, "root", "root"), (0o644, "root", "root")])
+            statusctl("reload")
+            done("systemctl", "restart", "statusd.service")
+            assert as_user("/bin/cat", FILE).status != 0, "another user can read the configuration"
+            FILE.write_text("# mine\nhistory: { keep: 10d }\n", encoding="utf-8")
+            contains(run("/usr/bin/statusctl", "init").err, f"{FILE} exists already", "--force")
+            contains(FILE.read_text(encoding="utf-8"), "# mine")
+        finally:
+            shutil.rmtree(FILE.parent, ignore_errors=True)

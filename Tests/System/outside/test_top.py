@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """statusctl top on a real terminal (tmux)."""
 
+import fcntl
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
+import time
 
-from harness.daemon import STATUSCTL, Daemon, run
+from harness.daemon import STATUSCTL, Daemon, environment, run
 from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 from harness.tmux import Screen
@@ -147,7 +152,8 @@ def away():
 def restored():
     with Daemon() as daemon:
         daemon.done("post", "db", "Signed In")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGILL, signal.SIGABRT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGSEGV, signal.SIGILL, signal.SIGABRT, signal.SIGQUIT, signal.SIGUSR1,
+                       signal.SIGALRM, signal.SIGXCPU, signal.SIGSYS):
             with top(daemon, prefix="ulimit -c 0;") as shown:
                 shown.shows("db: last changes")
                 os.kill(process(daemon), number)
@@ -175,7 +181,7 @@ def frames():
                 lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
                 return [line for line in lines if "write(1, " in line and text in line]
 
-            whole = len(frames_with("SERVER")[0])
+            whole = max(len(frame) for frame in frames_with("SERVER"))
             daemon.done("post", "srv01", "Signed Out")
             shown.shows("Signed Out")
             frame = eventually(lambda: frames_with("Out"))[0]
@@ -202,3 +208,28 @@ def surroundings():
         contains(told.err, "top needs a terminal; run “statusctl list --watch”")
         with Screen("sh", "-c", f"TERM=dumb '{STATUSCTL}' top; echo ended with $?; exec sleep 60") as shown:
             shown.shows("top needs a terminal", "ended with 64")
+
+
+@test("top ends by a signal while its terminal takes nothing, and leaves the terminal's settings as they were")
+def stalled():
+    with Daemon(servers(60)) as daemon:
+        leader, follower = pty.openpty()
+        before = termios.tcgetattr(follower)
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 100, 300, 0, 0))
+        command = subprocess.Popen([STATUSCTL, "top"], stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+                                   env=environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", TERM="xterm", LC_ALL="C.UTF-8"))
+        try:
+            def is_stalled():
+                for number in range(60):
+                    daemon.done("post", f"srv{number:02}", str(time.monotonic()) * 10)
+                with open(f"/proc/{command.pid}/wchan", encoding="ascii") as waits:
+                    return "wait_woken" in waits.read() or "tty" in waits.read()
+            eventually(is_stalled, "a write that waits for the terminal")
+            command.send_signal(signal.SIGTERM)
+            equal(command.wait(10), -signal.SIGTERM)
+            equal(termios.tcgetattr(follower), before)
+        finally:
+            command.kill()
+            command.wait()
+            os.close(leader)
+            os.close(follower)
