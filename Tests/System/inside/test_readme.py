@@ -31,7 +31,8 @@ class Shell:
     def __init__(self):
         self.process = subprocess.Popen(["bash", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         env=environment(LC_ALL="C.UTF-8"), start_new_session=True)
-        self.run('set -m; sudo() { "$@"; }; status=0')
+        # Without job control: an interactive shell would print the end of a job when it likes.
+        self.run('sudo() { "$@"; }; status=0')
 
     def run(self, command):
         """Runs a command; returns what it prints."""
