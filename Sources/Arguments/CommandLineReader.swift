@@ -58,7 +58,7 @@ struct CommandLineReader<Status: Sendable> {
         guard command == nil, !program.subcommands.isEmpty else { return words.append(word) }
         if word == "help" { return options.append((StandardOptions.help.specification, nil)) }
         guard let found = program.subcommands.first(where: { $0.name == word }) else {
-            let known = program.subcommands.map(\.name)
+            let known = program.subcommands.map(\.name) + StandardOptions.all(ofCommand: false).map { "--\($0.name)" }
             throw error("unknown command “\(word)”\(Nearest.suggestion(for: word, among: known))")
         }
         command = found
@@ -82,7 +82,7 @@ struct CommandLineReader<Status: Sendable> {
 
     /// Suggests what a word with a single hyphen may mean: a long option, by its name or its first letter, or an argument.
     private func advice(for word: String) -> String {
-        let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word)") })
+        let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word.lowercased())") })
         let meant = initial.count == 1 ? initial.first : nil
         let suggestion = Nearest.suggestion(for: meant ?? "-\(word)", among: longOptions)
         return suggestion.isEmpty ? "; write “--” before an argument that starts with a hyphen" : suggestion

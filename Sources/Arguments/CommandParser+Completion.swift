@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommandParser {
-    /// The candidates for the last word, one line each, with the description after a tab.
+    /// The candidates for the last word, one line each, with the description after a tab; or the only line `files`, for names of files.
     public func candidates(for words: [String]) async -> [String] {
         guard let current = words.last else { return [] }
         let before = Array(words.dropLast())
         let command = program.subcommands.isEmpty ? program : subcommand(in: before)
-        var candidates: [(word: String, description: String)] = []
+        var candidates: [CompletionCandidate] = []
         if current.hasPrefix("-"), !before.contains("--") {
             candidates = options(of: command)
         } else if let option = optionBefore(before, of: command) {
+            if case .files = option.completion { return ["files"] }
             candidates = await values(of: option, after: before)
         } else if let command {
-            candidates = await argument(before, of: command)
+            guard let argument = argument(after: before, of: command) else { return [] }
+            if case .files = argument.completion { return ["files"] }
+            candidates = await values(of: argument, after: before)
         } else {
-            candidates = program.subcommands.map { ($0.name, $0.abstract) }
+            candidates = program.subcommands.map { CompletionCandidate($0.name, description: $0.abstract) }
         }
         return candidates.filter { $0.word.hasPrefix(current) }.map { "\($0.word)\t\($0.description)" }
     }
@@ -28,10 +31,10 @@ extension CommandParser {
             + StandardOptions.all(ofCommand: command != nil && !program.subcommands.isEmpty)
     }
 
-    private func options(of command: Command<Status>?) -> [(String, String)] {
+    private func options(of command: Command<Status>?) -> [CompletionCandidate] {
         var seen: Set<String> = []
         return specifications(of: command).filter { !$0.isArgument && seen.insert($0.name).inserted }.map {
-            ("--\($0.name)", $0.help)
+            CompletionCandidate("--\($0.name)", description: $0.help)
         }
     }
 
@@ -41,7 +44,8 @@ extension CommandParser {
         return specifications(of: command).first { $0.takesNextWord(after: last) }
     }
 
-    private func argument(_ before: [String], of command: Command<Status>) async -> [(String, String)] {
+    /// The argument that comes next.
+    private func argument(after before: [String], of command: Command<Status>) -> ParameterSpecification? {
         var count = 0
         var words = before[...]
         while let word = words.popFirst() {
@@ -54,16 +58,15 @@ extension CommandParser {
         // The first word is the command, unless the program has none.
         let place = program.subcommands.isEmpty ? count : count - 1
         let arguments = specifications(of: command).filter(\.isArgument)
-        guard let last = arguments.last else { return [] }
-        if place < arguments.count { return await values(of: arguments[place], after: before) }
-        return last.form == .argument(.any) ? await values(of: last, after: before) : []
+        if place < arguments.count { return arguments[place] }
+        return arguments.last.flatMap { $0.form == .argument(.any) ? $0 : nil }
     }
 
-    private func values(of parameter: ParameterSpecification, after words: [String]) async -> [(String, String)] {
+    private func values(of parameter: ParameterSpecification, after words: [String]) async -> [CompletionCandidate] {
         switch parameter.completion {
         case .nothing, .files: []
-        case .words(let words): words.map { ($0, parameter.help) }
-        case .dynamic(let find): await find(options(in: words)).map { ($0, parameter.help) }
+        case .words(let words): words.map { CompletionCandidate($0, description: parameter.help) }
+        case .dynamic(let find): await find(options(in: words))
         }
     }
 

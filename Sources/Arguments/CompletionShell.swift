@@ -3,7 +3,7 @@
 /// A shell for which a program writes a completion script.
 ///
 /// Each script calls the program with `--complete -- WORD…`. The program prints the candidates for the last word, one line each,
-/// with the description after a tab.
+/// with the description after a tab, or the only line `files`, for names of files.
 enum CompletionShell: String, CaseIterable, Sendable {
     case bash, zsh, fish
 
@@ -14,17 +14,15 @@ enum CompletionShell: String, CaseIterable, Sendable {
             """
             # bash completion for \(program)
             _\(program)() {
-                local IFS=$'\\n' current=${COMP_WORDS[COMP_CWORD]}
-                if declare -F _get_comp_words_by_ref >/dev/null; then
-                    local words cword cur
-                    _get_comp_words_by_ref -n : cur words cword
-                    COMPREPLY=($(\(program) --complete -- "${words[@]:1:cword}" 2>/dev/null | cut -f1))
-                    __ltrim_colon_completions "$cur"
-                else
-                    COMPREPLY=($(\(program) --complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1))
-                fi
+                local words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur found
+                if declare -F _get_comp_words_by_ref >/dev/null; then _get_comp_words_by_ref -n : cur words cword; fi
+                found=$(\(program) --complete -- "${words[@]:1:cword}" 2>/dev/null)
+                COMPREPLY=()
+                if [ "$found" = files ]; then compopt -o default; return; fi
+                if [ -n "$found" ]; then mapfile -t COMPREPLY < <(cut -f1 <<<"$found"); fi
+                if declare -F __ltrim_colon_completions >/dev/null; then __ltrim_colon_completions "$cur"; fi
             }
-            complete -o default -F _\(program) \(program)
+            complete -F _\(program) \(program)
             """
         case .zsh:
             """
@@ -32,18 +30,27 @@ enum CompletionShell: String, CaseIterable, Sendable {
             # zsh completion for \(program)
             _\(program)() {
                 local -a candidates
-                local line
-                for line in ${(f)"$(\(program) --complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"}; do
+                local line found="$(\(program) --complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)"
+                if [[ $found == files ]]; then _files; return; fi
+                for line in ${(f)found}; do
                     candidates+=("${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}")
                 done
-                if (( $#candidates )); then _describe '\(program)' candidates; else _files; fi
+                _describe '\(program)' candidates
             }
             if [ "$funcstack[1]" = "_\(program)" ]; then _\(program); else compdef _\(program) \(program); fi
             """
         case .fish:
             """
             # fish completion for \(program)
-            complete -c \(program) -f -a '(\(program) --complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+            function __\(program)_complete
+                set -l found (\(program) --complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+                if test "$found" = files
+                    __fish_complete_path (commandline -ct)
+                else
+                    printf '%s\\n' $found
+                end
+            end
+            complete -c \(program) -f -a '(__\(program)_complete)'
             """
         }
     }

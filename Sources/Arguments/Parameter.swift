@@ -59,7 +59,20 @@ public enum Completion: Sendable {
     /// These words.
     case words([String])
     /// Words that are found out when completion runs, with the options of the command line.
-    case dynamic(@Sendable (ParsedArguments) async -> [String])
+    case dynamic(@Sendable (ParsedArguments) async -> [CompletionCandidate])
+}
+
+/// A word that completion suggests.
+public struct CompletionCandidate: Sendable {
+    let word: String
+    /// What shells show beside it.
+    let description: String
+
+    /// A word with a short description, both on one line.
+    public init(_ word: String, description: String) {
+        self.word = word
+        self.description = description
+    }
 }
 
 /// Why a word is not a valid value, as a phrase such as “must be a number”.

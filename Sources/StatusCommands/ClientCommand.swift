@@ -42,12 +42,11 @@ enum ClientCommand {
     /// The service manager's socket accepts connections even if the daemon cannot start.
     private static let hintTime = 5
 
-    /// The options of all commands that call the daemon.
-    private static let standardParameters: [any Parameter] = [Options.json, Options.address, Options.host]
-
-    /// Makes a command with ``standardParameters`` in addition to its own parameters.
+    /// Makes a command that has options for the daemon, and `--json`, in addition to its own parameters.
     ///
     /// - Parameters:
+    ///   - statuses: the exit statuses that it may have beside those of every command that calls the daemon.
+    ///   - writesJSON: whether it has `--json`.
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
     ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
     ///   - severalHosts: whether the user may choose more than one host.
@@ -55,15 +54,19 @@ enum ClientCommand {
     ///   - beforeConnecting: runs the command without a connection to a daemon, or returns nil.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
+        statuses: Set<ExitStatus> = [], writesJSON: Bool = true,
         mayBeRepeated: Bool = false, isChange: Bool = false, severalHosts: Bool = false,
         limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
         beforeConnecting: @escaping @Sendable (ParsedArguments) async throws -> ExitStatus? = { _ in nil },
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
         run: @escaping @Sendable (Context) async throws -> ExitStatus
     ) -> Command<ExitStatus> {
-        let discussion = discussion.isEmpty ? ExitStatus.table : discussion + "\n\n" + ExitStatus.table
+        let table = ExitStatus.table(statuses.union([.noDaemon]))
+        let standardParameters: [any Parameter] =
+            (writesJSON ? [Options.json] : []) + [Options.address, severalHosts ? Options.hosts : Options.host]
         return Command(
-            name, abstract: abstract, discussion: discussion, parameters: parameters + standardParameters,
+            name, abstract: abstract, discussion: discussion.isEmpty ? table : discussion + "\n\n" + table,
+            parameters: parameters + standardParameters,
             validate: { arguments throws(InvalidUsage) in
                 try Options.checkDaemon(arguments, severalHosts: severalHosts)
                 try validate(arguments)

@@ -32,10 +32,14 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
         }
     }
 
-    /// The table in `--help`.
-    static var table: String {
-        "Exit status:\n"
-            + allCases.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
+    /// The statuses that every command may have.
+    static let ofEveryCommand: Set<ExitStatus> = [.done, .failed, .usage, .permissionDenied]
+
+    /// The table in `--help`, with these statuses in addition to ``ofEveryCommand``.
+    static func table(_ more: Set<ExitStatus>) -> String {
+        let shown = allCases.filter { ofEveryCommand.contains($0) || more.contains($0) }
+        return "Exit status:\n"
+            + shown.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
     }
 
     /// The exit status for an error reply.

@@ -27,13 +27,17 @@ enum Options {
         }
     }
 
-    static let host = Option<[RemoteHost]>(
-        "host", letter: "H", value: "[USER@]HOST",
-        help: "Use the daemon of another host, over ssh; list takes several, separated by commas.", default: []
-    ) { text throws(InvalidValue) in
-        try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(InvalidValue) in
-            guard let host = RemoteHost(String(name)) else { throw InvalidValue("must be HOST or USER@HOST") }
-            return host
+    static let host = host(help: "Use the daemon of another host, over ssh.")
+
+    /// The same option of a command that takes several hosts.
+    static let hosts = host(help: "Use the daemon of another host, or of several, separated by commas, over ssh.")
+
+    private static func host(help: String) -> Option<[RemoteHost]> {
+        Option("host", letter: "H", value: "[USER@]HOST", help: help, default: []) { text throws(InvalidValue) in
+            try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(InvalidValue) in
+                guard let host = RemoteHost(String(name)) else { throw InvalidValue("must be HOST or USER@HOST") }
+                return host
+            }
         }
     }
 
@@ -59,18 +63,22 @@ enum Options {
     static let all = Flag("all", help: "Follow every server.")
 
     /// A required name of a server, which is checked.
-    static func serverName(help: String = "The server's name.") -> Argument<ServerName> {
-        .required("name", help: help, completion: .servers) { text throws(InvalidValue) in
+    static func serverName(completion: Completion = .servers()) -> Argument<ServerName> {
+        .required("name", help: "The server's name.", completion: completion) { text throws(InvalidValue) in
             guard let name = ServerName(text) else { throw InvalidValue(ServerName.rule) }
             return name
         }
     }
 
     /// An optional name of a server, which the daemon checks.
-    static let anyServer = Argument<String?>.optional("name", help: "The server's name.", completion: .servers)
+    static let anyServer = server(completion: .servers())
+
+    static func server(completion: Completion) -> Argument<String?> {
+        .optional("name", help: "The server's name.", completion: completion)
+    }
 
     /// Any number of names of servers, which the command or the daemon checks.
-    static let servers = Argument<[String]>.list("name", help: "The server's name.", completion: .servers)
+    static let servers = Argument<[String]>.list("name", help: "The server's name.", completion: .servers())
 
     /// What is written of each server, instead of a table or a description.
     static let format = Option<FormatTemplate?>(
@@ -120,8 +128,11 @@ enum Options {
 }
 
 extension Completion {
-    /// The names of the daemon's servers; none if it does not answer.
-    static let servers = Completion.dynamic { arguments in
-        await ServerSuggestion.names(try? Options.daemon(arguments).connect(isRetry: true))
+    /// The names of those servers of the daemon for which `condition` holds, with their levels; none if it does not answer.
+    static func servers(where condition: @escaping @Sendable (ServerState) -> Bool = { _ in true }) -> Completion {
+        .dynamic { arguments in
+            await ServerSuggestion.servers(try? Options.daemon(arguments).connect(isRetry: true)).filter(condition)
+                .map { CompletionCandidate($0.name.rawValue, description: ServerText.stateWord($0)) }
+        }
     }
 }

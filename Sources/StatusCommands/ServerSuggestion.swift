@@ -11,11 +11,12 @@ enum ServerSuggestion {
 
     /// `; did you mean “NAME”?`, or nothing if no name is near, the daemon does not answer, or the output is JSON.
     static func text(for name: String, _ context: ClientCommand.Context) async -> String {
-        context.terminal.isJSON ? "" : Nearest.suggestion(for: name, among: await names(context.client))
+        context.terminal.isJSON
+            ? "" : Nearest.suggestion(for: name, among: await servers(context.client).map(\.name.rawValue))
     }
 
-    /// The names of all servers; none if the daemon does not answer.
-    static func names(_ client: MonitorClient?) async -> [String] {
-        (try? await client?.list(within: patience).servers.map(\.name.rawValue)) ?? []
+    /// All servers; none if the daemon does not answer.
+    static func servers(_ client: MonitorClient?) async -> [ServerState] {
+        (try? await client?.list(within: patience).servers) ?? []
     }
 }

@@ -9,7 +9,8 @@ import StatusModel
 /// The command line of statusctl.
 public enum StatusCtl {
     static let program = Command<ExitStatus>(
-        "statusctl", abstract: "Show, follow and set the status of servers.", discussion: ExitStatus.table,
+        "statusctl", abstract: "Show, follow and set the status of servers.",
+        discussion: ExitStatus.table(Set(ExitStatus.allCases)),
         subcommands: [
             ListCommand.command, StatusCommand.command, WatchCommand.command, TopCommand.command,
             HistoryCommand.command,

@@ -41,7 +41,12 @@ struct Verification {
     /// The errors and warnings.
     var problems: [Problem] {
         let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
-        return loaded.problems.map(explain) + hiddenFiles + servers.flatMap { missing(for: $0.key, $0.value) }
+        let unknownUnits = UnknownUnits.among(
+            servers.flatMap { $0.value.source?.base.requirements ?? [] }.compactMap {
+                if case .unit(let name) = $0 { name } else { nil }
+            })
+        return loaded.problems.map(explain) + hiddenFiles
+            + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) }
     }
 
     /// Errors of files that are links to places hidden from the daemon.
@@ -87,17 +92,20 @@ struct Verification {
     }
 
     /// Warns of requirements that this host does not meet; it may meet them when the daemon needs them.
-    private func missing(for name: ServerName, _ server: ServerConfiguration) -> [Problem] {
-        let reasons = (server.source?.base.requirements ?? []).compactMap(obstacle)
+    private func missing(
+        for name: ServerName, _ server: ServerConfiguration, _ unknownUnits: Set<String>
+    ) -> [Problem] {
+        let reasons = (server.source?.base.requirements ?? []).compactMap { obstacle(to: $0, unknownUnits) }
         return reasons.map { Problem(.warning, at: server.origin, server: name, reason: $0) }
     }
 
-    private func obstacle(to requirement: SourceRequirement) -> String? {
+    private func obstacle(to requirement: SourceRequirement, _ unknownUnits: Set<String>) -> String? {
         switch requirement {
         case .program(let path): unusable(plugin: path)
         case .readableFile(let path): unreadable(path)
         case .visiblePath(let path): invisible(path)
         case .user(let name): unknown(user: name)
+        case .unit(let name): unknownUnits.contains(name) ? "unit \(VisibleText.escape(name)) not found" : nil
         }
     }
 

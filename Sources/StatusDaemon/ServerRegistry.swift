@@ -89,9 +89,11 @@ final class ServerRegistry {
         // The administrator's new choice overrides a selection that a client made since.
         let isOtherSelected = new.select != configuration.select
         if isOtherSelected { hasSelected = false }
+        let selected = selection(by: new)
         configuration = new
         let plan = ReloadPlan(from: old, guests: guests, to: new) { startFailures[$0] != nil || needsNewSocket($0) }
         var reply = reply(to: plan, of: read)
+        reply.selected = selected?.rawValue
         reply.changed += plan.inOrder.compactMap { carryOut($0.step, for: $0.name) ? $0.name.rawValue : nil }
         reply.changed.sort()
         reply.failed = read.errors.map(Failure.init)
@@ -117,7 +119,17 @@ final class ServerRegistry {
     func plan(_ read: ReadConfiguration) -> ReloadReply {
         var reply = reply(to: ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration), of: read)
         reply.failed = read.errors.map(Failure.init)
+        reply.selected = selection(by: read.configuration)?.rawValue
         return reply
+    }
+
+    /// The server that a new configuration would select instead of the present one; nil if the selection would stay.
+    private func selection(by new: Configuration) -> ServerName? {
+        guard !hasSelected || new.select != configuration.select, let name = new.select,
+            new.servers[name] != nil || new.acceptsAny && guests.contains(name),
+            (try? monitor.selectedState().name) != name
+        else { return nil }
+        return name
     }
 
     /// Carries out a step of a plan; returns whether something changed that the plan does not list.

@@ -60,7 +60,7 @@ extension MonitorClient {
     public func watch(_ parameters: WatchParameters) throws(MonitorError) -> MethodReplies<WatchReply, MonitorError> {
         try watchReplies(
             server: parameters.server, all: parameters.all, updates: parameters.updates, since: parameters.since,
-            silence: Self.longestSilence)
+            mayComeLater: parameters.mayComeLater, silence: Self.longestSilence)
     }
 
     /// Waits until a server has a level or a text; without a timeout, for ever.

@@ -7,16 +7,21 @@ public enum Nearest {
         self.word(near: word, among: known).map { "; did you mean “\($0)”?" } ?? ""
     }
 
-    /// The first of the words that differ least, if that is in at most a third of the letters, or in one of two; case does not count.
+    /// The only one of the words that begins with this one, otherwise the first of those that differ least; case does not count.
+    ///
+    /// A beginning has two letters at least; a difference is in at most a third of the letters, or in one of two.
     static func word(near word: String, among known: some Sequence<String>) -> String? {
         let bytes = Array(word.lowercased().utf8)
         var (nearest, limit) = (String?.none, bytes.count < 2 ? 0 : max(1, bytes.count / 3))
+        var (longer, longerCount) = (String?.none, 0)
         for candidate in known {
-            guard let distance = distance(bytes, Array(candidate.lowercased().utf8), atMost: limit) else { continue }
+            let other = Array(candidate.lowercased().utf8)
+            if bytes.count >= 2, other.starts(with: bytes) { (longer, longerCount) = (candidate, longerCount + 1) }
+            guard let distance = distance(bytes, other, atMost: limit) else { continue }
             (nearest, limit) = (candidate, distance - 1)
             if distance == 0 { break }
         }
-        return nearest
+        return longerCount == 1 ? longer : nearest
     }
 
     /// The number of bytes to insert, remove, replace or swap with their neighbour (optimal string alignment); nil if more than `limit`.

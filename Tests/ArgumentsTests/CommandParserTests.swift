@@ -14,7 +14,10 @@ import Testing
         return level
     }
     private static let name = Argument<String>.required(
-        "name", help: "The name.", completion: .dynamic { $0[level] == 2 ? ["far"] : ["db", "web"] }
+        "name", help: "The name.",
+        completion: .dynamic { arguments in
+            (arguments[level] == 2 ? ["far"] : ["db", "web"]).map { CompletionCandidate($0, description: "ok") }
+        }
     ) {
         text throws(InvalidValue) in
         if text.contains("/") { throw InvalidValue("must not contain a slash") }
@@ -159,7 +162,7 @@ import Testing
             (["post", "db", "--level", ""], ["1", "2"]),
             (["post", "db", "--l"], ["--level"]),
             (["post", "db", "--j"], ["--json"]),
-            (["check", "x"], []),
+            (["check", "x"], ["files"]),
             (["post", "--level", "2", ""], ["far"]),
             (["post", "db", "-l", ""], ["1", "2"]),
             (["post", "-l", "2", ""], ["far"]),

@@ -10,10 +10,11 @@ import Testing
         arguments: [
             ("dbb", "db"), ("bd", "db"), ("DB", "db"), ("weg", "web"), ("bakcup-homes", "backup-home"),
             ("wbe1", "web1"),
-            ("login", nil), ("", nil), ("d", nil), ("backup", nil),
+            ("login", nil), ("", nil), ("d", nil), ("backup", "backup-home"), ("ba", "backup-home"), ("w", nil),
+            ("hist", "history"),
         ] as [(String, String?)])
     func nearest(word: String, expected: String?) {
-        #expect(Nearest.word(near: word, among: ["db", "web", "web1", "backup-home"]) == expected)
+        #expect(Nearest.word(near: word, among: ["db", "web", "web1", "backup-home", "list", "history"]) == expected)
     }
 
     @Test("a distance is counted up to its limit")

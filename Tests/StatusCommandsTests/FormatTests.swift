@@ -20,7 +20,7 @@ import Testing
         "fields in braces are replaced, and all else stays",
         arguments: [
             ("{name} {level}", "db stale"), ("{name}: {text} [{lastLevel}]", "db: Signed In {x} [warning]"),
-            ("{{{name}}}", "{db}"), (#"{name}\t{revision}\n\\"#, "db\t7\n\\"), (#"a\b"#, #"a\b"#), ("", ""),
+            ("{{{name}}}", "{db}"), (#"{name}\t{revision}\n\\"#, "db\t7\n\\"), (#"a\b"#, #"a\b"#),
             ("{mark}{selected}{stale}", "*yesyes"),
             ("{description}, {source}, {phase}", "Primary database, push, loaded"),
             ("{since}, {age}", "1970-01-01 00:00:00, 1min 5s"), ("{message}{host}", ""),
@@ -41,7 +41,7 @@ import Testing
         arguments: [
             ("{nam}", "did you mean “name”?"), ("{colour}", "the fields are name, text, level,"),
             ("{name", "without a “}”"),
-            ("name}", "without a “{”"),
+            ("name}", "without a “{”"), ("", "must not be empty"),
         ])
     func invalid(template: String, part: String) {
         let error = #expect(throws: InvalidValue.self) { try FormatTemplate(template) }

@@ -82,6 +82,17 @@ import Testing
             ])
     }
 
+    @Test("what another file selects and accepts stays")
+    func addition() throws {
+        let service = HostSurvey.Service(name: "a.service", description: "", isFailed: false, isLasting: true)
+        let loaded = try loaded(
+            InitialConfiguration(
+                HostSurvey(services: [service]), hasDiskPlugin: false, selects: false, accepts: false))
+        #expect(loaded.configuration.select == nil)
+        #expect(!loaded.configuration.acceptsAny)
+        #expect(loaded.configuration.servers.count == 1)
+    }
+
     @Test("a host without anything gets an empty configuration that is valid, too")
     func empty() throws {
         let loaded = try loaded(InitialConfiguration(HostSurvey(), hasDiskPlugin: false))

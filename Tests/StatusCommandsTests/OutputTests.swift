@@ -45,6 +45,13 @@ import Varlink
             Terminal.json(of: reply).contains(#""added":["a\u009b31mb\u007f\u202ec\u2028d\n é"]"#))
     }
 
+    @Test("a reload names what it adds, and the server that it selects")
+    func reload() {
+        let reply = ReloadReply(
+            added: ["a", "b"], changed: [], removed: [], failed: [], warnings: [], selected: "b")
+        #expect(PlanText.lines(of: reply) == ["added: a, b", "selected: b"])
+    }
+
     @Test("the selected server is marked, columns line up, and nothing is cut in a pipe")
     func table() throws {
         var db = try server("db", String(repeating: "x", count: 200))

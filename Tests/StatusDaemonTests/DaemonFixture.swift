@@ -27,6 +27,8 @@ final class DaemonFixture {
     var users: [String: UInt32] = ["alice": 1000]
     /// The warnings of the last reload.
     private(set) var warnings: [Failure] = []
+    /// The server that the last configuration selected.
+    private(set) var selected: String?
     /// The id of the group statusd; nil if there is none.
     var group: UInt32?
     let recorder = LogRecorder()
@@ -73,6 +75,7 @@ final class DaemonFixture {
             group: { _ throws(IOError) in group })
         let reply = registry.apply(ReadConfiguration(loaded, accounts))
         warnings = reply.warnings ?? []
+        selected = reply.selected
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }
     }
 

@@ -144,12 +144,16 @@ import Testing
         let servers = "servers: { a: { push: true }, b: { push: true } }"
         try fixture.apply("select: a\n" + servers)
         #expect(try fixture.monitor.selectedState().name.rawValue == "a")
+        #expect(fixture.selected == "a", "whoever reloads is told")
         _ = try fixture.monitor.select(ServerName("b"))
         fixture.registry.didSelect()
         try fixture.apply("select: a\n" + servers + "\naccept: any")
         #expect(try fixture.monitor.selectedState().name.rawValue == "b")
+        #expect(fixture.selected == nil)
         try fixture.apply(servers)
+        #expect(fixture.selected == nil)
         try fixture.apply("select: a\n" + servers)
+        #expect(fixture.selected == "a")
         #expect(try fixture.monitor.selectedState().name.rawValue == "a")
         let text = "select: late\naccept: any\n" + servers
         try fixture.apply(text)

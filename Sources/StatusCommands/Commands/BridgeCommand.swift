@@ -15,7 +15,7 @@ enum BridgeCommand {
         "bridge", abstract: "Connect standard input and output to the daemon.",
         discussion:
             "It is for other programs. “statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
-            + ExitStatus.table,
+            + ExitStatus.table([.noDaemon]),
         parameters: [endWithInput, Options.json, Options.address],
         validate: { arguments throws(InvalidUsage) in
             guard let address = arguments[Options.address] else { return }

@@ -27,7 +27,7 @@ enum HistoryCommand {
         parameters: [
             Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, summary, buckets,
         ],
-        mayBeRepeated: true, validate: validate, run: run)
+        statuses: [.noSuchServer], mayBeRepeated: true, validate: validate, run: run)
 
     private static func validate(_ arguments: ParsedArguments) throws(InvalidUsage) {
         if arguments[all], !arguments[Options.servers].isEmpty {

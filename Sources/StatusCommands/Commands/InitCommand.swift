@@ -21,7 +21,7 @@ enum InitCommand {
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
             "It looks for failed units, enabled services and disks. The file is conf.d/init.yaml beside statusd.yaml.\n\n"
-            + ExitStatus.table,
+            + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.host],
         validate: { arguments throws(InvalidUsage) in
             try Options.checkDaemon(arguments)
@@ -36,18 +36,21 @@ enum InitCommand {
     private static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
         let directory = try directory()
         let path = "\(directory)/conf.d/init.yaml"
-        if !arguments[print], !arguments[force] { try checkIsFirst(directory, path) }
+        let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
+        if !arguments[print], !arguments[force] { try checkIsFirst(loaded, path) }
         let survey = await BlockingThread.run {
             HostSurvey(
                 services: HostSurvey.services(
-                    output(of: "systemctl show '*.service' -p \(HostSurvey.properties) 2>/dev/null")),
+                    ProgramOutput.text(of: "systemctl show '*.service' -p \(HostSurvey.properties) 2>/dev/null")),
                 // Plugins do not see all.
-                disks: HostSurvey.disks(contents(of: "/proc/self/mounts")).filter {
+                disks: HostSurvey.disks(ProgramOutput.contents(of: "/proc/self/mounts")).filter {
                     ServiceUser.executor.obstacle(to: $0) == nil
                 })
         }
         let configuration = InitialConfiguration(
-            survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0)
+            survey, hasDiskPlugin: access(InitialConfiguration.diskPlugin, X_OK) == 0,
+            selects: loaded.configuration.selectOrigin.map { $0.file == path } ?? true,
+            accepts: loaded.configuration.acceptsAny)
         let text = configuration.text(date: String(TimeText.full(TimeText.now).prefix(10)))
         let terminal = Terminal(arguments)
         if arguments[print] {
@@ -78,8 +81,7 @@ enum InitCommand {
     }
 
     /// Throws if the file exists, or servers are configured already.
-    private static func checkIsFirst(_ directory: String, _ path: String) throws {
-        let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
+    private static func checkIsFirst(_ loaded: LoadedConfiguration, _ path: String) throws {
         if !loaded.errors.isEmpty, loaded.errors.allSatisfy(\.isPermissionDenied) {
             throw CommandFailure(
                 .permissionDenied, "Failed", "permission denied; use sudo, or “statusctl init --print”")
@@ -113,30 +115,5 @@ enum InitCommand {
             terminal.line(terminal.width.map { line.cut(to: $0, ellipsis: terminal.style.ellipsis) } ?? line)
         }
         terminal.line("Next: “statusctl reload” makes it take effect, and “statusctl list” shows the servers.")
-    }
-
-    // MARK: The host
-
-    /// What a command writes; nothing if it cannot be run.
-    private static func output(of command: String) -> String {
-        guard let pipe = popen(command, "re") else { return "" }
-        defer { pclose(pipe) }
-        return contents(of: pipe)
-    }
-
-    private static func contents(of path: String) -> String {
-        guard let file = fopen(path, "re") else { return "" }
-        defer { fclose(file) }
-        return contents(of: file)
-    }
-
-    private static func contents(of file: UnsafeMutablePointer<FILE>) -> String {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-        while true {
-            let count = fread(&buffer, 1, buffer.count, file)
-            if count == 0 { return String(decoding: bytes, as: UTF8.self) }
-            bytes += buffer[..<count]
-        }
     }
 }

@@ -16,7 +16,8 @@ enum PostCommand {
     ) { $0 }
 
     static let command = ClientCommand.make(
-        "post", abstract: "Post the status of a server.", parameters: [name, text, level], mayBeRepeated: true,
+        "post", abstract: "Post the status of a server.", parameters: [name, text, level],
+        statuses: [.noSuchServer], mayBeRepeated: true,
         isChange: true
     ) { context in
         let arguments = context.arguments

@@ -14,20 +14,22 @@ enum RefreshCommand {
     private static let all = Flag(
         "all", help: "Refresh all servers that can be refreshed, up to 32 at a time, with a line for each as it ends.")
 
+    private static let name = Options.server(completion: .servers(where: \.isRefreshable))
+
     static let command = ClientCommand.make(
         "refresh", abstract: "Load a server's status now and show it.",
         discussion:
             "Without a name, it loads the selected server's. A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule waits for it, too.",
-        parameters: [Options.anyServer, all],
+        parameters: [name, all], statuses: [.noSuchServer, .nothingToRefresh],
         validate: { arguments throws(InvalidUsage) in
-            if arguments[all], arguments[Options.anyServer] != nil {
+            if arguments[all], arguments[name] != nil {
                 throw InvalidUsage("give a server name or --all, not both")
             }
         }, run: refresh)
 
     private static func refresh(_ context: ClientCommand.Context) async throws -> ExitStatus {
         let (client, terminal) = (context.client, context.terminal)
-        let name = context.arguments[Options.anyServer]
+        let name = context.arguments[self.name]
         let indicator = ProgressIndicator(terminal, environment: ProcessEnvironment.current)
         if context.arguments[all] { return try await refreshAll(context, indicator) }
         let subject = name ?? "the selected server"

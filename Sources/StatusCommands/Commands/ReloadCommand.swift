@@ -19,7 +19,7 @@ enum ReloadCommand {
         "reload", abstract: "Make the daemon read its configuration again.",
         discussion:
             "It returns when the new configuration is in effect, and shows the servers that were added, changed and removed.",
-        parameters: [dryRun, quiet],
+        parameters: [dryRun, quiet], statuses: [.invalidConfiguration],
         mayBeRepeated: true, isChange: true
     ) { context in
         let isDryRun = context.arguments[dryRun]

@@ -10,7 +10,7 @@ enum SelectCommand {
     static let command = ClientCommand.make(
         "select", abstract: "Select a server, or none.",
         discussion: "It returns when the daemon follows the server, and every view shows it.",
-        parameters: [Options.anyServer, none], mayBeRepeated: true, isChange: true,
+        parameters: [Options.anyServer, none], statuses: [.noSuchServer], mayBeRepeated: true, isChange: true,
         validate: { arguments throws(InvalidUsage) in
             guard (arguments[Options.anyServer] == nil) == arguments[none] else {
                 throw InvalidUsage("give a server name or --none\(arguments[none] ? ", not both" : "")")

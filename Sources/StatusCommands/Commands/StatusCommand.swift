@@ -10,7 +10,8 @@ enum StatusCommand {
     static let command = ClientCommand.make(
         "status", abstract: "Show servers; without a name, the selected one.",
         discussion: "With several names, the exit status is that of the first server that is not ok.",
-        parameters: [Options.servers, Options.format], mayBeRepeated: true, validate: Options.checkFormat
+        parameters: [Options.servers, Options.format], statuses: [.notOK, .noSuchServer], mayBeRepeated: true,
+        validate: Options.checkFormat
     ) { context in
         let names = context.arguments[Options.servers]
         var replies: [Result<DescribeReply, CommandFailure>] = []
@@ -18,11 +19,18 @@ enum StatusCommand {
         for name in names.isEmpty ? [nil] : names.map(Optional.some) {
             replies.append(try await describe(name, context, isOneOfSeveral: names.count > 1))
         }
-        let statuses = replies.enumerated().map { number, reply in
-            if number > 0, !context.terminal.isJSON, context.arguments[Options.format] == nil {
-                context.terminal.line("")
+        var statuses: [ExitStatus] = []
+        var hasWritten = false
+        for reply in replies {
+            switch reply {
+            case .failure(let failure):
+                context.terminal.failure(failure)
+                statuses.append(failure.status)
+            case .success(let reply):
+                write(reply.server, context, isFirst: !hasWritten)
+                hasWritten = true
+                statuses.append(reply.server.isHealthy ? .done : .notOK)
             }
-            return write(reply, context)
         }
         context.terminal.warn(replies.lazy.compactMap { try? $0.get().notices }.first)
         return statuses.first { $0 != .done } ?? .done
@@ -45,26 +53,11 @@ enum StatusCommand {
         }
     }
 
-    private static func write(
-        _ reply: Result<DescribeReply, CommandFailure>, _ context: ClientCommand.Context
-    ) -> ExitStatus {
+    private static func write(_ server: ServerState, _ context: ClientCommand.Context, isFirst: Bool) {
         let terminal = context.terminal
-        switch reply {
-        case .failure(let failure):
-            terminal.failure(failure)
-            return failure.status
-        case .success(let reply):
-            let server = reply.server
-            if terminal.isJSON {
-                terminal.json(server)
-            } else if let format = context.arguments[Options.format] {
-                terminal.line(format.text(server))
-            } else {
-                for line in ServerText.details(server, style: terminal.style, width: terminal.width) {
-                    terminal.line(line)
-                }
-            }
-            return server.isHealthy ? .done : .notOK
-        }
+        if terminal.isJSON { return terminal.json(server) }
+        if let format = context.arguments[Options.format] { return terminal.line(format.text(server)) }
+        if !isFirst { terminal.line("") }
+        for line in ServerText.details(server, style: terminal.style, width: terminal.width) { terminal.line(line) }
     }
 }

@@ -12,17 +12,13 @@ enum TopCommand {
         "top",
         abstract: "Show all servers on the whole terminal.",
         discussion: "It shows the last changes of one server beneath. The key ? shows all keys, q ends it.",
+        writesJSON: false,
         beforeConnecting: { arguments in
             guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
                 throw CommandFailure(
                     .usage, "Usage", "top needs a terminal; run “statusctl list --watch” where there is none")
             }
             return nil
-        },
-        validate: { arguments throws(InvalidUsage) in
-            if arguments[Options.json] {
-                throw InvalidUsage("top writes no JSON; run “statusctl watch --all --json” for programs")
-            }
         }
     ) { context in
         await context.mayTakeItsTime()

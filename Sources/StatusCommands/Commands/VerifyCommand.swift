@@ -16,7 +16,7 @@ enum VerifyCommand {
     static let command = Command<ExitStatus>(
         "verify", abstract: "Check configuration files without a daemon.",
         discussion: "Without FILE, it checks your own configuration if there is one, otherwise the system's.\n\n"
-            + ExitStatus.table,
+            + ExitStatus.table([.invalidConfiguration]),
         parameters: [files, Options.json, Options.host],
         validate: { arguments throws(InvalidUsage) in try Options.checkDaemon(arguments) },
         run: { arguments in

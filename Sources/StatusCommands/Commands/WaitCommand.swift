@@ -25,12 +25,15 @@ enum WaitCommand {
         guard let duration = TimeSpan.parse(text) else { throw InvalidValue("must be a time such as 30s or 5min") }
         return duration
     }
+    /// The least time for the daemon's answers, which do not take it from a healthy one: `--timeout 0` asks once.
+    private static let answerTime = Duration.seconds(1)
 
     static let command = ClientCommand.make(
         "wait", abstract: "Wait until a server has a level or a text.",
         discussion:
             "The server need not exist yet. A status that is stale, or from before a failed load, does not count. The command goes on waiting while the daemon restarts.",
-        parameters: [name, level, text, timeout], limit: { $0[timeout] }
+        parameters: [name, level, text, timeout], statuses: [.timedOut],
+        limit: { $0[timeout].map { max($0, answerTime) } }
     ) { context in
         let arguments = context.arguments
         let level = arguments[level] ?? (arguments[text] == nil ? .ok : nil)
@@ -54,6 +57,7 @@ enum WaitCommand {
     ) async throws -> ServerState {
         let daemon = await DaemonReturn(to: context.address)
         let deadline = context.deadline
+        let extra = context.arguments[timeout].map { max(.zero, answerTime - $0) } ?? .zero
         var client = context.client
         var hasComeBack = false
         // What happens while the daemon restarts counts, too.
@@ -66,7 +70,7 @@ enum WaitCommand {
                     try await client.checkAnswers()
                 }
                 await context.mayTakeItsTime()
-                let left = deadline.map { max(.zero, $0 - .now) }
+                let left = deadline.map { max(.zero, $0 - .now - extra) }
                 return try await client.wait(server: server, level: level, text: text, timeout: left, since: begin)
             } catch {
                 let lost = error.connectionError?.code

@@ -26,9 +26,10 @@ enum WatchCommand {
         discussion:
             "Without a name, it follows the selected server, and another one as soon as that is selected. The current state comes first. An interrupt ends it with exit status 0. With --output, it goes on until then, whatever happens to the daemon.",
         parameters: [Options.anyServer, Options.all, updates, noReconnect, output, Options.format],
+        statuses: [.noSuchServer],
         beforeConnecting: { arguments in
             guard let format = arguments[output] else { return nil }
-            try await follow(arguments, with: BarWriter(format, arguments))
+            try await follow(arguments, with: await BarWriter(format, arguments))
         }, validate: validate, run: watch)
 
     private static func validate(_ arguments: ParsedArguments) throws(InvalidUsage) {
@@ -69,9 +70,8 @@ enum WatchCommand {
     private static func follow(_ arguments: ParsedArguments, with writer: BarWriter) async throws -> Never {
         let reader = await PipeReader.withInterrupt()
         defer { withExtendedLifetime(reader) {} }
-        var writer = writer
         var follower = EventFollower(
             parameters(arguments), at: try Options.daemon(arguments), .unlimited, resumes: false)
-        try await follower.run { writer.write($0) }
+        try await follower.run { try await writer.write($0) }
     }
 }

@@ -6,11 +6,21 @@ import StatusInterface
 import StatusModel
 
 /// Writes what a follower notices as lines for a status bar.
-struct BarWriter {
+@EventLoop
+final class BarWriter {
+    /// How long the last line stays while the daemon is away, or before a new server has its first status: that is mostly over sooner, and a bar
+    /// must not flicker.
+    private static let patience = Duration.seconds(1)
+
     private let terminal: Terminal
     private let form: BarFormat
     private let format: FormatTemplate?
+    /// The server that the user named, if any.
+    private let server: String?
     private var last: BarFormat.Content?
+    /// What is shown when the patience is over.
+    private var next: BarFormat.Content?
+    private var timer: TimerSource?
 
     init(_ form: BarFormat, _ arguments: ParsedArguments) {
         var terminal = Terminal(isJSON: false, environment: ProcessEnvironment.current)
@@ -18,11 +28,39 @@ struct BarWriter {
         self.terminal = terminal
         self.form = form
         format = arguments[Options.format]
+        server = arguments[Options.anyServer]
     }
 
     /// Writes a line if the bar has to show something else.
-    mutating func write(_ step: EventFollower.Step) {
-        guard let content = content(step), content != last else { return }
+    func write(_ step: EventFollower.Step) async throws {
+        guard let content = content(step) else { return }
+        if last != nil, mayPass(step) {
+            next = content
+            let timer = try timer ?? TimerSource { [weak self] in self?.showNext() }
+            self.timer = timer
+            timer.schedule(after: Self.patience)
+        } else {
+            next = nil
+            show(content)
+        }
+    }
+
+    /// Whether what a step shows is mostly over after a moment.
+    private func mayPass(_ step: EventFollower.Step) -> Bool {
+        switch step {
+        case .away: true
+        case .event(let event): event.kind == .added && event.server?.status == nil
+        case .back, .missing: false
+        }
+    }
+
+    private func showNext() {
+        if let next { show(next) }
+        next = nil
+    }
+
+    private func show(_ content: BarFormat.Content) {
+        guard content != last else { return }
         last = content
         terminal.line(form.line(content))
     }
@@ -30,13 +68,20 @@ struct BarWriter {
     private func content(_ step: EventFollower.Step) -> BarFormat.Content? {
         switch step {
         case .event(let event): content(event)
-        case .away(let reason): .init(text: "statusd is away", state: "disconnected", details: [reason])
+        case .away(let reason, let isRefusal):
+            .init(text: form.escape(absence(reason, isRefusal)), state: "disconnected", details: [reason])
         case .missing(let name):
             .init(
                 text: form.escape("\(name): no such server"), state: "missing", details: ["waiting for its first post"])
         // The next event says how the server is.
         case .back: nil
         }
+    }
+
+    /// `statusd is away`, or why it refuses, in a few words.
+    private func absence(_ reason: String, _ isRefusal: Bool) -> String {
+        let text = isRefusal ? "statusd: \(reason.prefix { $0 != ";" })" : "statusd is away"
+        return server.map { "\($0): \(text)" } ?? text
     }
 
     private func content(_ event: Event) -> BarFormat.Content? {
@@ -54,12 +99,11 @@ struct BarWriter {
     }
 
     private func content(_ server: ServerState) -> BarFormat.Content {
-        let word = ServerText.levelWord(server)
         let text =
             format.map { $0.text(server, escape: form.escape) }
             ?? form.escape("\(server.name): \(server.markedHeadline)")
         let plain = Style(isTerminal: false, environment: ["SYSTEMD_COLORS": "0", "LANG": "C.UTF-8"])
         let details = ServerText.details(server, style: plain, width: nil, now: nil)
-        return .init(text: text, state: word == "-" ? server.phase.rawValue : word, details: details)
+        return .init(text: text, state: ServerText.stateWord(server), details: details)
     }
 }

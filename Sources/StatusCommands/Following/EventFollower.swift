@@ -10,8 +10,8 @@ struct EventFollower {
     /// What a follower has noticed.
     enum Step {
         case event(Event)
-        /// The daemon is away, for a reason in a sentence; only once until it is back.
-        case away(String)
+        /// The daemon is away, for a reason in a sentence, or refuses to answer; only once until it is back.
+        case away(String, isRefusal: Bool = false)
         /// The daemon is back, or is running for the first time.
         case back(isFirst: Bool)
         /// The daemon is running, but has no server of this name, which may come with its next post.
@@ -83,12 +83,16 @@ struct EventFollower {
     }
 
     private mutating func follow(_ client: MonitorClient, _ take: (Step) async throws -> Void) async throws {
+        var parameters = parameters
+        parameters.mayComeLater = lacksServer ? true : nil
         for try await reply in try await client.watch(parameters) {
             // Not before the first event: a daemon that is stopping may still accept connections.
             try await noteReturn(take)
-            lacksServer = false
             // The next stream continues here if this one breaks.
-            if resumes { parameters.since = reply.event.cursor }
+            if resumes { self.parameters.since = reply.event.cursor }
+            // Until the server comes, there is nothing to see.
+            if lacksServer, reply.event.server == nil { continue }
+            lacksServer = false
             if !isInSnapshot(reply.event) { try await take(.event(reply.event)) }
         }
     }
@@ -102,12 +106,13 @@ struct EventFollower {
         case _ where persistence == .none: throw error
         case .connection(let error) where error.isConnectionLoss: try await noteAbsence(absence(error), take)
         // A server that is not configured returns with its next post.
-        case .noSuchServer(let name, _) where isAway || lacksServer || persistence == .unlimited:
+        case .noSuchServer(let name, _) where !lacksServer && (isAway || persistence == .unlimited):
             try await noteMissing(name, take)
         // Other clients of this user have taken all connections; try again as if the daemon were away.
         case _ where error.isConnectionLimit && isAway: break
         case _ where persistence == .unlimited:
-            try await noteAbsence(CommandFailure(error, address: address).sentence, take)
+            let failure = CommandFailure(error, address: address)
+            try await noteAbsence(failure.sentence, isRefusal: failure.status != .noDaemon, take)
             try await EventLoop.sleep(for: Self.pause)
         default: throw error
         }
@@ -119,20 +124,19 @@ struct EventFollower {
         return "the daemon \(what); \(advice)"
     }
 
-    private mutating func noteAbsence(_ reason: String, _ take: (Step) async throws -> Void) async throws {
+    private mutating func noteAbsence(
+        _ reason: String, isRefusal: Bool = false, _ take: (Step) async throws -> Void
+    ) async throws {
         lacksServer = false
         guard !isAway else { return }
         isAway = true
-        try await take(.away(reason))
+        try await take(.away(reason, isRefusal: isRefusal))
     }
 
     private mutating func noteMissing(_ server: String, _ take: (Step) async throws -> Void) async throws {
-        if !lacksServer {
-            try await noteReturn(take)
-            try await take(.missing(server))
-            lacksServer = true
-        }
-        try await EventLoop.sleep(for: Self.pause)
+        try await noteReturn(take)
+        try await take(.missing(server))
+        lacksServer = true
     }
 
     private mutating func noteReturn(_ take: (Step) async throws -> Void) async throws {

@@ -21,7 +21,7 @@ struct EventWriter {
     mutating func write(_ step: EventFollower.Step) {
         switch step {
         case .event(let event): write(event)
-        case .away(let reason):
+        case .away(let reason, _):
             terminal.note(reason)
             writeKind("disconnected")
         case .back(let isFirst):

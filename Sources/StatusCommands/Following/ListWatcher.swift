@@ -50,7 +50,7 @@ final class ListWatcher {
         case .event(let event):
             await context.mayTakeItsTime()
             board.apply(event)
-        case .away(let reason):
+        case .away(let reason, _):
             absence = reason
             if !context.terminal.canMoveCursor { context.terminal.note(reason) }
         case .back:

@@ -18,6 +18,8 @@ struct HistorySummary {
         let text = SummaryText(style: terminal.style, isUTF8: terminal.charset.isUTF8, width: terminal.width)
         let parts = parts ?? SummaryText.parts(width: terminal.isJSON ? nil : terminal.width)
         var isFirst = true
+        // Even if one of several servers does not exist: what was written must be understood.
+        defer { if !isFirst { for line in text.legend { terminal.line(line) } } }
         for name in try await names() {
             let reply = try await context.client.summary(
                 server: name, since: period.since, until: period.until, buckets: parts)
@@ -31,8 +33,7 @@ struct HistorySummary {
             for line in text.lines(summary) { terminal.line(line) }
             isFirst = false
         }
-        if isFirst { return terminal.note("no servers yet") }
-        for line in text.legend { terminal.line(line) }
+        if isFirst { terminal.note("no servers yet") }
     }
 
     private func names() async throws -> [ServerName] {

@@ -20,9 +20,17 @@ struct InitialConfiguration {
         #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
 
     private(set) var entries: [Entry] = []
+    /// Whether it selects a server.
+    private let selects: Bool
+    /// Whether it lets posts add servers.
+    private let accepts: Bool
 
-    /// - Parameter hasDiskPlugin: whether ``diskPlugin`` is installed.
-    init(_ survey: HostSurvey, hasDiskPlugin: Bool) {
+    /// - Parameters:
+    ///   - hasDiskPlugin: whether ``diskPlugin`` is installed.
+    ///   - selects: whether it selects a server; not if another file does.
+    ///   - accepts: whether it lets posts add servers; not if another file forbids it.
+    init(_ survey: HostSurvey, hasDiskPlugin: Bool, selects: Bool = true, accepts: Bool = true) {
+        (self.selects, self.accepts) = (selects, accepts)
         for service in survey.services {
             let description = service.description.isEmpty ? "" : ", description: \(Self.quoted(service.description))"
             add(
@@ -56,7 +64,7 @@ struct InitialConfiguration {
     }
 
     /// The server that is selected first: the most important one.
-    var selected: ServerName? { entries.first?.name }
+    var selected: ServerName? { selects ? entries.first?.name : nil }
 
     /// The text of the file.
     func text(date: String) -> String {
@@ -65,8 +73,10 @@ struct InitialConfiguration {
             "# describes all settings, “statusctl verify” checks the file, and “statusctl reload” makes it take effect.",
         ]
         if let selected { lines.append("select: \(Self.scalar(selected.rawValue))") }
-        lines.append("# Programs may also post statuses of servers that are not listed here.")
-        lines.append("accept: any")
+        if accepts {
+            lines.append("# Programs may also post statuses of servers that are not listed here.")
+            lines.append("accept: any")
+        }
         lines.append(entries.isEmpty ? "servers: {}" : "servers:")
         lines += entries.map { "  \(Self.scalar($0.name.rawValue)): { \($0.settings) }" }
         return lines.joined(separator: "\n") + "\n"

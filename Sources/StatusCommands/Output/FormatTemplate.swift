@@ -17,6 +17,7 @@ struct FormatTemplate: Sendable {
     ///
     /// `{{` and `}}` are braces, and `\t`, `\n` and `\\` are as in printf(1).
     init(_ template: String) throws(InvalidValue) {
+        if template.isEmpty { throw InvalidValue("must not be empty") }
         var pieces: [Piece] = []
         var text = ""
         var rest = template[...]

@@ -8,11 +8,11 @@ enum PlanText {
     /// The maximum number of servers that a line names; JSON lists all.
     private static let namesPerLine = 20
 
-    /// One line for each kind of change.
+    /// One line for each kind of change, and one if another server is selected.
     static func lines(of reply: ReloadReply) -> [String] {
         [("added", reply.added), ("changed", reply.changed), ("removed", reply.removed)].compactMap { word, names in
             names.isEmpty ? nil : "\(word): \(list(names))"
-        }
+        } + (reply.selected.map { ["selected: \(VisibleText.escape($0))"] } ?? [])
     }
 
     private static func list(_ names: [String]) -> String {

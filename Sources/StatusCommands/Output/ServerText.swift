@@ -16,6 +16,12 @@ enum ServerText {
         return server.status?.level.rawValue ?? "-"
     }
 
+    /// The word for a server's state, also of one that has no status yet: ``levelWord(_:)`` or its phase.
+    static func stateWord(_ server: ServerState) -> String {
+        let word = levelWord(server)
+        return word == "-" ? server.phase.rawValue : word
+    }
+
     /// The lines of `status` for one server.
     ///
     /// - Parameters:

@@ -101,7 +101,7 @@ final class ControlInterface: MonitorService {
         if all, parameters.server != nil { throw MonitorError.service(.invalidParameter("all")) }
         let target: WatchTarget = try all ? .all : parameters.server.map { .server(try known($0)) } ?? .selected
         let stream = EventStream(monitor: monitor, encoder: encoder)
-        try stream.begin(call.untyped, target, updates: parameters.updates ?? false, since: parameters.since) {
+        try stream.begin(call.untyped, target, parameters) {
             self.streams[ObjectIdentifier(stream)] = nil
         }
         streams[ObjectIdentifier(stream)] = stream

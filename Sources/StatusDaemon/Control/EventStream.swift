@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
+import StatusInterface
 import StatusModel
 import StatusMonitor
 import Varlink
@@ -25,12 +26,15 @@ final class EventStream {
 
     /// Begins the stream; throws if there is nothing to follow.
     func begin(
-        _ call: VarlinkCall, _ target: WatchTarget, updates: Bool, since: Cursor?,
+        _ call: VarlinkCall, _ target: WatchTarget, _ parameters: WatchParameters,
         onClose: @escaping @EventLoop () -> Void
     ) throws(LedgerError) {
         // A client that reconnects learns at once that the stream works.
-        isAliveDue = since != nil
-        let watch = try monitor.watch(target, updates: updates, since: since) { [weak self] urgency in
+        isAliveDue = parameters.since != nil
+        let watch = try monitor.watch(
+            target, updates: parameters.updates ?? false, since: parameters.since,
+            mayComeLater: parameters.mayComeLater ?? false
+        ) { [weak self] urgency in
             EventLoop.perform { self?.wake(urgency) }
         }
         // This object and the stream keep each other alive until the stream is closed.

@@ -22,6 +22,7 @@ struct ReloadPieces {
         guard list < lists.count else {
             writer.member("failed", reply.failed)
             writer.member("warnings", reply.warnings)
+            writer.member("selected", reply.selected)
             return false
         }
         let (member, names) = lists[list]

@@ -121,6 +121,21 @@ def usage():
         equal(run(STATUSD, "--nonsense").status, 64, "exit status of statusd --nonsense")
 
 
+@test("a word that is nearly a command or an option is answered with what was probably meant")
+def suggestions():
+    for words, meant in ((["stat", "db"], "status"), (["hist"], "history"), (["version"], "--version"), (["-V"], "--version")):
+        contains(run(STATUSCTL, *words).err, f"did you mean “{meant}”?")
+
+
+@test("wait --timeout 0 asks once: the answer is about the server, not about the daemon")
+def ask_once():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        equal(daemon.ctl("wait", "db", "--timeout", "0").status, 0)
+        contains(one_sentence(daemon.ctl("wait", "db", "--level", "critical", "--timeout", "0"), 75), "timed out: db is “Signed In” (ok)")
+        contains(one_sentence(daemon.ctl("wait", "web", "--timeout", "0"), 75), "no server named “web” yet")
+
+
 @test("output that cannot be written ends with 1 and one sentence; errors that cannot be written keep their exit status")
 def no_output():
     with Daemon() as daemon:

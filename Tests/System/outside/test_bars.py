@@ -17,6 +17,8 @@ from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 from harness.tmux import Screen
 
+from .test_weight import status as status_of
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "packaging" / "examples"
 FORMATS = ("waybar", "i3blocks", "polybar", "tmux", "plain")
 
@@ -84,6 +86,49 @@ def before_the_daemon():
         equal(json.loads(selected.next())["text"], line["text"])
         daemon.done("forget", "db")
         equal(json.loads(db.until("removed"))["class"], "missing")
+
+
+@test("a bar keeps its line over a short restart, and says which server it does not know any more after a long one")
+def short_restart():
+    with Daemon() as daemon, daemon.follow("watch", "db", "--output", "plain") as bar:
+        equal(bar.next(), "db: no such server")
+        daemon.done("post", "db", "Signed In")
+        equal(bar.next(), "db: Signed In")
+        began = time.monotonic()
+        daemon.stop()
+        daemon.start()
+        line = bar.next()
+        # On a machine that needs longer, it is no short restart.
+        if time.monotonic() - began < 0.8:
+            equal(line, "db: Signed In (before restart)")
+        daemon.stop()
+        equal(bar.until("away"), "db: statusd is away")
+
+
+@test("a bar that may not connect says why")
+def bar_without_permission():
+    need_root()
+    with Daemon() as daemon:
+        binaries = readable_binaries(daemon.folder)
+        daemon.folder.joinpath("run").chmod(0o700)
+        with Follower(f"{binaries}/statusctl", "watch", "--output", "plain", user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
+                      env=environment(STATUSD_ADDRESS=f"unix:{daemon.socket}")) as bar:
+            contains(bar.next(), "statusd: cannot connect to ", "Permission denied")
+
+
+@test("a bar for a server that does not exist yet costs the daemon nothing until it comes")
+def waits_quietly():
+    def switches():
+        return status_of(daemon, "voluntary_ctxt_switches")
+
+    with Daemon() as daemon, daemon.follow("watch", "db", "--output", "plain") as bar:
+        equal(bar.next(), "db: no such server")
+        before = switches()
+        time.sleep(4)
+        # A keep-alive may be due; who asks each second wakes it four times at least.
+        assert switches() - before <= 2, f"{switches() - before} wake-ups in 4 s"
+        daemon.done("post", "db", "Signed In")
+        equal(bar.next(), "db: Signed In")
 
 
 @test("--format replaces the text of a bar, whose fields are escaped, and its own text is not")

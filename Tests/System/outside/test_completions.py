@@ -54,7 +54,8 @@ def completed(name):
                               ("statusctl watch web@", "statusctl watch web@front"),
                               ("statusctl status web:", "statusctl status web:back"),
                               ("statusctl list --source not", "statusctl list --source notify"),
-                              ("statusctl watch --output way", "statusctl watch --output waybar")):
+                              ("statusctl watch --output way", "statusctl watch --output waybar"),
+                              ("statusctl verify /etc/passw", "statusctl verify /etc/passwd")):
             shown.type(typed, "Tab")
             eventually(lambda: wanted in last_command(shown).replace("\\", ""), f"{name}: {wanted}", patience=8)
             shown.type("C-u" if name != "fish" else "C-c")
@@ -109,6 +110,13 @@ def candidates():
         print(f"     a completion with 200 servers took {min(times) * 1000:.1f} ms to {max(times) * 1000:.1f} ms")
         contains(daemon.ctl("--complete", "--", "post", "srv1", "x", "--level", "").out, "warning\t", "critical\t")
         contains(daemon.ctl("--complete", "--", "list", "--source", "").out, "unit\t", "http\t")
+        # Each server has its level beside it, and a command offers only servers that it can use.
+        daemon.done("post", "bad", "Full", "--level", "critical")
+        equal(daemon.ctl("--complete", "--", "status", "ba").out, "bad\tcritical\n")
+        equal(daemon.ctl("--complete", "--", "forget", "ba").out, "bad\tcritical\n")
+        equal(daemon.ctl("--complete", "--", "refresh", "ba").out, "")
+        equal(daemon.ctl("--complete", "--", "verify", "").out, "files\n")
+        equal(daemon.ctl("--complete", "--", "list", "--format", "").out, "")
         daemon.stop()
         silent = daemon.ctl("--complete", "--", "status", "")
         equal((silent.status, silent.out, silent.err), (0, "", ""))

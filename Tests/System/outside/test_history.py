@@ -189,6 +189,8 @@ def summary():
         ascii_only = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", LC_ALL="C")
         contains(daemon.ctl("history", "db", "--summary", env=ascii_only).out, " #\n", "  . ok  ! warning  ? unknown  # critical")
         equal(daemon.done("history", "--all", "--summary").count("available"), 2)
+        unknown = daemon.ctl("history", "db", "nope", "--summary")
+        equal((unknown.status, unknown.out.splitlines()[-1]), (4, lines[-1]))
 
 
 @test("--summary --json is the reply of the interface, one line for each server")

@@ -82,6 +82,7 @@ def several():
         lines = [json.loads(line) for line in told.out.splitlines()]
         equal([line.get("name", line.get("error")) for line in lines], ["a", "org.statusd.monitor.NoSuchServer", "c"])
         equal(daemon.done("status", "a", "c").count("\n\n"), 1)
+        equal(daemon.ctl("status", "a", "nope", "c").out.count("\n\n"), 1)
 
 
 @test("list --watch writes the list again after each change, in a pipe and as JSON")

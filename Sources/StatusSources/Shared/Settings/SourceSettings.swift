@@ -48,6 +48,8 @@ public enum SourceRequirement: Equatable, Sendable {
     case visiblePath(String)
     /// A user's name or number.
     case user(String)
+    /// A unit of the system's service manager, by its full name.
+    case unit(String)
 }
 
 /// The settings of a source of any kind.

@@ -15,6 +15,8 @@ public struct UnitSettings: SourceSettings {
 
     public var subjectParts: [String] { [unit] }
 
+    public var requirements: [SourceRequirement] { [.unit(unit)] }
+
     public static func read(_ node: YAMLNode, with reader: inout SettingsReader) throws(Problem) -> UnitSettings? {
         let nodes = reader.nodes
         let text = try nodes.string(node, of: key, "a unit's name, such as nginx.service")
