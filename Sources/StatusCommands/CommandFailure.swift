@@ -25,6 +25,20 @@ struct CommandFailure: Error {
         self.init(status, sentence, error: error)
     }
 
+    /// The failure with the host that it comes from, unless its sentence names it already.
+    func named(_ host: String) -> CommandFailure {
+        if sentence.contains(host) { return self }
+        var failure = self
+        failure.sentence = "\(host): \(sentence)"
+        return failure
+    }
+
+    /// How to start the system's daemon: a socket unit that is active has lost its socket.
+    private static var startAdvice: String {
+        ProgramOutput.text(of: "systemctl is-active statusd.socket 2>/dev/null") == "active\n"
+            ? "run “systemctl restart statusd.socket statusd”" : "run “systemctl enable --now statusd.socket statusd”"
+    }
+
     /// The failure if the user's deadline passes before the daemon at `address` answers.
     static func timedOut(_ address: DaemonAddress) -> CommandFailure {
         CommandFailure(.timedOut, "TimedOut", "timed out: the daemon does not answer; see \(address.log)")
@@ -58,7 +72,7 @@ struct CommandFailure: Error {
             // The service manager starts only the system's daemon.
             let advice =
                 address == .system
-                ? "run “systemctl enable --now statusd.socket statusd” or, if they are enabled, “systemctl restart statusd.socket statusd-executor.socket statusd”; or give its address with --address"
+                ? Self.startAdvice
                 : "check the address, or start a daemon there; the system's listens at unix:\(MonitorAddress.system)"
             self.init(.noDaemon, "Unavailable", "cannot reach the daemon: nothing listens at \(place); \(advice)")
         case .closed:

@@ -129,10 +129,14 @@ enum Options {
 
 extension Completion {
     /// The names of those servers of the daemon for which `condition` holds, with their levels; none if it does not answer.
+    ///
+    /// A program that `--address` names does not run before the user presses Enter.
     static func servers(where condition: @escaping @Sendable (ServerState) -> Bool = { _ in true }) -> Completion {
         .dynamic { arguments in
-            await ServerSuggestion.servers(try? Options.daemon(arguments).connect(isRetry: true)).filter(condition)
-                .map { CompletionCandidate($0.name.rawValue, description: ServerText.stateWord($0)) }
+            guard let daemon = try? Options.daemon(arguments), daemon.isSocket || daemon.isRemote else { return [] }
+            return await ServerSuggestion.servers(try? daemon.connect(isRetry: true)).filter(condition).map {
+                CompletionCandidate($0.name.rawValue, description: ServerText.stateWord($0))
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ extension Change: JSONReadable, JSONWritable {
             case "revision": revision = try reader.integer()
             case "omitted": omitted = try Int?(from: &reader) ?? 0
             case "user": user = try Int?(from: &reader).flatMap { UInt32(exactly: $0) }
-            case "lasted": lasted = try Int?(from: &reader)
+            case "lasted": lasted = try reader.isNull() ? nil : try reader.amount()
             default: try state.read(member, from: &reader)
             }
         }
@@ -69,8 +69,8 @@ private struct ChangedState {
         case "level": level = try Level?(from: &reader)
         case "phase": phase = try Phase?(from: &reader)
         case "stale": isStale = try Bool?(from: &reader) ?? false
-        case "message": message = try String?(from: &reader).map { VisibleText.escape($0) }
-        case "source": source = try String?(from: &reader).map { VisibleText.escape($0) }
+        case "message": message = try reader.visibleTextIfAny()
+        case "source": source = try reader.visibleTextIfAny()
         default: try reader.skip()
         }
     }

@@ -13,7 +13,7 @@ extension ServerState: JSONReadable, JSONWritable {
         try reader.object { member, reader throws(JSONError) in
             switch member {
             case "name": name = try ServerName(from: &reader)
-            case "source": source = VisibleText.escape(try reader.string())
+            case "source": source = try reader.visibleText()
             case "phase": phase = try Phase(from: &reader)
             default: try optional.read(member, from: &reader)
             }
@@ -64,9 +64,9 @@ private struct Optionals {
 
     mutating func read(_ member: JSONName, from reader: inout JSONReader) throws(JSONError) {
         switch member {
-        case "description": description = try String?(from: &reader).map { VisibleText.escape($0) }
+        case "description": description = try reader.visibleTextIfAny()
         case "status": status = try Status?(from: &reader)
-        case "message": message = try String?(from: &reader).map { VisibleText.escape($0) }
+        case "message": message = try reader.visibleTextIfAny()
         case "stale": isStale = try reader.boolean()
         case "refreshable": isRefreshable = try reader.boolean()
         case "refreshing": isRefreshing = try reader.boolean()

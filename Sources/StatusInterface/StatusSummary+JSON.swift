@@ -9,11 +9,11 @@ extension LevelTimes: JSONReadable, JSONWritable {
         var times = self
         try reader.object { member, reader throws(JSONError) in
             switch member {
-            case "ok": times.ok = try reader.integer()
-            case "warning": times.warning = try reader.integer()
-            case "critical": times.critical = try reader.integer()
-            case "unknown": times.unknown = try reader.integer()
-            case "none": times.none = try reader.integer()
+            case "ok": times.ok = try reader.amount()
+            case "warning": times.warning = try reader.amount()
+            case "critical": times.critical = try reader.amount()
+            case "unknown": times.unknown = try reader.amount()
+            case "none": times.none = try reader.amount()
             default: try reader.skip()
             }
         }
@@ -42,7 +42,7 @@ extension SummaryBucket: JSONReadable, JSONWritable {
             case "start": start = try Timestamp(from: &reader)
             case "worst": worst = try Level?(from: &reader)
             case "times": times = try LevelTimes(from: &reader)
-            case "changes": changes = try reader.integer()
+            case "changes": changes = try reader.amount()
             default: try reader.skip()
             }
         }

@@ -114,9 +114,13 @@ public struct KeyDecoder {
         }
     }
 
+    /// The columns and rows that a terminal may have, counted from 1.
+    private static let places = 1...65_535
+
     /// A report of the mouse (mode 1006): button, column, row; `M` for pressed.
     private static func mouse(_ final: UInt8, _ parameters: [Int]) -> Key? {
-        guard parameters.count == 3, final == UInt8(ascii: "M") else { return nil }
+        guard parameters.count == 3, final == UInt8(ascii: "M"), places ~= parameters[1], places ~= parameters[2]
+        else { return nil }
         switch parameters[0] {
         case 0: return .click(row: parameters[2] - 1, column: parameters[1] - 1)
         case 64: return .wheelUp

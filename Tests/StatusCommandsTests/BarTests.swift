@@ -23,11 +23,24 @@ import Testing
         #expect(line(.i3blocks, "db: x", "critical") == ##"{"full_text":"db: x","color":"#e01b24"}"##)
     }
 
+    @Test("i3blocks gets no quotation mark within a text, and never more than it can take; the level at the end stays")
+    func longTexts() {
+        #expect(line(.i3blocks, #"db: "a" \ b"#, "ok") == #"{"full_text":"db: ”a” \\ b"}"#)
+        for character in ["\\", "\"", "é", "x", "👨‍👩‍👧"] {
+            let text = "db: " + String(repeating: character, count: 1024 / character.utf8.count) + " [critical]"
+            let line = line(.i3blocks, text, "critical")
+            #expect(line.utf8.count < 1100)
+            #expect(line.contains(#"…"#) == (text.utf8.count > 1000 || character == "\\"))
+            #expect(line.hasPrefix(#"{"full_text":"db: "#))
+            #expect(line.contains(#" [critical]","color""#))
+        }
+    }
+
     @Test("text cannot become a tag of polybar or a style of tmux")
     func tags() {
         #expect(line(.polybar, "db: %{F#f00}50 %", "ok") == "db: %\u{200B}\u{200B}{F#f00}50 %\u{200B}")
         #expect(line(.polybar, "db: x", "failed") == "%{F#e01b24}db: x%{F-}")
-        #expect(line(.tmux, "db: #[fg=red]#(reboot)", "ok") == "db: ##[fg=red]##(reboot)")
+        #expect(line(.tmux, "db: #[fg=red]#(reboot)", "ok") == "db: ####\u{200B}[fg=red]####\u{200B}(reboot)")
         #expect(line(.tmux, "db: x", "stale") == "#[fg=#9141ac]db: x#[default]")
         #expect(line(.plain, "db: %{#[&<", "critical") == "db: %{#[&<")
     }
@@ -38,7 +51,7 @@ import Testing
             let text =
                 "\(before)%\(after){A1:x:} \(before)%{A1:x:} \(before)#\(after)[x] \(before)<\(after)b> \(before)&\(after)"
             #expect(!line(.polybar, text, "ok").unicodeScalars.map(String.init).joined(separator: "|").contains("%|{"))
-            #expect(line(.tmux, text, "ok").unicodeScalars.count { $0 == "#" } == 2)
+            #expect(line(.tmux, text, "ok").unicodeScalars.count { $0 == "#" } == 4)
             let pango = BarFormat.waybar.escape(text).unicodeScalars
             #expect(pango.count { $0 == "<" } == 0)
             #expect(pango.count { $0 == "&" } == 3)

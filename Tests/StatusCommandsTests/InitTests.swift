@@ -52,6 +52,7 @@ import Testing
             /dev/sda2 /boot ext4 rw 0 0
             /dev/sda1 /srv/bind ext4 rw 0 0
             nas:/export /mnt/nas nfs4 rw 0 0
+            /dev/sdc1 /mnt/new\\012line ext4 rw 0 0
             /dev/sdb1 /srv/with\\040blank xfs rw 0 0
             tmpfs /tmp tmpfs rw 0 0
             """
@@ -80,6 +81,16 @@ import Testing
             configuration.entries.suffix(3).map(\.name.rawValue) == [
                 "disk-root", "disk-srv-it-s--quoted-", "disk-srv---x",
             ])
+    }
+
+    @Test("what was left beside the file does not matter, not even a pipe")
+    func leftovers() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("statusd-init-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        #expect(mkfifo("\(folder)/init.yaml.new", 0o600) == 0)
+        try InitialFile.write("servers: {}\n", to: "\(folder)/init.yaml")
+        #expect(try String(contentsOfFile: "\(folder)/init.yaml", encoding: .utf8) == "servers: {}\n")
     }
 
     @Test("what another file selects and accepts stays")

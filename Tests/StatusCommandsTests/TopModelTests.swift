@@ -126,26 +126,53 @@ import Testing
         #expect(model.page == .details)
     }
 
+    /// The lines of a screen.
+    private func lines(_ width: Int, _ height: Int, _ model: inout TopModel) -> [String] {
+        let style = Style(isTerminal: true, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
+        let size = Screen.Size(width: width, height: height)
+        let view = TopView(
+            style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: 0), place: "statusd web1", frame: 0
+        ) { "\($0)" }
+        model.visibleRows = view.visibleRows(model)
+        model.place()
+        return view.lines(&model)
+    }
+
     @Test("lines fit the screen, and say that the daemon is away", arguments: [(80, 24), (200, 50), (40, 10), (10, 3)])
     func lines(width: Int, height: Int) throws {
         var model = try model()
-        let style = Style(isTerminal: true, environment: ["TERM": "xterm", "LANG": "C.UTF-8"])
-        func lines() -> [String] {
-            let size = Screen.Size(width: width, height: height)
-            let view = TopView(
-                style: style, isUTF8: true, size: size, now: Timestamp(milliseconds: 0), place: "statusd web1", frame: 0
-            ) { "\($0)" }
-            model.visibleRows = view.visibleRows(model)
-            model.place()
-            return view.lines(&model)
-        }
         for keys in [[], [.enter], [.escape, .character("?")]] as [[Key]] {
             _ = press(keys, &model)
-            #expect(lines().count == max(height, 2))
+            #expect(lines(width, height, &model).count == max(height, 2))
         }
         _ = press([.escape], &model)
+        #expect(lines(width, height, &model).joined().contains("ok"), "even the lowest screen shows a server")
         model.apply(.away("the daemon disconnected"))
-        #expect(lines()[0].contains("statusd w"))
-        if width >= 40 { #expect(lines()[0].contains("the daemon disconnected")) }
+        let title = lines(width, height, &model)[0]
+        #expect(title.contains("statusd w"))
+        if width >= 40 { #expect(title.contains("the daemon disconnected")) }
+        if width >= 80 { #expect(title.contains("(last: 10 servers)")) }
+    }
+
+    @Test("the last changes get the rows that the list does not need, up to half of the screen")
+    func pane() throws {
+        var model = try model()
+        let time = Timestamp(milliseconds: 0)
+        model.changes = try (0..<60).map { number in
+            Change(.changed, at: time, revision: number, server: try server("s3", text: "text \(number)"))
+        }
+        #expect(lines(80, 50, &model).count { $0.contains("text ") } == 24)
+        #expect(lines(80, 24, &model).count { $0.contains("text ") } == 10)
+        #expect(lines(80, 16, &model).count { $0.contains("text ") } == 5)
+        #expect(lines(80, 11, &model).count { $0.contains("text ") } == 0)
+    }
+
+    @Test("a title that is too long for the terminal ends with an ellipsis")
+    func title() throws {
+        var model = try model()
+        for level in [Level.critical, .warning, .unknown] {
+            apply(event(.added, try server(level.rawValue, level)), &model)
+        }
+        #expect(lines(30, 24, &model)[0].hasSuffix("…"))
     }
 }

@@ -120,6 +120,27 @@ import Varlink
         #expect(try address(["STATUSD_ADDRESS": ""]) == "unix:" + system)
     }
 
+    @Test("what a peer that is not statusd sends cannot overflow a sum, nor need much memory")
+    func hostilePeer() throws {
+        for (member, value) in [("ok", "9223372036854775807"), ("none", "-1"), ("critical", "1125899906842625")] {
+            #expect(throws: JSONError.self) {
+                try JSONReader.read(Array(#"{"\#(member)":\#(value)}"#.utf8)) { reader throws(JSONError) in
+                    try LevelTimes(from: &reader)
+                }
+            }
+        }
+        let change = #"{"kind":"started","at":"2026-11-26T14:54:15.000Z","lasted":9223372036854775807}"#
+        #expect(throws: JSONError.self) {
+            try JSONReader.read(Array(change.utf8)) { reader throws(JSONError) in try Change(from: &reader) }
+        }
+        let text = String(repeating: "é", count: 100_000)
+        let server = #"{"name":"db","source":"push","phase":"empty","description":"\#(text)"}"#
+        let state = try JSONReader.read(Array(server.utf8)) { reader throws(JSONError) in
+            try ServerState(from: &reader)
+        }
+        #expect(state.description == String(repeating: "é", count: 2048) + "…")
+    }
+
     @Test("the system's daemon has a socket for privileged clients; the live one does not start a daemon")
     func places() {
         func places(_ address: UnixAddress, mayStart: Bool, exists: [String] = []) -> [String] {

@@ -12,12 +12,13 @@ enum HistoryCommand {
         help: "Only this level or worse ones, in the order ok, warning, unknown, critical.", default: Level?.none
     ) { $0 }
     private static let lines = Options.number(
-        "lines", letter: "n", in: 1 ... .max, help: "Only the newest changes, at most so many (default: all).")
+        "lines", letter: "n", in: 1 ... .max, help: "Only this many changes, the newest (default: all).")
     private static let summary = Flag(
         "summary", help: "Show how long each level lasted, the availability and a timeline.")
     private static let buckets = Options.number(
-        "buckets", in: 1...1000,
-        help: "With --summary: divide the period into so many parts (default: as many as fit; 60 without a terminal).")
+        "buckets", in: 1...SummaryText.mostParts,
+        help: "With --summary: divide the period into this many parts (default: as many as fit; 60 without a terminal)."
+    )
 
     static let command = ClientCommand.make(
         "history",

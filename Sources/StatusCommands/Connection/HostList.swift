@@ -12,6 +12,9 @@ struct HostList {
         var result: Result<[ServerState], CommandFailure>
     }
 
+    /// How long a host that was reached may take for its list, which others' answers wait for.
+    private static let patience = Duration.seconds(10)
+
     private let arguments: ParsedArguments
     private let lines: (_ rows: [ServerTable.Row], Terminal, ParsedArguments) -> [String]
 
@@ -43,7 +46,7 @@ struct HostList {
         }
         if !terminal.isJSON, !rows.isEmpty { for line in lines(rows, terminal, arguments) { terminal.line(line) } }
         let failures = answers.compactMap { answer in
-            if case .failure(let failure) = answer.result { failure } else { nil }
+            if case .failure(let failure) = answer.result { failure.named(answer.host.name) } else { nil }
         }
         for failure in failures { terminal.failure(failure) }
         if rows.isEmpty, failures.isEmpty { terminal.note("no server matches") }
@@ -65,7 +68,7 @@ struct HostList {
     private static func ask(_ host: RemoteHost) async -> Answer {
         let address = DaemonAddress.remote(host)
         do {
-            return Answer(host: host, result: .success(try await address.connect().list().servers))
+            return Answer(host: host, result: .success(try await address.connect().list(within: patience).servers))
         } catch {
             return Answer(host: host, result: .failure(CommandFailure(error, address: address)))
         }

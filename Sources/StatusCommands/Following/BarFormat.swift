@@ -23,9 +23,10 @@ enum BarFormat: String, CaseIterable, Sendable {
         case .waybar: Self.escapePango(text)
         // polybar has no escape for its tags, which begin with “%{”; either half may be at the end of another field.
         case .polybar: text.replacingScalar("%", with: "%\u{200B}").replacingScalar("{", with: "\u{200B}{")
-        // tmux expands “#” twice: in the output of a command, and when it draws the style.
-        case .tmux: text.replacingScalar("#", with: "##")
-        case .i3blocks, .plain: text
+        case .tmux: Self.escapeTmux(text)
+        // i3blocks 1.4 ends a text at its first quotation mark, escaped or not.
+        case .i3blocks: text.replacingScalar("\"", with: "”")
+        case .plain: text
         }
     }
 
@@ -54,7 +55,7 @@ enum BarFormat: String, CaseIterable, Sendable {
     /// By i3blocks' `format=json`.
     private static func i3blocks(_ content: Content) -> String {
         json { writer in
-            writer.member("full_text", content.text)
+            writer.member("full_text", shortened(content.text))
             writer.member("color", colour(content.state))
         }
     }
@@ -63,6 +64,32 @@ enum BarFormat: String, CaseIterable, Sendable {
         var writer = JSONWriter()
         writer.object(members)
         return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    /// Escapes what tmux expands in the output of a command, and again when it draws.
+    ///
+    /// Each time, two “#” become one, but not before “[”; so one is written as four, and a space without a width keeps it from what follows.
+    private static func escapeTmux(_ text: String) -> String {
+        text.replacingScalar("#", with: "####\u{200B}")
+    }
+
+    /// The most bytes of JSON for a text of i3blocks 1.4, which cuts longer ones anywhere, and hides a line of more than 2047.
+    private static let longestText = 1000
+    /// Those for its end, where the level is.
+    private static let longestEnd = 100
+
+    /// Leaves out the middle of a text that is too long for i3blocks.
+    private static func shortened(_ text: String) -> String {
+        func beginning(_ characters: some Sequence<Character>, _ limit: Int) -> [Character] {
+            var left = limit
+            return characters.prefix { character in
+                left -= character.utf8.count + (character == "\\" ? 1 : 0)
+                return left >= 0
+            }
+        }
+        if beginning(text, longestText).count == text.count { return text }
+        let end = beginning(text.reversed(), longestEnd).reversed()
+        return String(beginning(text, longestText - longestEnd - "…".utf8.count)) + "…" + String(end)
     }
 
     /// Escapes the characters of Pango's markup.

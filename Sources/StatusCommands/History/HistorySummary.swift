@@ -45,7 +45,7 @@ struct HistorySummary {
 extension StatusSummary {
     fileprivate init(_ reply: SummaryReply) throws {
         guard let server = ServerName(reply.server), let since = Timestamp(reply.since),
-            let until = Timestamp(reply.until)
+            let until = Timestamp(reply.until), reply.buckets.count <= SummaryText.mostParts
         else { throw VarlinkClientError(.malformedReply, "the daemon sent an invalid summary") }
         self.init(server: server, since: since, until: until, buckets: reply.buckets)
         knownSince = reply.knownSince.flatMap { Timestamp($0) }

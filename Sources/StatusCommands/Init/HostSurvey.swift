@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import StatusModel
+
 /// What a host has that is worth following.
 struct HostSurvey {
     /// A service of systemd, as `systemctl show` describes it.
@@ -94,7 +96,9 @@ struct HostSurvey {
             guard fields.count > 2 else { continue }
             let (device, place, type) = (fields[0], unescaped(fields[1]), fields[2])
             let isRoot = place == "/"
+            // With a control character, the path in the file would be another one.
             guard isRoot || fileSystems.contains(String(type)), !place.hasPrefix("/boot"), !place.hasPrefix("/etc/"),
+                !place.unicodeScalars.contains(where: VisibleText.isControl),
                 seen.insert(device).inserted
             else { continue }
             disks.append(place)

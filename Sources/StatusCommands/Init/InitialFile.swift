@@ -11,7 +11,9 @@ enum InitialFile {
     static func write(_ text: String, to path: String) throws(IOError) {
         try makeDirectories(above: path)
         let temporary = path + ".new"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        // What an earlier run left, or a pipe that would never be read.
+        unlink(temporary)
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot write \(path)") }
         let file = OwnedDescriptor(adopting: descriptor)
         // The daemon reads it as another user, whatever the umask.

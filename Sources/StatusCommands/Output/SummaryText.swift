@@ -23,9 +23,12 @@ struct SummaryText {
         timeline = Timeline(style: style, isUTF8: isUTF8)
     }
 
+    /// The most parts of a period.
+    static let mostParts = 1000
+
     /// The number of parts whose cells fit on a line of a terminal.
     static func parts(width: Int?) -> Int {
-        width.map { min(max(1, $0 - indent.count), 1000) } ?? partsInPipe
+        width.map { min(max(1, $0 - indent.count), mostParts) } ?? partsInPipe
     }
 
     /// The lines for one server.

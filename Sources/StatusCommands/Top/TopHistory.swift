@@ -30,6 +30,8 @@ final class TopHistory {
                 server: state.name, limit: Self.limit, silence: VarlinkConnection.replyTimeout)
             {
                 if let change = reply.change { changes.append(change) }
+                // The daemon may send more than it was asked for.
+                if changes.count >= Self.limit { break }
             }
             (server, revision) = (state.name, state.revision)
             await learnUsers(of: changes)

@@ -8,8 +8,8 @@ import TerminalText
 struct TopView {
     /// The row of the first server: a title and the legend are above it.
     static let firstRow = 2
-    /// The largest number of rows for the last changes below the list.
-    private static let mostChanges = 8
+    /// The rows for the last changes below a list that needs all others.
+    private static let changesBelowLongList = 8
     private static let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
     private static let plainFrames = ["|", "/", "-", "\\"]
 
@@ -27,13 +27,17 @@ struct TopView {
     /// The number of servers for which there is room.
     func visibleRows(_ model: TopModel) -> Int {
         switch model.page {
-        case .list: max(1, size.height - Self.firstRow - 1 - paneHeight)
+        case .list: max(1, size.height - Self.firstRow - 1 - paneHeight(model))
         case .details, .help: max(1, size.height - 2)
         }
     }
 
-    /// The rows for the last changes, with their title; none if the terminal is low.
-    private var paneHeight: Int { size.height < 12 ? 0 : min(Self.mostChanges, size.height / 3) + 1 }
+    /// The rows for the last changes, with their title: what the list does not need, but at most half of the screen; none if that is low.
+    private func paneHeight(_ model: TopModel) -> Int {
+        if size.height < 12 { return 0 }
+        let free = size.height - Self.firstRow - 1 - model.shown.count
+        return max(min(Self.changesBelowLongList, size.height / 3) + 1, min(free, size.height / 2))
+    }
 
     /// The lines, as many as the terminal has rows.
     func lines(_ model: inout TopModel) -> [String] {
@@ -63,6 +67,8 @@ struct TopView {
             let mark = server.isRefreshing ? indicator : ""
             lines.append(row(line, mark, isCurrent: server.name == model.current, model))
         }
+        // On the lowest screen, a server is worth more than the legend.
+        if size.height == 3, !shown.isEmpty { lines.removeFirst() }
         if shown.isEmpty { lines.append(style.faint("  " + emptyNote(model))) }
         lines += Array(repeating: "", count: max(0, rows + 1 - lines.count))
         return lines + pane(model)
@@ -88,8 +94,9 @@ struct TopView {
 
     /// The last changes of the current server.
     private func pane(_ model: TopModel) -> [String] {
-        guard paneHeight > 0, let server = model.currentServer else { return [] }
-        return [rule("\(server.name): last changes")] + lines(of: model.changes.suffix(paneHeight - 1))
+        let height = paneHeight(model)
+        guard height > 0, let server = model.currentServer else { return [] }
+        return [rule("\(server.name): last changes")] + lines(of: model.changes.suffix(height - 1))
     }
 
     private func lines(of changes: some Sequence<Change>) -> [String] {
@@ -128,12 +135,16 @@ struct TopView {
         if model.order == .severity { parts.append("worst first") }
         let place = place.cut(to: max(16, size.width / 3), ellipsis: style.ellipsis)
         if let absence = model.absence {
-            return style.level((place + "  " + absence).cut(to: size.width, ellipsis: style.ellipsis), .critical)
+            let counts = servers.isEmpty ? "" : " (last: \(CellText.plain(parts.joined(separator: ", "))))"
+            let text = "\(place)  \(absence)\(counts)"
+            return style.level(text.cut(to: size.width, ellipsis: style.ellipsis), .critical)
         }
         let left = style.strong(place) + "  " + parts.joined(separator: "  ")
         let time = TimeText.full(now)
         let room = size.width - time.count - 1
-        return CellText.plain(left).displayWidth > room ? left : CellText.padded(left, to: room + 1) + style.faint(time)
+        let (plain, width) = (CellText.plain(left), CellText.plain(left).displayWidth)
+        if width > size.width { return plain.cut(to: size.width, ellipsis: style.ellipsis) }
+        return width > room ? left : CellText.padded(left, to: room + 1) + style.faint(time)
     }
 
     private func lastLine(_ model: TopModel) -> String {

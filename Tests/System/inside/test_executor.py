@@ -127,6 +127,15 @@ def socket_unit():
         contains(statusctl("refresh", "probe"), "probe: well")
 
 
+@test("the daemon's user cannot replace the path that the service manager gives to it")
+def socket_directory():
+    with service(configuration=plugin("echo well\n")):
+        socket = pathlib.Path(show("Listen", "statusd-executor.socket").split(" ")[0])
+        equal(pathlib.Path(socket).owner(), "statusd")
+        refused = run("setpriv", "--reuid=statusd", "--regid=statusd", "--clear-groups", "mv", socket, f"{socket}.old")
+        contains(refused.err, "Permission denied")
+
+
 def executor():
     """The process id of the running executor."""
     return int(eventually(lambda: (pid := show("MainPID", "statusd-executor.service")) != "0" and pid, "an executor"))

@@ -355,6 +355,10 @@ def socket_unit():
         contains(run("/usr/bin/statusctl", "list").err, "systemctl restart statusd.socket statusd")
         systemctl("restart", "statusd.socket", "statusd")
         statusctl("list")
+        systemctl("restart", "statusd-*")
+        statusctl("list")
+        for unit in ("statusd.socket", "statusd-privileged.socket", "statusd-executor.socket", "statusd.service"):
+            equal(show("ActiveState", unit), "active", unit)
         systemctl("stop", "statusd.socket")
         equal(show("ActiveState"), "inactive")
 

@@ -33,7 +33,7 @@ def plain_text(form, line):
         return json.loads(line)["full_text"]
     if form == "polybar":
         return re.sub(r"%\{F[^}]*\}", "", line)
-    return re.sub(r"(?<!#)#\[[^]]*\]", "", line).replace("##", "#") if form == "tmux" else line
+    return re.sub(r"(?<!#)#\[[^]]*\]", "", line).replace("####", "#") if form == "tmux" else line
 
 
 def need(*programs):
@@ -159,6 +159,12 @@ def i3blocks():
         daemon.done("select", "db")
         with Follower("i3blocks", "-c", EXAMPLES / "i3blocks.conf", env=surroundings(daemon)) as bar:
             contains(bar.until("a<b & c [critical]"), '"color":"#e01b24"')
+            # The longest texts that JSON makes longer, which would take away the line, and quotation marks, which would end it.
+            for text in ("\\" * 1024, "é" * 512, 'say "hello"'):
+                daemon.done("post", "db", text, "--level", "critical")
+                daemon.done("post", "db", "then", "--level", "warning")
+                daemon.done("post", "db", text, "--level", "critical")
+                bar.until(text[:8].replace("\\", "\\\\").replace('"', "”"), ' [critical]","color"')
             daemon.stop()
             bar.until("statusd is away")
             daemon.start()
@@ -173,12 +179,19 @@ def tmux():
         daemon.done("post", "db", text, "--level", "warning")
         daemon.done("select", "db")
         variables = {name: value for name, value in surroundings(daemon).items() if name in ("PATH", "STATUSD_ADDRESS")}
-        with Screen("tmux", "-S", daemon.folder / "inner", "-f", EXAMPLES / "tmux.conf", "new-session", "sleep 60", width=120,
+        example = (EXAMPLES / "tmux.conf").read_text(encoding="utf-8")
+        daemon.folder.joinpath("tmux.conf").write_text(example.replace("--output tmux)", "--output tmux)[load] x").replace("80", "100"), encoding="utf-8")
+        with Screen("tmux", "-S", daemon.folder / "inner", "-f", daemon.folder / "tmux.conf", "new-session", "sleep 60", width=120,
                     **variables) as shown:
-            line = shown.shows(f"db: {text} [warning]")[-1]
-            contains(line, text)
+            def status_line():
+                return shown.lines()[-1].replace("\u200b", "")
+            eventually(lambda: f"db: {text} [warning][load] x" in status_line())
             daemon.done("post", "db", "Signed In")
             shown.shows("db: Signed In")
+            for text in ("end#", "end##", "##(x) ###[x] ####"):
+                daemon.done("post", "db", text)
+                # What follows in the status line stays, too.
+                eventually(lambda: f"db: {text}[load] x" in status_line(), f"{text} in the status line")
             assert not mark.exists(), "tmux ran a command from a status"
             run("tmux", "-S", daemon.folder / "inner", "kill-server")
 

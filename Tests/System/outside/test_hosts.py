@@ -188,6 +188,31 @@ def mistakes():
         contains(host.ctl("-H", "web1", "list", "--address", daemon.socket).err or "ok", "no servers yet")
 
 
+PEER = """#!/usr/bin/env python3
+import os, sys
+while sys.stdin.buffer.read(1):
+    while sys.stdin.buffer.read(1) not in (b"\\0", b""):
+        pass
+    sys.stdout.buffer.write(os.environ["REPLY"].encode() + b"\\0")
+    sys.stdout.buffer.flush()
+"""
+
+
+@test("a daemon that sends numbers out of range ends a command with one sentence, and with no crash")
+def hostile_numbers():
+    with Daemon(start=False) as daemon:
+        peer = daemon.folder / "peer"
+        peer.write_text(PEER, encoding="utf-8")
+        peer.chmod(0o755)
+        huge = 2 ** 63 - 1
+        change = {"change": {"kind": "changed", "at": "2026-11-26T14:54:15.000Z", "server": "db", "text": "x", "level": "ok", "lasted": huge}}
+        bucket = {"start": "2026-11-26T14:54:15.000Z", "worst": "ok", "times": {"ok": huge, "warning": huge}, "changes": huge}
+        period = {"server": "db", "since": "2026-11-26T14:54:15.000Z", "until": "2026-11-26T15:54:15.000Z"}
+        for command, reply in ((("history", "db"), change), (("history", "db", "--summary"), {**period, "buckets": [bucket]})):
+            environment_ = environment(REPLY=json.dumps({"parameters": reply}))
+            contains(one_sentence(run(STATUSCTL, *command, "--address", f"bridge:{peer}", env=environment_), 1), "invalid reply")
+
+
 @test("ssh may ask for a password on the terminal")
 def password():
     with Daemon() as daemon, Host(daemon) as host:
