@@ -4,6 +4,9 @@ import StatusModel
 
 /// All servers, as a stream of all events shows them.
 struct ServerBoard {
+    /// As many as a configuration may allow; a peer that is not statusd might name servers without end.
+    private static let mostServers = 65_536
+
     private var states: [ServerName: ServerState] = [:]
     /// The names in order; they change seldom.
     private var names: [ServerName] = []
@@ -23,7 +26,9 @@ struct ServerBoard {
             for name in states.keys { states[name]?.isSelected = false }
             if let server = event.server { states[server.name] = server }
         case .changed, .updated, .added, .refreshing, .refreshed:
-            guard let server = event.server else { return }
+            guard let server = event.server, states.count < Self.mostServers || states[server.name] != nil else {
+                return
+            }
             states[server.name] = server
         case .removed:
             guard let server = event.server else { return }
