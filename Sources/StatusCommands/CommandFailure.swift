@@ -12,6 +12,8 @@ struct CommandFailure: Error {
     var sentence: String
     /// The error that `--json` writes.
     var error: VarlinkError
+    /// The host that it comes from, if the user named several.
+    var host: String?
 
     init(_ status: ExitStatus, _ sentence: String, error: VarlinkError) {
         self.status = status
@@ -23,14 +25,6 @@ struct CommandFailure: Error {
     init(_ status: ExitStatus, _ name: String, _ sentence: String) {
         let error = VarlinkError(MonitorInterface.qualified(name)) { $0.member("reason", sentence) }
         self.init(status, sentence, error: error)
-    }
-
-    /// The failure with the host that it comes from, unless its sentence names it already.
-    func named(_ host: String) -> CommandFailure {
-        if sentence.contains(host) { return self }
-        var failure = self
-        failure.sentence = "\(host): \(sentence)"
-        return failure
     }
 
     /// How to start the system's daemon: a socket unit that is active has lost its socket.

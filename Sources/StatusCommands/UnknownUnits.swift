@@ -2,7 +2,7 @@
 
 /// The units that the system's service manager does not have.
 enum UnknownUnits {
-    /// One command takes so many names, whose length the kernel limits.
+    /// The names for one command, whose length the kernel limits.
     private static let namesPerCommand = 200
 
     /// Those of the units that do not exist; none if no service manager answers.

@@ -46,7 +46,7 @@ struct HostList {
         }
         if !terminal.isJSON, !rows.isEmpty { for line in lines(rows, terminal, arguments) { terminal.line(line) } }
         let failures = answers.compactMap { answer in
-            if case .failure(let failure) = answer.result { failure.named(answer.host.name) } else { nil }
+            if case .failure(let failure) = answer.result { failure } else { nil }
         }
         for failure in failures { terminal.failure(failure) }
         if rows.isEmpty, failures.isEmpty { terminal.note("no server matches") }
@@ -70,7 +70,9 @@ struct HostList {
         do {
             return Answer(host: host, result: .success(try await address.connect().list(within: patience).servers))
         } catch {
-            return Answer(host: host, result: .failure(CommandFailure(error, address: address)))
+            var failure = CommandFailure(error, address: address)
+            failure.host = host.name
+            return Answer(host: host, result: .failure(failure))
         }
     }
 }

@@ -32,7 +32,7 @@ final class BarWriter {
     }
 
     /// Writes a line if the bar has to show something else.
-    func write(_ step: EventFollower.Step) async throws {
+    func write(_ step: EventFollower.Step) throws {
         guard let content = content(step) else { return }
         if last != nil, mayPass(step) {
             next = content

@@ -100,8 +100,8 @@ struct Terminal: Sendable {
 
     /// Writes a failure.
     func failure(_ failure: CommandFailure) {
-        guard isJSON else { return note(failure.sentence) }
-        write(Self.json(of: failure.error))
+        guard isJSON else { return note((failure.host.map { "\($0): " } ?? "") + failure.sentence) }
+        write(Self.json(of: failure.error, host: failure.host))
     }
 
     /// A value as one line of JSON.
@@ -112,9 +112,10 @@ struct Terminal: Sendable {
     }
 
     /// An error as one line of JSON, with its parameters as the daemon sent them.
-    static func json(of error: VarlinkError) -> String {
+    static func json(of error: VarlinkError, host: String? = nil) -> String {
         var writer = JSONWriter()
         writer.object { writer in
+            writer.member("host", host)
             writer.member("error", error.name)
             writer.member("parameters", raw: error.parameters)
         }

@@ -31,7 +31,7 @@ final class TopHistory {
             {
                 if let change = reply.change { changes.append(change) }
                 // The daemon may send more than it was asked for.
-                if changes.count >= Self.limit { break }
+                if changes.count > Self.limit { break }
             }
             (server, revision) = (state.name, state.revision)
             await learnUsers(of: changes)

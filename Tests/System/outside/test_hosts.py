@@ -165,9 +165,10 @@ def several():
         equal([line.split()[:2] for line in result.out.splitlines()], [["HOST", "SERVER"], ["web1", "db"], ["web2", "db"]])
         result = host.ctl("-H", "web1,away", "list", "--format", "{host}/{name}")
         equal((result.status, result.out), (69, "web1/db\n"))
-        contains(result.err, "Connection refused", "cannot reach the daemon: the connection to away ended; “ssh away statusctl list” must work")
+        contains(result.err, "Connection refused", "away: cannot reach the daemon: the connection to away ended; “ssh away statusctl list” must work")
         lines = [json.loads(line) for line in host.ctl("-H", "web2,away,web1", "list", "--json").out.splitlines()]
-        equal([line.get("host", line.get("error")) for line in lines], ["web2", "web1", "org.statusd.monitor.Unavailable"])
+        equal([(line["host"], line.get("error")) for line in lines],
+              [("web2", None), ("web1", None), ("away", "org.statusd.monitor.Unavailable")])
         contains(host.ctl("-H", "web1,web2", "status").err, "give one host; only list takes several")
 
 
