@@ -26,6 +26,7 @@ enum MessageID: String {
     case stateNotSaved = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0e"
     case stateSavedAgain = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0f"
     case stateSetAside = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a10"
+    case cannotFollow = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a11"
 }
 
 extension Logger.Metadata {

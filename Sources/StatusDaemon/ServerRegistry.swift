@@ -247,7 +247,7 @@ final class ServerRegistry {
             closedSources[name] = predecessor
             startWarnings.log(
                 "cannot follow \(name): \(error)", about: Self.subject(name, error.description),
-                metadata: ["server": "\(name)"])
+                metadata: .of(.cannotFollow).merging(["server": "\(name)"]) { $1 })
             return error.description
         }
     }

@@ -43,6 +43,9 @@ def cause_messages(since):
     statusctl("refresh", "port")
     statusctl("post", "guest@host", "a text with @SERVER@ in it")
     statusctl("forget", "guest@host")
+    CONFIGURATION.write_text("servers: { db: { push: true }, app: { notify: { users: [nobody-knows] } } }\n")
+    statusctl("reload")
+    has_logged(since, "cannotFollow")
     CONFIGURATION.write_text("servers: { db: { pusch: true } }\n")
     assert run("/usr/bin/statusctl", "reload").status == 78
     statusctl("select", "--none")

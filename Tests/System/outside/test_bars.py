@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -103,6 +104,23 @@ def short_restart():
             equal(line, "db: Signed In (before restart)")
         daemon.stop()
         equal(bar.until("away"), "db: statusd is away")
+
+
+@test("after a sleep, in which the daemon went on and restarted, a bar shows what status says")
+def sleeping():
+    with Daemon() as daemon, daemon.follow("watch", "--output", "plain") as bar:
+        daemon.done("post", "db", "before")
+        daemon.done("select", "db")
+        bar.until("db: before")
+        bar.process.send_signal(signal.SIGSTOP)
+        for number in range(50):
+            daemon.done("post", "db", f"unseen {number}")
+        daemon.stop()
+        daemon.start()
+        daemon.done("post", "web", "after", "--level", "warning")
+        daemon.done("select", "web")
+        bar.process.send_signal(signal.SIGCONT)
+        bar.until("web: after [warning]")
 
 
 @test("a bar that may not connect says why")

@@ -16,7 +16,7 @@ MANUAL = catalog.PROJECT / "packaging" / "man"
 SERVER = {"SERVER", "STATUSD_TEXT", "STATUSD_PHASE", "STATUSD_SOURCE", "STATUSD_SELECTED", "STATUSD_REVISION"}
 PLACE = {"STATUSD_CONFIG_FILE"}
 FIELDS = {"changed": SERVER, "added": SERVER, "removed": SERVER, "refreshRequested": {"SERVER", "STATUSD_CALLER_UID", "STATUSD_CALLER_PID"},
-          "reloadFailed": PLACE, "configurationProblem": PLACE}
+          "reloadFailed": PLACE, "configurationProblem": PLACE, "cannotFollow": {"SERVER"}}
 """The fields that all messages of a kind have. The kinds that are missing have none that would help a reader."""
 
 
