@@ -37,9 +37,11 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
 
     /// The table in `--help`, with these statuses in addition to ``ofEveryCommand``.
     static func table(_ more: Set<ExitStatus>) -> String {
-        let shown = allCases.filter { ofEveryCommand.contains($0) || more.contains($0) }
-        return "Exit status:\n"
-            + shown.map { "  \($0.rawValue < 10 ? " " : "")\($0.rawValue)  \($0.meaning)" }.joined(separator: "\n")
+        let lines = allCases.filter { ofEveryCommand.contains($0) || more.contains($0) }.map { status in
+            let meaning = status == .done && !more.contains(.notOK) ? "done" : status.meaning
+            return "  \(status.rawValue < 10 ? " " : "")\(status.rawValue)  \(meaning)"
+        }
+        return "Exit status:\n" + lines.joined(separator: "\n")
     }
 
     /// The exit status for an error reply.
