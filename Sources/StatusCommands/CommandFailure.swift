@@ -119,7 +119,7 @@ struct CommandFailure: Error {
             let advice = limit == "connections" ? "close some connections, or " : ""
             return "limit reached: \(amount); \(advice)raise “limits: { \(limit): … }” in the configuration"
         case .reloadFailed(let failed):
-            return (["cannot reload the configuration; nothing was changed"] + failed.map { "error: \($0)" })
+            return (["cannot reload the configuration; nothing was changed"] + failed.map { "statusctl: error: \($0)" })
                 .joined(separator: "\n")
         case .startFailed(let reason): return "the daemon cannot start: \(visible(reason))"
         case .notRefreshable(let server):

@@ -32,6 +32,9 @@ enum Options {
     /// The same option of a command that takes several hosts.
     static let hosts = host(help: "Use the daemon of another host, or of several, separated by commas, over ssh.")
 
+    /// The same option of a command that needs no daemon.
+    static let otherHost = host(help: "Run the command on another host, over ssh.")
+
     private static func host(help: String) -> Option<[RemoteHost]> {
         Option("host", letter: "H", value: "[USER@]HOST", help: help, default: []) { text throws(InvalidValue) in
             try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(InvalidValue) in

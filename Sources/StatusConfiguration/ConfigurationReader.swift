@@ -49,7 +49,8 @@ struct ConfigurationReader {
             return reader.fragment
         }
         guard let mapping = root.mapping else {
-            throw reader.reader.problem(at: root, "must be a mapping such as “servers: { db: { push: true } }”")
+            throw reader.reader.problem(
+                at: root, "the file must be a mapping such as “servers: { db: { push: true } }”")
         }
         for (key, value) in mapping { reader.collect { reader throws(Problem) in try reader.read(key, value) } }
         return reader.fragment

@@ -158,13 +158,24 @@ import Testing
     func pane() throws {
         var model = try model()
         let time = Timestamp(milliseconds: 0)
-        model.changes = try (0..<60).map { number in
-            Change(.changed, at: time, revision: number, server: try server("s3", text: "text \(number)"))
-        }
+        model.show(
+            try (0..<60).map { number in
+                Change(.changed, at: time, revision: number, server: try server("s3", text: "text \(number)"))
+            })
         #expect(lines(80, 50, &model).count { $0.contains("text ") } == 24)
         #expect(lines(80, 24, &model).count { $0.contains("text ") } == 10)
         #expect(lines(80, 16, &model).count { $0.contains("text ") } == 5)
         #expect(lines(80, 11, &model).count { $0.contains("text ") } == 0)
+    }
+
+    @Test("after a filter that matched nothing, the last changes are read again")
+    func filterAndBack() throws {
+        var model = try model()
+        model.show([])
+        #expect(!model.changesMustBeRead)
+        _ = press([.character("/"), .character("z"), .escape], &model)
+        #expect(model.current?.rawValue == "s3")
+        #expect(model.changesMustBeRead)
     }
 
     @Test("a title that is too long for the terminal ends with an ellipsis")

@@ -22,7 +22,7 @@ enum InitCommand {
         discussion:
             "It looks for failed units, enabled services and disks. The file is conf.d/init.yaml beside statusd.yaml.\n\n"
             + ExitStatus.table([.invalidConfiguration]),
-        parameters: [print, force, Options.json, Options.host],
+        parameters: [print, force, Options.json, Options.otherHost],
         validate: { arguments throws(InvalidUsage) in
             try Options.checkDaemon(arguments)
             if arguments[print], arguments[Options.json] { throw InvalidUsage("give --print or --json, not both") }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import Glibc
 import StatusInterface
 import StatusModel
 import Varlink
@@ -40,8 +41,10 @@ enum ListCommand {
         if terminal.isJSON {
             terminal.json { $0.member("servers", servers) }
         } else if all.isEmpty {
+            let sudo = context.address == .system && geteuid() != 0 ? "sudo " : ""
             terminal.note(
-                "no servers yet; run “sudo statusctl init” to follow what this host has, or “statusctl post NAME TEXT”")
+                "no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME TEXT”"
+            )
             await context.warn()
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")

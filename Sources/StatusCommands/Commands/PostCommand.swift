@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Arguments
+import SourceKinds
 import StatusInterface
 import StatusModel
 import Varlink
 
 /// The command `statusctl post`.
 enum PostCommand {
-    private static let name = Options.serverName()
+    private static let name = Options.serverName(
+        completion: .servers { [PushSettings.key, NotifySettings.key].contains($0.source) })
     private static let text = Argument<String>.required("text", help: "The text: one line of at most 1024 bytes.") {
         $0
     }

@@ -38,7 +38,7 @@ enum ReloadCommand {
         if terminal.isJSON {
             terminal.json(reply)
         } else {
-            for line in PlanText.lines(of: reply) { terminal.line(line) }
+            for line in PlanText.lines(of: reply, all: isDryRun) { terminal.line(line) }
             if isDryRun, PlanText.lines(of: reply).isEmpty {
                 terminal.line("no server would be added, changed or removed")
             }
@@ -46,7 +46,11 @@ enum ReloadCommand {
         for failure in reply.failed { terminal.note("error: \(failure)") }
         for warning in reply.warnings ?? [] { terminal.note("warning: \(warning)") }
         guard !reply.failed.isEmpty else { return .done }
-        if !isDryRun { terminal.note("the rest of the configuration took effect") }
+        if !isDryRun {
+            terminal.note(
+                "the rest of the configuration took effect; what is wrong, and all servers of a file that is, is failed until it is corrected"
+            )
+        }
         return .invalidConfiguration
     }
 }

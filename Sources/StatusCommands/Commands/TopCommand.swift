@@ -16,7 +16,9 @@ enum TopCommand {
         beforeConnecting: { arguments in
             guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
                 throw CommandFailure(
-                    .usage, "Usage", "top needs a terminal; run “statusctl list --watch” where there is none")
+                    .usage, "Usage",
+                    "top needs a terminal that can move the cursor, and TERM that names it; run “statusctl list --watch”"
+                )
             }
             return nil
         }

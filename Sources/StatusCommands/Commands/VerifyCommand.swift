@@ -17,7 +17,7 @@ enum VerifyCommand {
         "verify", abstract: "Check configuration files without a daemon.",
         discussion: "Without FILE, it checks your own configuration if there is one, otherwise the system's.\n\n"
             + ExitStatus.table([.invalidConfiguration]),
-        parameters: [files, Options.json, Options.host],
+        parameters: [files, Options.json, Options.otherHost],
         validate: { arguments throws(InvalidUsage) in try Options.checkDaemon(arguments) },
         run: { arguments in
             guard let host = arguments[Options.host].first else { return verify(arguments) }

@@ -119,6 +119,7 @@ struct EventFollower {
     }
 
     private func absence(_ error: VarlinkClientError) -> String {
+        if address.isRemote, hasBegun { return "the connection to \(address) broke; connecting again" }
         let what = error.code == .timedOut ? "does not answer" : hasBegun ? "disconnected" : "closed the connection"
         let advice = hasBegun ? "waiting for it to return" : "waiting for it; see \(address.log)"
         return "the daemon \(what); \(advice)"

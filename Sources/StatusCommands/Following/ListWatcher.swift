@@ -52,6 +52,8 @@ final class ListWatcher {
             board.apply(event)
         case .away(let reason, _):
             absence = reason
+            // ssh has written to the terminal when a connection ends, so the last list is not where it was.
+            if context.address.isRemote { drawn = 0 }
             if !context.terminal.canMoveCursor { context.terminal.note(reason) }
         case .back:
             absence = nil
@@ -77,6 +79,15 @@ final class ListWatcher {
         for line in lines { terminal.line(line) }
     }
 
+    /// How many of the servers are not ok: ` (1 critical, 2 warning)`.
+    private static func levels(of servers: some Sequence<ServerState>) -> String {
+        let counts = [Level.critical, .unknown, .warning].compactMap { level in
+            let count = servers.count { $0.countedLevel == level }
+            return count > 0 ? "\(count) \(level.rawValue)" : nil
+        }
+        return counts.isEmpty ? "" : " (\(counts.joined(separator: ", ")))"
+    }
+
     /// Replaces the lines of the last list, with one write.
     private func draw(_ servers: [ServerState], on terminal: Terminal) {
         var lines = self.lines(servers, terminal)
@@ -85,8 +96,10 @@ final class ListWatcher {
         } else if servers.isEmpty {
             lines = ["no server matches"]
         }
-        if let height = terminal.height, lines.count >= height - 1, height > 3 {
-            lines = lines.prefix(height - 3) + ["… and \(lines.count - (height - 3)) more"]
+        // Below the last line are the cursor, and a reason or later the user's prompt.
+        if let room = terminal.height.map({ $0 - 2 }), room > 1, lines.count > room {
+            let hidden = lines.count - (room - 1)
+            lines = lines.prefix(room - 1) + ["… and \(hidden) more\(Self.levels(of: servers.suffix(hidden)))"]
         }
         if let absence { lines.append(terminal.style.faint(absence.cut(to: terminal.width ?? .max))) }
         let up = drawn > 0 ? "\u{1b}[\(drawn)A" : ""

@@ -9,14 +9,16 @@ enum PlanText {
     private static let namesPerLine = 20
 
     /// One line for each kind of change, and one if another server is selected.
-    static func lines(of reply: ReloadReply) -> [String] {
+    ///
+    /// - Parameter all: whether a line names all servers, as before a decision.
+    static func lines(of reply: ReloadReply, all: Bool = false) -> [String] {
         [("added", reply.added), ("changed", reply.changed), ("removed", reply.removed)].compactMap { word, names in
-            names.isEmpty ? nil : "\(word): \(list(names))"
+            names.isEmpty ? nil : "\(word): \(list(names, atMost: all ? .max : namesPerLine))"
         } + (reply.selected.map { ["selected: \(VisibleText.escape($0))"] } ?? [])
     }
 
-    private static func list(_ names: [String]) -> String {
-        let shown = names.prefix(namesPerLine).map { VisibleText.escape($0) }.joined(separator: ", ")
-        return names.count > namesPerLine ? "\(shown), and \(names.count - namesPerLine) more" : shown
+    private static func list(_ names: [String], atMost limit: Int) -> String {
+        let shown = names.prefix(limit).map { VisibleText.escape($0) }.joined(separator: ", ")
+        return names.count > limit ? "\(shown), and \(names.count - limit) more" : shown
     }
 }

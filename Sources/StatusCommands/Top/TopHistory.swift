@@ -44,6 +44,9 @@ final class TopHistory {
         }
     }
 
+    /// The next changes are read even if there was no event.
+    func forget() { server = nil }
+
     private func connected() async throws -> MonitorClient {
         if let client { return client }
         let new = try await address.connect(mayStart: false, isRetry: true)

@@ -41,7 +41,9 @@ struct TopModel {
     /// The first line of the details on the screen.
     private(set) var detailsOffset = 0
     /// The newest changes of the current server, as far as they are known.
-    var changes: [Change] = []
+    private(set) var changes: [Change] = []
+    /// Whether the bar has moved since they were read.
+    private(set) var changesMustBeRead = true
     /// A message for the last line.
     var message: String?
     /// The number of servers that fit on the screen, which the view tells.
@@ -69,6 +71,9 @@ struct TopModel {
             $0.lowercased().contains(part)
         }
     }
+
+    /// Takes over the newest changes of the current server.
+    mutating func show(_ changes: [Change]) { (self.changes, changesMustBeRead) = (changes, false) }
 
     /// The server on which the user's bar is.
     var currentServer: ServerState? { current.flatMap { board[$0] } }
@@ -103,7 +108,7 @@ struct TopModel {
     private mutating func move(to name: ServerName?) {
         guard name != current else { return }
         current = name
-        changes = []
+        (changes, changesMustBeRead) = ([], true)
         detailsOffset = 0
     }
 

@@ -117,6 +117,8 @@ final class TopProgram {
             var follower = EventFollower(WatchParameters(all: true), at: context.address, .reconnects, resumes: false)
             try await follower.run(context.client) { step in
                 model.apply(step)
+                // ssh has written to the terminal when a connection ends.
+                if case .away = step, context.address.isRemote { screen.forget() }
                 redrawing?.needsDrawing()
             }
         } catch {
@@ -139,8 +141,10 @@ final class TopProgram {
     /// Keeps the current server's changes as new as its state.
     private func loadHistory() async {
         while !Task.isCancelled {
-            if let current = model.currentServer, let changes = await history.changes(of: current) {
-                if model.current == current.name { model.changes = changes }
+            if model.changesMustBeRead { history.forget() }
+            // While the daemon is away, each attempt might start ssh.
+            if model.absence == nil, let current = model.currentServer, let changes = await history.changes(of: current) {
+                if model.current == current.name { model.show(changes) }
                 redrawing?.needsDrawing()
             }
             try? await EventLoop.sleep(for: Self.frameTime)

@@ -155,8 +155,8 @@ struct TopView {
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
         let keys =
             switch model.page {
-            case .list: filter + "Enter details  s select  r refresh  / filter  o order  ? help  q quit"
-            case .details: "Esc back  s select  r refresh  ? help  q quit"
+            case .list: "? help  q quit  " + filter + "Enter details  s select  r refresh  / filter  o order"
+            case .details: "? help  q quit  Esc back  s select  r refresh"
             case .help: "any key goes back  q quit"
             }
         return style.faint(keys.cut(to: size.width, ellipsis: style.ellipsis))

@@ -17,7 +17,7 @@ FILE = pathlib.Path("/etc/statusd/conf.d/init.yaml")
 def first_minute():
     with service():
         try:
-            contains(run("/usr/bin/statusctl", "list").err, "no servers yet; run “sudo statusctl init”")
+            contains(run("/usr/bin/statusctl", "list").err, "no servers yet; run “statusctl init”")
             run("systemd-run", "--unit=broken", "/bin/false")
             eventually(lambda: run("systemctl", "is-failed", "broken").status == 0, "the failed unit")
             pathlib.Path("/etc/systemd/system/shop.service").write_text(

@@ -274,7 +274,7 @@ def partial_reload():
         daemon.file.write_text("servers: { db: { psh: true }, web: { push: true } }\n")
         result = daemon.ctl("reload")
         equal(result.status, 78, result.err)
-        contains(result.err, "statusctl: the rest of the configuration took effect\n")
+        contains(result.err, "statusctl: the rest of the configuration took effect; ")
         equal(daemon.describe("web")["name"], "web")
         daemon.file.write_text("select: a b\naccept: some\nservers: {}\n")
         result = daemon.ctl("reload")

@@ -138,7 +138,7 @@ def broken():
             watch.until("text 0")
             first = objects.next()
             host.stop()
-            eventually(lambda: any("disconnected; waiting for it to return" in line for line in watch.errors))
+            eventually(lambda: any("the connection to web1 broke; connecting again" in line for line in watch.errors))
             for number in (1, 2, 3):
                 daemon.done("post", "db", f"text {number}")
             host.start()
@@ -225,6 +225,28 @@ def password():
             shown.shows("Password:")
             shown.type("secret", "Enter")
             shown.shows("Signed In", "ended with 0")
+
+
+@test("what ssh writes over top and list --watch when a connection breaks does not stay")
+def written_over():
+    with Daemon() as daemon, Host(daemon) as host:
+        daemon.done("post", "db", "Signed In")
+        (host.folder / "ssh").write_text(f"#!/bin/sh\nssh -F {host.folder}/config \"$@\"\n"
+                                          "case \"$*\" in *BatchMode*) ;; *) echo Connection closed by remote host. >&2 ;; esac\n", encoding="utf-8")
+        for command in ("top", "list --watch"):
+            with Screen("sh", "-c", f"'{STATUSCTL}' -H web1 {command}; exec sleep 60", SYSTEMD_SSH=host.folder / "ssh") as shown:
+                shown.shows("Signed In")
+                host.stop()
+                shown.shows("the connection to web1 broke; connecting again")
+                host.start()
+                daemon.done("post", "db", f"seen by {command}")
+
+                def is_clean():
+                    lines = [line for line in shown.lines() if line.strip()]
+                    last = "\n".join(lines if command == "top" else lines[-2:])
+                    return f"seen by {command}" in last and last.count("SERVER ") == 1 and "closed by" not in last
+                eventually(is_clean, command, patience=20)
+            daemon.done("post", "db", "Signed In")
 
 
 @test("statusctl bridge passes on calls and replies, and ends with either side")

@@ -115,6 +115,8 @@ def watched_on_a_terminal():
             daemon.done("post", "server01", "Signed Out", "--level", "critical")
             shown.shows("Signed Out")
             equal(shown.text().count("SERVER "), 1)
+            daemon.done("post", "server29", "Full", "--level", "warning")
+            shown.shows("… and 14 more (1 warning)")
             daemon.stop()
             shown.shows("the daemon disconnected; waiting for it to return")
             daemon.start()

@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-from harness.daemon import Daemon
+from harness.daemon import STATUSCTL, Daemon, environment, run
 from harness.expect import Skip, contains, equal
 from harness.runner import test
 
@@ -81,7 +81,9 @@ def outputs():
         reloaded = valid("reload", daemon.ctl("reload", "--json").out)[0]
         assert reloaded["failed"] and reloaded["warnings"] and reloaded["added"], reloaded
         assert valid("verify", daemon.ctl("verify", daemon.file, "--json").out)[0]["problems"]
-        valid("init", daemon.done("init", "--force", "--json"))
+        # Not the machine's own configuration.
+        made = run(STATUSCTL, "init", "--json", env=environment(CONFIGURATION_DIRECTORY=f"{daemon.folder}/made"))
+        equal(valid("init", made.out)[0]["file"], f"{daemon.folder}/made/conf.d/init.yaml")
         daemon.file.write_text(configuration(None) + "accept: any\n")
         daemon.ctl("reload")
         daemon.done("post", "guest", "Hello")
@@ -100,9 +102,10 @@ def outputs():
 @test("each failure is valid by the schema, also those of statusctl itself")
 def failures():
     with Daemon(configuration) as daemon:
+        env = environment(STATUSD_ADDRESS=f"unix:{daemon.socket}", CONFIGURATION_DIRECTORY=str(daemon.file.parent))
         for arguments in (("status", "nope"), ("status",), ("post", "nope", "x"), ("post", "disk", "x"), ("refresh", "db"), ("forget", "db"),
                           ("wait", "db", "--level", "critical", "--timeout", "10ms"), ("list", "--nonsense"), ("init",), ("list", "--address", "unix:/nonexistent")):
-            contains(valid("Error", daemon.ctl(*arguments, "--json").out)[-1]["error"], "org.statusd.monitor.")
+            contains(valid("Error", daemon.ctl(*arguments, "--json", env=env).out)[-1]["error"], "org.statusd.monitor.")
 
 
 def fields(text):

@@ -83,12 +83,12 @@ def sizes():
         daemon.done("select", "srv00")
         with top(daemon) as shown:
             lines = shown.shows("srv00: last changes", "q quit")
-            equal((len(lines), lines[-1].startswith("Enter details")), (24, True))
+            equal((len(lines), lines[-1].startswith("? help")), (24, True))
             shown.resize(200, 50)
             lines = shown.shows("SINCE", "srv30")
-            equal((len(lines), lines[-1].startswith("Enter details")), (50, True))
+            equal((len(lines), lines[-1].startswith("? help")), (50, True))
             shown.resize(40, 8)
-            eventually(lambda: len(shown.lines()) == 8 and "SOURCE" not in shown.text() and shown.lines()[-1].startswith("Enter details"))
+            eventually(lambda: len(shown.lines()) == 8 and "SOURCE" not in shown.text() and shown.lines()[-1].startswith("? help"))
             shown.resize(80, 24)
             shown.shows("srv00: last changes")
 
@@ -205,7 +205,7 @@ def surroundings():
             assert "\x1b[31m" not in text and re.search(r"\x1b\[[0-9;]*7m", text), text
         told = daemon.ctl("top")
         equal(told.status, 64)
-        contains(told.err, "top needs a terminal; run “statusctl list --watch”")
+        contains(told.err, "top needs a terminal that can move the cursor", "run “statusctl list --watch”")
         with Screen("sh", "-c", f"TERM=dumb '{STATUSCTL}' top; echo ended with $?; exec sleep 60") as shown:
             shown.shows("top needs a terminal", "ended with 64")
 
