@@ -21,7 +21,7 @@ FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/lib/systemd/system/statusd
          "usr/lib/systemd/catalog/statusd.catalog",
          *(f"usr/share/doc/statusd/examples/{name}" for name in ("waybar.jsonc", "i3blocks.conf", "polybar.ini", "tmux.conf", "prompt.bash",
                                                                  "client.py", "client.sh", "client-varlinkctl.sh")),
-         "usr/share/statusd/statusctl.schema.json",
+         "usr/share/statusd/statusctl.schema.json", "usr/share/statusd/org.statusd.monitor.varlink", "usr/share/doc/statusd/SECURITY.md",
          *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd"))]
@@ -58,7 +58,7 @@ def arguments():
 
 @contextlib.contextmanager
 def clone(build):
-    """A project with only packaging/, whose build runs these commands."""
+    """A project with only what packaging/install needs, whose build runs these commands."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         shutil.copytree(PROJECT / "packaging", f"{folder}/packaging")
@@ -67,7 +67,8 @@ def clone(build):
             path.write_text("#!/bin/sh\n" + text + "\n")
             path.chmod(0o755)
         pathlib.Path(folder, "Sources/StatusInterface").mkdir(parents=True)
-        shutil.copy(PROJECT / "Sources/StatusInterface/MonitorVersion.swift", f"{folder}/Sources/StatusInterface")
+        for file in ("Sources/StatusInterface/MonitorVersion.swift", "Sources/StatusInterface/org.statusd.monitor.varlink", "SECURITY.md"):
+            shutil.copy(PROJECT / file, f"{folder}/{file}")
         pathlib.Path(folder, "Package.swift").touch()
         yield folder
 
