@@ -143,7 +143,8 @@ final class TopProgram {
         while !Task.isCancelled {
             if model.changesMustBeRead { history.forget() }
             // While the daemon is away, each attempt might start ssh.
-            if model.absence == nil, let current = model.currentServer, let changes = await history.changes(of: current) {
+            if model.absence == nil, let current = model.currentServer, let changes = await history.changes(of: current)
+            {
                 if model.current == current.name { model.show(changes) }
                 redrawing?.needsDrawing()
             }
