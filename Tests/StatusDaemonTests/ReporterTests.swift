@@ -71,6 +71,21 @@ import Testing
         #expect(last?.metadata["revision"] == String(revision))
     }
 
+    @Test("a change that was left out is written before a selection that came after it")
+    func lateChangeBeforeSelection() async throws {
+        let journal = try await changeRecorder()
+        try await EventLoop.run {
+            for round in 1...500 { try post("\(round)") }
+            try monitor.select(name)
+        }
+        await journal.close()
+        let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
+        let revisions = entries.compactMap { $0.metadata["revision"].flatMap { Int($0) } }
+        #expect(revisions == revisions.sorted())
+        #expect(entries.last?.metadata["message-id"] == MessageID.selected.rawValue)
+        #expect(entries.dropLast().last?.metadata["text"] == "500")
+    }
+
     @Test("an entry that is written late names the client that posted its text, whatever changed the server since")
     func lateCaller() async throws {
         try monitor.redefine(ServerDefinition(name: name, source: "push", takesPosts: true))

@@ -186,6 +186,11 @@ final class ChangeRecorder {
         // The newest one that was left out is being written.
         let omitted = max(0, omissions.selections - 1)
         omissions.selections = 0
+        // What came before the selection must not come after it in the history.
+        if let server, let account = accounts[server.name], account.omitted > 0 {
+            credit -= 1
+            writeOmitted(server, account)
+        }
         record(.selected, server, omitted: omitted, by: selectionCaller)
     }
 
@@ -266,16 +271,22 @@ final class ChangeRecorder {
             }
             // It may have been removed, and even added again.
             guard let account = accounts[name], account.omitted > 0 else { continue }
-            guard var server = try? monitor.state(of: name) else { continue }
-            // A selection may have changed its revision since.
-            server.revision = account.newestRevision
-            // When its text or level changed, if they did, which is what matters.
-            let time = server.status.flatMap { $0.changedAt > account.lastChange ? $0.changedAt : nil }
-            write(change: server, account, by: account.newest.caller, at: time)
+            guard let server = try? monitor.state(of: name) else { continue }
+            writeOmitted(server, account)
             written += 1
         }
         waiting.removeFirst(looked)
         return written
+    }
+
+    /// Writes a server's state in place of its changes that were left out.
+    private func writeOmitted(_ server: ServerState, _ account: Account) {
+        var server = server
+        // A selection may have changed its revision since.
+        server.revision = account.newestRevision
+        // When its text or level changed, if they did, which is what matters.
+        let time = server.status.flatMap { $0.changedAt > account.lastChange ? $0.changedAt : nil }
+        write(change: server, account, by: account.newest.caller, at: time)
     }
 
     /// Called by the timer; gives credit for one entry to each server, and for more to all together.
