@@ -29,7 +29,7 @@ struct CommandFailure: Error {
 
     /// How to start the system's daemon: a socket unit that is active has lost its socket.
     private static var startAdvice: String {
-        ProgramOutput.text(of: "systemctl is-active statusd.socket 2>/dev/null") == "active\n"
+        ProgramOutput.systemctl("is-active statusd.socket") == "active\n"
             ? "run “systemctl restart statusd.socket statusd”" : "run “systemctl enable --now statusd.socket statusd”"
     }
 

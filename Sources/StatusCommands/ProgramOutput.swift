@@ -2,10 +2,13 @@
 
 import Glibc
 
-/// Reads what programs and the kernel say of this host.
+/// Reads what systemctl and the kernel say of this host.
 enum ProgramOutput {
-    /// What a command of the shell writes; nothing if it cannot be run.
-    static func text(of command: String) -> String {
+    /// What systemctl writes for arguments that the shell reads; nothing if it cannot be run or takes too long.
+    ///
+    /// The path is absolute, because root may run this.
+    static func systemctl(_ arguments: String) -> String {
+        let command = "/usr/bin/timeout 5 /usr/bin/systemctl \(arguments) 2>/dev/null"
         guard let pipe = popen(command, "re") else { return "" }
         defer { pclose(pipe) }
         return contents(of: pipe)

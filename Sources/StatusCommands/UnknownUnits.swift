@@ -14,7 +14,7 @@ enum UnknownUnits {
             rest = rest.dropFirst(namesPerCommand)
             // The names of units have no quotation marks.
             let names = asked.map { "'\($0)'" }.joined(separator: " ")
-            let states = states(in: ProgramOutput.text(of: "systemctl show -p LoadState -- \(names) 2>/dev/null"))
+            let states = states(in: ProgramOutput.systemctl("show -p LoadState -- \(names)"))
             guard states.count == asked.count else { return [] }
             unknown.formUnion(zip(asked, states).filter { $1 == "not-found" }.map(\.0))
         }

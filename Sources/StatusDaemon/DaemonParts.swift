@@ -55,14 +55,15 @@ final class DaemonParts {
     ) throws {
         self.logger = logger
         let live = MonitorAddress.live(directories.controlSocket)
-        let isInherited = !inherited.control.isEmpty
+        let listener = inherited.control.first
+        let isInherited = listener != nil
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
         // A user who may not connect to the service manager's socket may not connect to the one beside it.
-        let mode = isInherited ? try Self.mode(ofInherited: directories.controlSocket) : 0o666
+        let mode = try listener.map { try Self.mode(ofInherited: $0) } ?? 0o666
         // If the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so do not start
         // it again.
         let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
-        let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live, directories)
+        let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live)
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
         let tally = TallyFile(at: directories.tally)
         monitor = StatusMonitor(
@@ -112,21 +113,20 @@ final class DaemonParts {
 
     /// Listens for privileged clients that lost the daemon, if the service manager listens for new ones.
     private static func listenBeside(
-        _ inherited: InheritedSockets, at live: String, _ directories: DaemonDirectories
+        _ inherited: InheritedSockets, at live: String
     ) throws -> [OwnedDescriptor] {
-        guard !inherited.privileged.isEmpty else { return [] }
-        let mode = try mode(ofInherited: MonitorAddress.privileged(directories.controlSocket))
-        return [try UnixSocket.listen(at: MonitorAddress.privileged(live), mode: mode)]
+        guard let listener = inherited.privileged.first else { return [] }
+        return [try UnixSocket.listen(at: MonitorAddress.privileged(live), mode: try mode(ofInherited: listener))]
     }
 
     /// The mode of a socket on which the service manager listens, which says who may connect.
-    private static func mode(ofInherited path: String) throws(DaemonError) -> UInt32 {
+    private static func mode(ofInherited listener: OwnedDescriptor) throws(DaemonError) -> UInt32 {
         do throws(IOError) {
-            return try UnixSocket.mode(of: path)
+            return try UnixSocket.mode(of: try UnixSocket.path(of: listener))
         } catch {
             throw DaemonError(
                 .system,
-                "\(error.message): the service manager listens on a socket that was removed; run “systemctl restart statusd.socket statusd-executor.socket statusd”"
+                "\(error.message): the service manager listens on a socket that was removed; run “systemctl restart statusd.socket statusd”"
             )
         }
     }

@@ -78,7 +78,9 @@ public enum TimeSpan {
     /// Writes a time span with its two largest units, as systemd does: `1min 30s`.
     public static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
-        var rest = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+        // What is longer than microseconds can count is as good as for ever.
+        let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        var rest = isTooLong ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000).partialValue
         var parts: [String] = []
         for unit in written {
             guard let size = microseconds(of: unit[...]), parts.count < 2, rest >= size else { continue }

@@ -8,9 +8,11 @@ extension Ledger {
         _ target: WatchTarget, updates: Bool, since: Cursor?, mayComeLater: Bool,
         wake: @escaping @Sendable (WatchUrgency) -> Void
     ) throws(LedgerError) -> Int {
-        if case .server(let name) = target, !mayComeLater, records[name] == nil { throw .noSuchServer(name) }
+        let isAbsent = if case .server(let name) = target { records[name] == nil } else { false }
+        if case .server(let name) = target, isAbsent, !mayComeLater { throw .noSuchServer(name) }
         var position = WatchPosition(target: target, wantsUpdates: updates, wake: wake, revision: log.latest)
-        if let since {
+        // Whoever has seen a server that was removed since must learn that.
+        if let since, !isAbsent {
             resume(&position, behind: since)
         } else {
             position.snapshot = target == .probe ? nil : .beginning

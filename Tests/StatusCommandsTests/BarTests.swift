@@ -45,6 +45,14 @@ import Testing
         #expect(line(.plain, "db: %{#[&<", "critical") == "db: %{#[&<")
     }
 
+    @Test("a field cannot become a format of tmux with what stands before it")
+    func fields() {
+        let text = "X#" + BarFormat.tmux.escapeField("[bg=green]{host}")
+        #expect(!text.unicodeScalars.map(String.init).joined(separator: "|").contains("#|["))
+        #expect(text == "X#\u{200B}[bg=green]{host}")
+        #expect(BarFormat.plain.escapeField("#[x]") == "#[x]")
+    }
+
     @Test("a scalar that combines with a special character does not hide it")
     func combining() {
         for (before, after) in [("\u{600}", ""), ("", "\u{301}")] {

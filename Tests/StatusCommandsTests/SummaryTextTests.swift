@@ -37,6 +37,12 @@ import Testing
                 == "\u{1b}[32m..\u{1b}[0m \u{1b}[31m#\u{1b}[0m")
     }
 
+    @Test("a summary of as many and as long parts as a peer may send has a text")
+    func longest() throws {
+        let longest = try summary((0..<SummaryText.mostParts).map { _ in (.ok, 1 << 50) })
+        #expect(SummaryText(style: plain, isUTF8: false, width: 80).lines(longest).count > 2)
+    }
+
     private func summary(_ parts: [(Level?, Int)]) throws -> StatusSummary {
         let begin = Timestamp(milliseconds: 1_700_000_000_000)
         var buckets: [SummaryBucket] = []

@@ -232,4 +232,13 @@ import Testing
         #expect(watch.lines() == ["added late no status yet", "changed late here"])
         #expect(throws: LedgerError.noSuchServer(name("never"))) { try fixture.watch(.server(name("never"))) }
     }
+
+    @Test("a reader that continues and may wait learns that its server was removed meanwhile")
+    func wasRemoved() throws {
+        try fixture.post("fine", to: "disk")
+        let cursor = monitor.cursor
+        try monitor.remove(disk)
+        let watch = try monitor.watch(.server(disk), since: cursor, mayComeLater: true) { _ in }
+        #expect(watch.lines() == ["snapshot -"])
+    }
 }

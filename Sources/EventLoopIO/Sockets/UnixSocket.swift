@@ -42,6 +42,20 @@ public enum UnixSocket {
         return socket
     }
 
+    /// Returns the path that a listener is bound to.
+    public static func path(of listener: OwnedDescriptor) throws(IOError) -> String {
+        var address = sockaddr_un()
+        var size = socklen_t(MemoryLayout.size(ofValue: address))
+        let failure = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.rawValue, $0, &size) }
+        }
+        guard failure == 0 else { throw IOError(errno: errno, "cannot find the path of a socket") }
+        let end = Int(size) - (MemoryLayout.offset(of: \sockaddr_un.sun_path) ?? 0)
+        return withUnsafeBytes(of: &address.sun_path) { bytes in
+            String(decoding: bytes.prefix(max(0, end)).prefix { $0 != 0 }, as: UTF8.self)
+        }
+    }
+
     /// Returns who may connect to the socket at `path`, as permissions for a file of this process's user and group.
     public static func mode(of path: String) throws(IOError) -> UInt32 {
         var status = stat()

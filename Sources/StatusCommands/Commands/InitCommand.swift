@@ -41,7 +41,7 @@ enum InitCommand {
         let survey = await BlockingThread.run {
             HostSurvey(
                 services: HostSurvey.services(
-                    ProgramOutput.text(of: "systemctl show '*.service' -p \(HostSurvey.properties) 2>/dev/null")),
+                    ProgramOutput.systemctl("show '*.service' -p \(HostSurvey.properties)")),
                 // Plugins do not see all.
                 disks: HostSurvey.disks(ProgramOutput.contents(of: "/proc/self/mounts")).filter {
                     ServiceUser.executor.obstacle(to: $0) == nil

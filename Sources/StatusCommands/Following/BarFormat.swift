@@ -24,10 +24,14 @@ enum BarFormat: String, CaseIterable, Sendable {
         // polybar has no escape for its tags, which begin with “%{”; either half may be at the end of another field.
         case .polybar: text.replacingScalar("%", with: "%\u{200B}").replacingScalar("{", with: "\u{200B}{")
         case .tmux: Self.escapeTmux(text)
-        // i3blocks 1.4 ends a text at its first quotation mark, escaped or not.
-        case .i3blocks: text.replacingScalar("\"", with: "”")
-        case .plain: text
+        case .i3blocks, .plain: text
         }
+    }
+
+    /// Makes a field of the user's own text harmless, whatever stands before it.
+    func escapeField(_ text: String) -> String {
+        // A “#” before it must not begin a format of tmux with it.
+        self == .tmux ? "\u{200B}" + escape(text) : escape(text)
     }
 
     /// The line for the bar.
@@ -55,7 +59,8 @@ enum BarFormat: String, CaseIterable, Sendable {
     /// By i3blocks' `format=json`.
     private static func i3blocks(_ content: Content) -> String {
         json { writer in
-            writer.member("full_text", shortened(content.text))
+            // i3blocks 1.4 ends a text at its first quotation mark, escaped or not.
+            writer.member("full_text", shortened(content.text.replacingScalar("\"", with: "”")))
             writer.member("color", colour(content.state))
         }
     }

@@ -100,7 +100,7 @@ final class BarWriter {
 
     private func content(_ server: ServerState) -> BarFormat.Content {
         let text =
-            format.map { $0.text(server, escape: form.escape) }
+            format.map { $0.text(server, escape: form.escapeField) }
             ?? form.escape("\(server.name): \(server.markedHeadline)")
         let plain = Style(isTerminal: false, environment: ["SYSTEMD_COLORS": "0", "LANG": "C.UTF-8"])
         let details = ServerText.details(server, style: plain, width: nil, now: nil)

@@ -127,13 +127,18 @@ def socket_unit():
         contains(statusctl("refresh", "probe"), "probe: well")
 
 
-@test("the daemon's user cannot replace the path that the service manager gives to it")
-def socket_directory():
+@test("the daemon's user cannot replace a path that the service manager gives away, and has no home for units of its own")
+def directories():
+    as_daemon = ("setpriv", "--reuid=statusd", "--regid=statusd", "--clear-groups")
     with service(configuration=plugin("echo well\n")):
-        socket = pathlib.Path(show("Listen", "statusd-executor.socket").split(" ")[0])
-        equal(pathlib.Path(socket).owner(), "statusd")
-        refused = run("setpriv", "--reuid=statusd", "--regid=statusd", "--clear-groups", "mv", socket, f"{socket}.old")
-        contains(refused.err, "Permission denied")
+        for unit, owner in (("statusd-executor.socket", "statusd:statusd"), ("statusd-privileged.socket", "root:statusd")):
+            socket = pathlib.Path(show("Listen", unit).split(" ")[0])
+            equal(f"{socket.owner()}:{socket.group()}", owner)
+            equal(socket.parent.owner(), "root")
+            contains(run(*as_daemon, "mv", socket, f"{socket}.old").err, "Permission denied")
+            contains(run(*as_daemon, "chmod", "777", socket.parent).err, "Operation not permitted")
+        for user in ("statusd", "statusd-executor"):
+            assert not os.path.exists(pwd.getpwnam(user).pw_dir), user
 
 
 def executor():

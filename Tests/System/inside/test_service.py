@@ -20,7 +20,7 @@ from harness.runner import test
 from harness.servers import listener, web
 from harness.varlink import VarlinkError
 
-from .unit import (CONFIGURATION, DROP_INS, SOCKET, Service, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
+from .unit import (CONFIGURATION, DROP_INS, PRIVILEGED, SOCKET, Service, as_user, connect, done, journal, log, main_process, restarted, service, show, statusctl, systemctl,
                    systemd_version)
 
 TWO = "servers: { db: { push: true }, web: { push: true } }\n"
@@ -256,7 +256,7 @@ def socket_mode():
         (drop_in / "test.conf").write_text("[Socket]\nSocketMode=0660\nSocketGroup=statusd\n")
         systemctl("daemon-reload")
         systemctl("start", "statusd.socket", "statusd.service")
-        for address in (SOCKET, SOCKET + ".live", SOCKET + ".privileged", SOCKET + ".live.privileged"):
+        for address in (SOCKET, SOCKET + ".live", PRIVILEGED, SOCKET + ".live.privileged"):
             equal(listed(address), 77, address)
             equal(listed(address, [group]), 0, address)
         statusctl("list")
@@ -351,7 +351,7 @@ def socket_unit():
             statusctl("list")
         # statusctl's advice works if the sockets' paths are gone.
         os.unlink(SOCKET)
-        os.unlink(f"{SOCKET}.privileged")
+        os.unlink(PRIVILEGED)
         contains(run("/usr/bin/statusctl", "list").err, "systemctl restart statusd.socket statusd")
         systemctl("restart", "statusd.socket", "statusd")
         statusctl("list")
@@ -592,7 +592,7 @@ def removed_directory():
     with service(configuration="servers: { sh: { exec: [/bin/echo, fine] } }\n"):
         shutil.rmtree("/run/statusd")
         systemctl("restart", "--no-block", "statusd.service")
-        advice = "systemctl restart statusd.socket statusd-executor.socket statusd"
+        advice = "systemctl restart statusd.socket statusd"
         eventually(lambda: advice in log(), "the advice in the journal")
         done(*advice.split())
         statusctl("wait", "sh", "--text", "fine", "--timeout", "10s")
