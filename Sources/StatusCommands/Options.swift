@@ -37,10 +37,7 @@ enum Options {
 
     private static func host(help: String) -> Option<[RemoteHost]> {
         Option("host", letter: "H", value: "[USER@]HOST", help: help, default: []) { text throws(InvalidValue) in
-            try text.split(separator: ",", omittingEmptySubsequences: false).map { name throws(InvalidValue) in
-                guard let host = RemoteHost(String(name)) else { throw InvalidValue("must be HOST or USER@HOST") }
-                return host
-            }
+            try RemoteHost.list(text)
         }
     }
 

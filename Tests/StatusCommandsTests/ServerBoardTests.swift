@@ -31,6 +31,29 @@ import Testing
         #expect(board.servers.map(\.name.rawValue) == ["new"])
     }
 
+    @Test("a peer that names servers without end does not fill the memory")
+    func limit() throws {
+        var board = ServerBoard(limit: 3)
+        for name in ["c", "a", "d", "b"] { try board.apply(event(.added, server(name))) }
+        #expect(board.servers.map(\.name.rawValue) == ["a", "c", "d"])
+        try board.apply(event(.changed, server("c", revision: 2)))
+        #expect(board.servers.map(\.revision) == [0, 2, 0])
+        try board.apply(event(.selected, server("b", selected: true)))
+        try board.apply(event(.removed, server("c")))
+        try board.apply(event(.added, server("b")))
+        #expect(board.servers.map(\.name.rawValue) == ["a", "b", "d"])
+    }
+
+    @Test("a reload that adds and removes thousands of servers one after another takes no time")
+    func many() throws {
+        var board = ServerBoard()
+        let names = (0..<10_000).map { "s\($0 * 7919 % 10_000)" }
+        for name in names { try board.apply(event(.added, server(name))) }
+        #expect(board.servers.map(\.name.rawValue) == names.sorted())
+        for name in names { try board.apply(event(.removed, server(name))) }
+        #expect(board.servers.isEmpty)
+    }
+
     @Test("at most one server is selected")
     func selection() throws {
         var board = ServerBoard()

@@ -44,7 +44,7 @@ final class DaemonReturn {
                 lastReturn = ContinuousClock.now
                 return client
             } catch {
-                guard error.code == .noService || error.code == .timedOut else { throw error }
+                guard error.isAbsence else { throw error }
                 if let deadline, ContinuousClock.now >= deadline { throw error }
             }
             try await rest(until: deadline)
@@ -76,4 +76,7 @@ extension MonitorError {
 extension VarlinkClientError {
     /// Whether the daemon disconnected or timed out; a later attempt may succeed.
     var isConnectionLoss: Bool { code == .closed || code == .timedOut }
+
+    /// Whether no daemon accepts connections; one may do so later.
+    var isAbsence: Bool { code == .noService || code == .timedOut }
 }

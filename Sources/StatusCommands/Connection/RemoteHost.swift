@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Arguments
 import EventLoopIO
 import Glibc
 import Varlink
@@ -17,6 +18,16 @@ struct RemoteHost: Sendable, Hashable {
             name.utf8.allSatisfy({ !"'\"`$;&|<>(){}*?\\!,".utf8.contains($0) })
         else { return nil }
         self.name = name
+    }
+
+    /// Hosts separated by commas, each once.
+    static func list(_ text: String) throws(InvalidValue) -> [RemoteHost] {
+        var hosts: [RemoteHost] = []
+        for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let host = RemoteHost(String(name)) else { throw InvalidValue("must be HOST or USER@HOST") }
+            if !hosts.contains(host) { hosts.append(host) }
+        }
+        return hosts
     }
 
     /// The program that connects to `statusctl bridge` on the host.

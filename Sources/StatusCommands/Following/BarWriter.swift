@@ -50,7 +50,7 @@ final class BarWriter {
         switch step {
         case .away: true
         case .event(let event): event.kind == .added && event.server?.status == nil
-        case .back, .missing: false
+        case .back, .missing, .stillAway: false
         }
     }
 
@@ -70,6 +70,8 @@ final class BarWriter {
         case .event(let event): content(event)
         case .away(let reason, let isRefusal):
             .init(text: form.escape(absence(reason, isRefusal)), state: "disconnected", details: [reason])
+        case .stillAway(let advice):
+            .init(text: form.escape(absence(advice, false)), state: "disconnected", details: [advice])
         case .missing(let name):
             .init(
                 text: form.escape("\(name): no such server"), state: "missing", details: ["waiting for its first post"])

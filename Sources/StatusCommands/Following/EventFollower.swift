@@ -12,6 +12,8 @@ struct EventFollower {
         case event(Event)
         /// The daemon is away, for a reason in a sentence, or refuses to answer; only once until it is back.
         case away(String, isRefusal: Bool = false)
+        /// The daemon has been away for longer than a restart takes; what to do about it, in a sentence.
+        case stillAway(String)
         /// The daemon is back, or is running for the first time.
         case back(isFirst: Bool)
         /// The daemon is running, but has no server of this name, which may come with its next post.
@@ -30,19 +32,25 @@ struct EventFollower {
 
     /// The time after which something that failed for another reason than a lost connection is tried again.
     private static let pause = Duration.seconds(1)
+    /// The time after which a daemon that is away is no longer just being restarted.
+    private static let restartSeconds = 5
 
     private var parameters: WatchParameters
     private let address: DaemonAddress
     private let persistence: Persistence
     private let resumes: Bool
-    /// Whether the daemon is away, which was noticed.
-    private var isAway = false
+    /// Since when the daemon has been away, which was noticed; nil while it is not.
+    private var awaySince: ContinuousClock.Instant?
+    /// Whether it was noticed that it is still away.
+    private var isLongAway = false
     /// Whether the daemon returned without the server.
     private var lacksServer = false
     /// Whether the daemon has sent an event.
     private var hasBegun = false
     /// The revisions of servers that changed after the last snapshot's cursor and are in that snapshot.
     private var snapshotRevisions: [ServerName: Int] = [:]
+
+    private var isAway: Bool { awaySince != nil }
 
     /// - Parameter resumes: whether a stream continues where the one before broke; otherwise it begins with a snapshot.
     init(
@@ -64,7 +72,7 @@ struct EventFollower {
             var current = next
             next = nil
             do {
-                if current == nil { current = try await connect(daemon) }
+                if current == nil { current = try await connect(daemon, take) }
                 if let current { try await follow(current, take) }
                 throw VarlinkClientError(.closed, "the daemon ended the stream")
             } catch let error as MonitorError {
@@ -78,8 +86,20 @@ struct EventFollower {
     }
 
     /// Connects; only the first time, the daemon may be started by that.
-    private func connect(_ daemon: DaemonReturn) async throws -> MonitorClient {
-        hasBegun || isAway ? try await daemon.wait() : try await address.connect()
+    private mutating func connect(
+        _ daemon: DaemonReturn, _ take: (Step) async throws -> Void
+    ) async throws -> MonitorClient {
+        guard hasBegun || isAway else { return try await address.connect() }
+        // What to do was said at once if there never was a connection; other hosts may be suspended for hours.
+        if let awaySince, hasBegun, !isLongAway, !address.isRemote {
+            do {
+                return try await daemon.wait(within: awaySince + .seconds(Self.restartSeconds) - .now)
+            } catch let error as VarlinkClientError where error.isAbsence {
+                isLongAway = true
+                try await take(.stillAway("the daemon has been away for \(Self.restartSeconds) s; see \(address.log)"))
+            }
+        }
+        return try await daemon.wait()
     }
 
     private mutating func follow(_ client: MonitorClient, _ take: (Step) async throws -> Void) async throws {
@@ -130,7 +150,7 @@ struct EventFollower {
     ) async throws {
         lacksServer = false
         guard !isAway else { return }
-        isAway = true
+        (awaySince, isLongAway) = (.now, false)
         try await take(.away(reason, isRefusal: isRefusal))
     }
 
@@ -143,7 +163,7 @@ struct EventFollower {
     private mutating func noteReturn(_ take: (Step) async throws -> Void) async throws {
         defer { hasBegun = true }
         guard isAway else { return }
-        isAway = false
+        awaySince = nil
         try await take(.back(isFirst: !hasBegun))
     }
 

@@ -24,6 +24,7 @@ struct EventWriter {
         case .away(let reason, _):
             terminal.note(reason)
             writeKind("disconnected")
+        case .stillAway(let advice): terminal.note(advice)
         case .back(let isFirst):
             terminal.note(isFirst ? "the daemon is running" : "the daemon is back")
             writeKind("reconnected")

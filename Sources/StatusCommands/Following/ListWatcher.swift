@@ -55,6 +55,9 @@ final class ListWatcher {
             // ssh has written to the terminal when a connection ends, so the last list is not where it was.
             if context.address.isRemote { drawn = 0 }
             if !context.terminal.canMoveCursor { context.terminal.note(reason) }
+        case .stillAway(let advice):
+            absence = advice
+            if !context.terminal.canMoveCursor { context.terminal.note(advice) }
         case .back:
             absence = nil
             if !context.terminal.canMoveCursor { context.terminal.note("the daemon is back") }

@@ -86,7 +86,7 @@ struct TopModel {
         case .event(let event):
             absence = nil
             board.apply(event)
-        case .away(let reason, _): absence = reason
+        case .away(let reason, _), .stillAway(let reason): absence = reason
         case .back: absence = nil
         case .missing: break
         }

@@ -171,6 +171,23 @@ def reconnects():
         eventually(lambda: len(lines.errors) == 2, "one sentence about the daemon that is back")
 
 
+@test("whoever follows a daemon that does not return is told where to look, once")
+def away_for_long():
+    advice = "statusctl: the daemon has been away for 5 s; see the messages of that daemon"
+    with Daemon("servers: { db: { push: true } }\n") as daemon, daemon.follow("watch", "db") as lines, daemon.follow("list", "--watch") as table, \
+            daemon.follow("watch", "db", "--output", "waybar") as bar:
+        lines.until("db")
+        table.until("db")
+        bar.until("db")
+        daemon.stop()
+        for follower in (lines, table):
+            eventually(lambda: follower.errors[1:] == [advice], "the advice")
+        contains(json.loads(bar.until("has been away"))["tooltip"], "see the messages of that daemon")
+        daemon.start()
+        for follower in (lines, table):
+            eventually(lambda: follower.errors[2:] == ["statusctl: the daemon is back"], "the return")
+
+
 @test("watch waits for a server that is not configured to return after a restart without a state")
 def guest_after_restart():
     with watching_over_restart("accept: any\n", ["--state", "none"]) as (daemon, lines):
