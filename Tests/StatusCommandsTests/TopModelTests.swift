@@ -2,6 +2,7 @@
 
 import StatusModel
 import TerminalScreen
+import TerminalText
 import Testing
 
 @testable import StatusCommands
@@ -152,6 +153,18 @@ import Testing
         #expect(title.contains("statusd w"))
         if width >= 40 { #expect(title.contains("the daemon disconnected")) }
         if width >= 80 { #expect(title.contains("(last: 10 servers)")) }
+    }
+
+    @Test("the help is whole, also on a narrow screen", arguments: [200, 80, 60, 59, 40])
+    func help(width: Int) throws {
+        var model = try model()
+        _ = press([.character("?")], &model)
+        let shown = lines(width, 24, &model).map(CellText.plain)
+        #expect(shown.allSatisfy { $0.displayWidth <= width })
+        let words = shown.joined(separator: " ").split(separator: " ").joined(separator: " ")
+        #expect(words.contains("move the bar, which is on the selected server (*) first"))
+        #expect(words.contains("Shift: the terminal's own selection"))
+        #expect(words.contains("statusctl(1) says more. any key goes back"))
     }
 
     @Test("the last changes get the rows that the list does not need, up to half of the screen")

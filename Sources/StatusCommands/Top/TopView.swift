@@ -45,7 +45,7 @@ struct TopView {
             switch model.page {
             case .list: list(model)
             case .details: details(&model)
-            case .help: Self.help.map { $0.cut(to: size.width) }
+            case .help: help
             }
         let room = max(0, size.height - 2)
         let filled = body.prefix(room) + Array(repeating: "", count: max(0, room - body.count))
@@ -162,18 +162,38 @@ struct TopView {
         return style.faint(keys.cut(to: size.width, ellipsis: style.ellipsis))
     }
 
-    private static let help = [
-        "", "  arrow keys, j, k    move the bar, which is on the selected server (*) first",
-        "  PgUp, PgDn, g, G    move by a screen, or to the first or the last server",
-        "  Enter, or a click on the bar",
-        "                      shows the server's details and history; Esc goes back",
-        "  s                   select the server (needs permission)",
-        "  r                   load its status now (needs permission)",
-        "  /                   show only servers that contain a text; Esc shows all",
-        "  o                   order by name, or the worst first",
-        "  mouse               click and wheel; Shift: the terminal's own selection",
-        "  q, Ctrl-C           quit", "",
-        "  A status that is not current is shown as failed, stale or loading.",
-        "  statusctl(1) says more.",
+    // MARK: Help
+
+    private static let keys = [
+        ("arrow keys, j, k", "move the bar, which is on the selected server (*) first"),
+        ("PgUp, PgDn, g, G", "move by a screen, or to the first or the last server"),
+        ("Enter, click", "show the server's details and history; Esc goes back"),
+        ("s", "select the server (needs permission)"),
+        ("r", "load its status now (needs permission)"),
+        ("/", "show only servers that contain a text; Esc shows all"),
+        ("o", "order by name, or the worst first"),
+        ("mouse", "click and wheel; Shift: the terminal's own selection"),
+        ("q, Ctrl-C", "quit"),
     ]
+    private static let notes =
+        "A status that is not current is shown as failed, stale or loading. statusctl(1) says more."
+
+    /// The keys in a column, or before their meaning if there is no room for one.
+    private var help: [String] {
+        let isWide = size.width >= 60
+        let keys = Self.keys.flatMap { keys, meaning in
+            isWide
+                ? indented(meaning, by: 22, after: "  \(keys)".fitted(to: 22))
+                : indented("\(keys): \(meaning)", by: 4, after: "  ")
+        }
+        let gap = isWide ? [""] : []
+        return gap + keys + gap + indented(Self.notes, by: 2, after: "  ")
+    }
+
+    /// The text in as many lines as it needs: the first behind `start`, the others behind as many blanks.
+    private func indented(_ text: String, by columns: Int, after start: String) -> [String] {
+        text.wrapped(to: size.width - columns).enumerated().map { number, line in
+            (number == 0 ? start : String(repeating: " ", count: columns)) + line
+        }
+    }
 }
