@@ -5,6 +5,7 @@ import contextlib
 import grp
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -37,6 +38,19 @@ def status_text():
         contains(done("systemctl", "status", "statusd"), 'Status: "bravo: bravo is well"')
         statusctl("select", "--none")
         equal(show("StatusText"), "no server selected")
+
+
+@test("the users of the services cannot have logind start a service manager for them, outside of the sandbox; others can")
+def lingering():
+    def linger(user, wanted):
+        return run("runuser", "-u", user, "--", "busctl", "call", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager",
+                   "SetUserLinger", "ubb", str(pwd.getpwnam(user).pw_uid), wanted, "false")
+
+    for user in ("statusd", "statusd-executor"):
+        assert "denied" in linger(user, "true").err, user
+        assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
+    equal(linger("nobody", "true").err, "", "logind answers other users")
+    equal(linger("nobody", "false").err, "")
 
 
 @test("systemd shows a text with a newline and an assignment as one line of text")

@@ -5,16 +5,18 @@ import json
 import os
 import pathlib
 import pwd
+import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 
 from harness.daemon import Follower, environment, run
-from harness.expect import contains, equal, eventually
+from harness.expect import Skip, contains, equal, eventually
 from harness.runner import test
 
-from .unit import as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
+from .unit import PROJECT, as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
 
 STATE = pathlib.Path("/var/lib/statusd")
 FILE = STATE / "statusd.sqlite"
@@ -138,3 +140,70 @@ def frozen():
         os.kill(process, signal.SIGCONT)
         statusctl("post", "db", "2")
         equal((main_process(), describe("db")["stale"]), (process, False))
+
+
+def manual_commands():
+    """The commands of statusd(8) about the state, by what is said before them."""
+    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Meanwhile you can use these commands")[1].split("To keep nothing")[0]
+    parts = [part.strip() for part in text.split("```")]
+    return {said.splitlines()[-1].split(",")[0].split(".")[0].split(" of ")[0]: commands for said, commands in zip(parts[::2], parts[1::2])}
+
+
+def shell(commands, folder):
+    """Runs commands of the manual as root, without sudo."""
+    return run("sh", "-c", f"cd {folder}\n" + commands.replace("sudo ", ""), timeout=20)
+
+
+@test("the commands of the manual save the state, continue with a copy and with what was set aside, and remove it")
+def commands():
+    if not shutil.which("sqlite3"):
+        raise Skip("there is no sqlite3")
+    manual = manual_commands()
+    with service() as _, tempfile.TemporaryDirectory() as folder:
+        statusctl("post", "db", "in the copy")
+        time.sleep(1.5)
+        result = shell(manual["Save a copy"], folder)
+        equal((result.status, result.err), (0, ""))
+        statusctl("post", "db", "later")
+
+        def restart(*commands):
+            systemctl("stop", "statusd.socket", "statusd.service")
+            for command in commands:
+                result = shell(manual[command], folder)
+                equal((result.status, result.err), (0, ""), command)
+            systemctl("start", "statusd.socket", "statusd.service")
+            contains(done("ls", "-l", str(FILE)), "-rw------- 1 statusd statusd")
+
+        restart("Continue with a copy")
+        contains(statusctl("status", "db"), "in the copy", "(before restart)")
+        restart("Remove the state")
+        equal(statusctl("list"), "")
+        # A copy that root made, which is set aside.
+        systemctl("stop", "statusd.socket", "statusd.service")
+        done("install", "-m", "600", f"{folder}/backup.sqlite", str(FILE))
+        systemctl("start", "statusd.socket", "statusd.service")
+        assert (STATE / "statusd.sqlite.unreadable").exists()
+        equal(statusctl("list"), "")
+        manual["Continue with what was set aside"] = manual["Continue with what was set aside"].replace(".unread", ".unreadable")
+        restart("Before that", "Continue with what was set aside")
+        contains(statusctl("status", "db"), "in the copy")
+
+
+@test("the commands of the manual give no file away if somebody has taken over the daemon")
+def hostile_commands():
+    manual = manual_commands()
+    with service(), tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        systemctl("stop", "statusd.socket", "statusd.service")
+        victim, backup = pathlib.Path(folder, "victim"), pathlib.Path(folder, "backup.sqlite")
+        victim.write_text("secret")
+        victim.chmod(0o600)
+        backup.write_text("a copy")
+        for command in ("Save a copy", "Continue with a copy", "Before that", "Continue with what was set aside"):
+            for path in (FILE, STATE / "statusd.sqlite.unreadable", STATE / "statusd.sqlite.unread"):
+                path.unlink(missing_ok=True)
+                path.symlink_to(victim)
+            shell(manual[command], folder)
+            status = victim.stat()
+            equal((victim.read_text(), status.st_uid, status.st_mode & 0o777), ("secret", 0, 0o600), command)
+            assert "secret" not in backup.read_bytes().decode(errors="replace"), command
