@@ -89,7 +89,7 @@ final class ServerRegistry {
         // The administrator's new choice overrides a selection that a client made since.
         let isOtherSelected = new.select != configuration.select
         if isOtherSelected { hasSelected = false }
-        let selected = selection(by: new)
+        let (former, selected) = (try? monitor.selectedState().name, selection(by: new))
         configuration = new
         let plan = ReloadPlan(from: old, guests: guests, to: new) { startFailures[$0] != nil || needsNewSocket($0) }
         var reply = reply(to: plan, of: read)
@@ -111,6 +111,7 @@ final class ServerRegistry {
         }
         departed = departed.filter { $0.value.source != nil }
         selectFirst()
+        if (try? monitor.selectedState()) == nil { reply.deselected = former?.rawValue }
         if isOtherSelected, let warning = selectionWarning { reply.warnings?.append(warning) }
         return reply
     }
@@ -120,6 +121,8 @@ final class ServerRegistry {
         var reply = reply(to: ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration), of: read)
         reply.failed = read.errors.map(Failure.init)
         reply.selected = selection(by: read.configuration)?.rawValue
+        let former = try? monitor.selectedState().name.rawValue
+        if reply.selected == nil { reply.deselected = reply.removed.first { $0 == former } }
         return reply
     }
 

@@ -37,20 +37,22 @@ extension Ledger {
 
     /// Appends a report of the server's source.
     ///
-    /// If it is the first since a restart, listeners are notified also if nothing else has changed.
+    /// The first since a restart is a change also if nothing else has changed, because readers show the status as one from before.
     private mutating func appendReport(_ isChange: Bool, at place: Int, by caller: Caller? = nil) -> Effects {
-        let wasRestored = records[place].state.isRestored
+        let isConfirmation = records[place].state.isRestored
         records[place].state.isRestored = false
-        var effects = append(isChange ? .changed : .updated, at: place, by: caller)
-        if wasRestored, !isChange { effects.update = (records[place].server, StatusUpdate(records[place].state)) }
-        return effects
+        return append(isChange || isConfirmation ? .changed : .updated, at: place, by: caller)
     }
+
+    /// A line for people, no longer than a status: a reason may come from another process.
+    private static func line(_ message: String) -> String { StatusText(fitting: message)?.rawValue ?? "" }
 
     // MARK: Loads
 
     /// Notes that a load failed; the last status stays.
     mutating func fail(_ name: ServerName, _ reason: String) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
+        let reason = Self.line(reason)
         let isChange = records[place].state.phase != .failed || records[place].state.message != reason
         records[place].endGrace()
         records[place].state.phase = .failed
@@ -69,7 +71,7 @@ extension Ledger {
         guard before.status != nil else { return nil }
         records[place].endGrace()
         records[place].state.phase = .loaded
-        records[place].state.message = message
+        records[place].state.message = Self.line(message)
         records[place].state.isStale = false
         return appendFresh(before.phase != .loaded || before.isStale, at: place, now)
     }

@@ -23,9 +23,11 @@ import Testing
         #expect(line(.i3blocks, "db: x", "critical") == ##"{"full_text":"db: x","color":"#e01b24"}"##)
     }
 
-    @Test("i3blocks gets no quotation mark within a text, and never more than it can take; the level at the end stays")
+    @Test(
+        "i3blocks gets no quotation mark or backslash within a text, and never more than it can take; the level at the end stays"
+    )
     func longTexts() {
-        #expect(line(.i3blocks, #"db: "a" \ b"#, "ok") == #"{"full_text":"db: ”a” \\ b"}"#)
+        #expect(line(.i3blocks, #"db: "a" \ b"#, "ok") == #"{"full_text":"db: ”a” ⧵ b"}"#)
         for character in ["\\", "\"", "é", "x", "👨‍👩‍👧"] {
             let text = "db: " + String(repeating: character, count: 1024 / character.utf8.count) + " [critical]"
             let line = line(.i3blocks, text, "critical")

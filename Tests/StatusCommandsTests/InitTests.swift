@@ -18,7 +18,7 @@ import Testing
     private func loaded(_ configuration: InitialConfiguration) throws -> LoadedConfiguration {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("statusd-init-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        try InitialFile.write(configuration.text(date: "2026-11-26"), to: "\(folder)/conf.d/init.yaml")
+        try InitialFile.write(configuration.text(date: "2026-11-26"), to: "\(folder)/conf.d/00-init.yaml")
         return ConfigurationLoader(location: .directories([folder])).loadAll()
     }
 

@@ -167,6 +167,28 @@ import Testing
         #expect(words.contains("statusctl(1) says more. any key goes back"))
     }
 
+    @Test("a message is shown with its advice, and ends when the daemon is back")
+    func message() throws {
+        var model = try model()
+        model.message = "cannot reach the daemon: nothing listens at its socket; run “systemctl restart statusd.socket”"
+        let shown = lines(60, 24, &model)
+        #expect(shown.count == 24)
+        #expect(CellText.plain(shown.suffix(2).joined(separator: " ")) == model.message)
+        model.apply(.away("the daemon disconnected"))
+        #expect(model.message != nil)
+        model.apply(.back(isFirst: false))
+        #expect(model.message == nil)
+    }
+
+    @Test("Ctrl-L asks for everything to be drawn again, on each page")
+    func redraw() throws {
+        var model = try model()
+        for keys in [[], [.enter], [.character("?")], [.character("/")]] as [[Key]] {
+            _ = press(keys, &model)
+            #expect(press([.control("l")], &model) == [.redraw])
+        }
+    }
+
     @Test("the last changes get the rows that the list does not need, up to half of the screen")
     func pane() throws {
         var model = try model()

@@ -49,6 +49,18 @@ import Testing
         #expect(try state().markedHeadline == "no such file [failed]")
     }
 
+    @Test("reasons are lines, and no longer than a status, because another process may have written them")
+    func longReasons() throws {
+        let long = String(repeating: "x", count: 500_000)
+        try monitor.fail(disk, long)
+        #expect(try state().message?.utf8.count == StatusText.maximumLength)
+        try fixture.post("DISK OK", to: "disk")
+        try monitor.setMessage(long, of: disk)
+        #expect(try state().message?.utf8.count == StatusText.maximumLength)
+        try monitor.fail(disk, "a\nb")
+        #expect(try state().message == "a\\nb")
+    }
+
     @Test("a failed load keeps the status and gives its reason, as does the headline")
     func failed() throws {
         try fixture.post("DISK OK", to: "disk")

@@ -125,13 +125,15 @@ struct RestoringTests {
         try runs.post("Signed In", to: "a")
         try runs.first.select(name("a"))
         let second = runs.restart()
-        let watch = try second.watch(.all, updates: true, since: runs.first.cursor) { _ in }
+        let watch = try second.watch(.all, since: runs.first.cursor) { _ in }
         let server = try #require(second.selection.server)
         var updates = second.bus.notifications(
             named: .didUpdateStatus, object: server, bufferingPolicy: .bufferingNewest(1)
         ).makeAsyncIterator()
         try second.post(try StatusText("Signed In"), level: .ok, to: name("a"))
-        #expect(watch.lines() == ["updated a Signed In"])
+        #expect(watch.lines() == ["changed a Signed In"])
+        try second.post(try StatusText("Signed In"), level: .ok, to: name("a"))
+        #expect(watch.lines() == [], "only the first")
         #expect(await updates.next()?.state.markedHeadline == "Signed In")
     }
 

@@ -20,7 +20,7 @@ enum InitCommand {
     static let command = Command<ExitStatus>(
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
-            "It looks for failed units, enabled services and disks. The file is conf.d/init.yaml beside statusd.yaml.\n\n"
+            "It looks for failed units, enabled services and disks. The file is conf.d/00-init.yaml beside statusd.yaml.\n\n"
             + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.otherHost],
         validate: { arguments throws(InvalidUsage) in
@@ -35,7 +35,7 @@ enum InitCommand {
 
     private static func run(_ arguments: ParsedArguments) async throws -> ExitStatus {
         let directory = try directory()
-        let path = "\(directory)/conf.d/init.yaml"
+        let path = "\(directory)/conf.d/00-init.yaml"
         let loaded = ConfigurationLoader(location: .directories([directory])).loadAll()
         if !arguments[print], !arguments[force] { try checkIsFirst(loaded, path) }
         let survey = await BlockingThread.run {

@@ -48,7 +48,7 @@ enum ReloadCommand {
         guard !reply.failed.isEmpty else { return .done }
         if !isDryRun {
             terminal.note(
-                "the rest of the configuration took effect; what is wrong, and all servers of a file that is, is failed until it is corrected"
+                "the rest of the configuration is in effect; a server with an error, and each server of a file that cannot be read, is failed until that is corrected"
             )
         }
         return .invalidConfiguration

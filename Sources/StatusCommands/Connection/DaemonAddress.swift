@@ -23,7 +23,8 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .local(let address): "\(address)"
+        // The user may have taken it from elsewhere.
+        case .local(let address): VisibleText.escape("\(address)")
         case .remote(let host): host.name
         }
     }
@@ -32,7 +33,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     var hostName: String {
         switch self {
         case .remote(let host): return host.name
-        case .local(let address) where self != .system: return "\(address)"
+        case .local where self != .system: return "\(self)"
         case .local:
             var name = [CChar](repeating: 0, count: 65)
             gethostname(&name, name.count - 1)
@@ -54,6 +55,9 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     var isSocket: Bool {
         if case .local(.unix) = self { true } else { false }
     }
+
+    /// Whether a daemon that has closed the connection may come back; a program is run for each connection.
+    var mayRestart: Bool { isSocket || isRemote }
 
     /// Whether it is another host's.
     var isRemote: Bool {

@@ -59,8 +59,9 @@ enum BarFormat: String, CaseIterable, Sendable {
     /// By i3blocks' `format=json`.
     private static func i3blocks(_ content: Content) -> String {
         json { writer in
-            // i3blocks 1.4 ends a text at its first quotation mark, escaped or not.
-            writer.member("full_text", shortened(content.text.replacingScalar("\"", with: "”")))
+            // i3blocks 1.4 ends a text at its first quotation mark, escaped or not, and shows a backslash with its escape.
+            let text = content.text.replacingScalar("\"", with: "”").replacingScalar("\\", with: "⧵")
+            writer.member("full_text", shortened(text))
             writer.member("color", colour(content.state))
         }
     }
@@ -88,7 +89,7 @@ enum BarFormat: String, CaseIterable, Sendable {
         func beginning(_ characters: some Sequence<Character>, _ limit: Int) -> [Character] {
             var left = limit
             return characters.prefix { character in
-                left -= character.utf8.count + (character == "\\" ? 1 : 0)
+                left -= character.utf8.count
                 return left >= 0
             }
         }

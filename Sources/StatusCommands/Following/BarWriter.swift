@@ -91,7 +91,8 @@ final class BarWriter {
         case .gap, .alive, .refreshing, .refreshed: return nil
         case .removed:
             let name = event.server?.name.rawValue ?? ""
-            return .init(text: form.escape("\(name): removed"), state: "missing")
+            return .init(
+                text: form.escape("\(name): removed"), state: "missing", details: ["waiting for its next post"])
         case .snapshot, .selected, .changed, .updated, .added:
             guard let server = event.server else {
                 return .init(text: "no server selected", state: "none", details: ["statusctl select NAME"])

@@ -52,8 +52,6 @@ final class ListWatcher {
             board.apply(event)
         case .away(let reason, _):
             absence = reason
-            // ssh has written to the terminal when a connection ends, so the last list is not where it was.
-            if context.address.isRemote { drawn = 0 }
             if !context.terminal.canMoveCursor { context.terminal.note(reason) }
         case .stillAway(let advice):
             absence = advice
@@ -93,6 +91,7 @@ final class ListWatcher {
 
     /// Replaces the lines of the last list, with one write.
     private func draw(_ servers: [ServerState], on terminal: Terminal) {
+        context.errors?.mute()
         var lines = self.lines(servers, terminal)
         if board.servers.isEmpty {
             lines = ["no servers yet"]

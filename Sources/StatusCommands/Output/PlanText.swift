@@ -15,6 +15,7 @@ enum PlanText {
         [("added", reply.added), ("changed", reply.changed), ("removed", reply.removed)].compactMap { word, names in
             names.isEmpty ? nil : "\(word): \(list(names, atMost: all ? .max : namesPerLine))"
         } + (reply.selected.map { ["selected: \(VisibleText.escape($0))"] } ?? [])
+            + (reply.deselected.map { ["selected: none; \(VisibleText.escape($0)) was selected"] } ?? [])
     }
 
     private static func list(_ names: [String], atMost limit: Int) -> String {

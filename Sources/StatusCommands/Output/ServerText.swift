@@ -26,7 +26,7 @@ enum ServerText {
     ///
     /// - Parameters:
     ///   - width: the width of the terminal, at which long values are wrapped; nil if they are not.
-    ///   - now: the time from which ages are counted; nil if they would soon be wrong.
+    ///   - now: the time from which ages are counted; nil if they, and the time of the last update, would soon be wrong.
     static func details(_ server: ServerState, style: Style, width: Int?, now: Timestamp? = TimeText.now) -> [String] {
         var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {
@@ -45,7 +45,7 @@ enum ServerText {
         if server.status != nil, let message = server.message { add("Reason", message) }
         add("Since", server.status.map { time($0.levelChangedAt) })
         add("Changed", server.status.map { time($0.changedAt) })
-        add("Updated", server.status.map { time($0.updatedAt) })
+        if now != nil { add("Updated", server.status.map { time($0.updatedAt) }) }
         add("Source", server.source)
         if isStaleUnsaid(server) { add("Stale", "yes") }
         if server.isRefreshing { add("Refreshing", "yes") }

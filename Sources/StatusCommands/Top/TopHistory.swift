@@ -13,16 +13,16 @@ final class TopHistory {
 
     private let address: DaemonAddress
     private var client: MonitorClient?
-    /// What was read last.
-    private var server: ServerName?
-    private var revision = 0
+    /// The state of the server at the last reading.
+    private var last: ServerState?
     private var users: [UInt32: String] = [0: "root"]
 
     init(_ address: DaemonAddress) { self.address = address }
 
-    /// The changes, the oldest first; nil if they were read since the server's last event, or cannot be read now.
+    /// The changes, the oldest first; nil if they were read since the server's last change, or cannot be read now.
     func changes(of state: ServerState) async -> [Change]? {
-        guard state.name != server || state.revision != revision else { return nil }
+        let state = Self.withoutUpdates(state)
+        guard state != last else { return nil }
         do {
             let client = try await connected()
             var changes: [Change] = []
@@ -33,19 +33,27 @@ final class TopHistory {
                 // The daemon may send more than it was asked for.
                 if changes.count > Self.limit { break }
             }
-            (server, revision) = (state.name, state.revision)
+            last = state
             await learnUsers(of: changes)
             return changes
         } catch {
             client = nil
             // Without a history, or with a daemon that is away, there is nothing to show, and the next event tries again.
-            if case .historyUnavailable = error as? MonitorError { (server, revision) = (state.name, state.revision) }
-            return state.name == server ? nil : []
+            if case .historyUnavailable = error as? MonitorError { last = state }
+            return state.name == last?.name ? nil : []
         }
     }
 
     /// The next changes are read even if there was no event.
-    func forget() { server = nil }
+    func forget() { last = nil }
+
+    /// The state without what changes with each post, and is in no entry.
+    private static func withoutUpdates(_ state: ServerState) -> ServerState {
+        var state = state
+        state.revision = 0
+        if let changedAt = state.status?.changedAt { state.status?.updatedAt = changedAt }
+        return state
+    }
 
     private func connected() async throws -> MonitorClient {
         if let client { return client }

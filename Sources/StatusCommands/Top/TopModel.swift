@@ -12,7 +12,7 @@ struct TopModel {
 
     /// What a key asks to have done.
     enum Action: Equatable {
-        case quit, suspend
+        case quit, suspend, redraw
         case select(ServerName)
         case refresh(ServerName)
     }
@@ -84,12 +84,18 @@ struct TopModel {
     mutating func apply(_ step: EventFollower.Step) {
         switch step {
         case .event(let event):
-            absence = nil
+            hasReturned()
             board.apply(event)
         case .away(let reason, _), .stillAway(let reason): absence = reason
-        case .back: absence = nil
+        case .back: hasReturned()
         case .missing: break
         }
+    }
+
+    private mutating func hasReturned() {
+        // What failed meanwhile would not fail now.
+        if absence != nil { message = nil }
+        absence = nil
     }
 
     /// Puts the bar on a server that is shown, and that on the screen.
@@ -120,6 +126,7 @@ struct TopModel {
         switch key {
         case .control("c"): return .quit
         case .control("z"): return .suspend
+        case .control("l"): return .redraw
         default: break
         }
         if isTyping { return type(key) }

@@ -41,6 +41,7 @@ final class TopProgram {
         let sources = try [keyboard()] + signals()
         let clock = try TickingClock { [weak self] in self?.redrawing?.needsDrawing() }
         defer { withExtendedLifetime((sources, clock)) {} }
+        context.errors?.mute()
         FullScreen.enter()
         defer { FullScreen.leave() }
         draw()
@@ -52,6 +53,9 @@ final class TopProgram {
                 switch action {
                 case .quit: return .done
                 case .suspend: suspend()
+                case .redraw:
+                    screen.forget()
+                    draw()
                 case .select(let server):
                     group.addTask { await self.request { try await $0.select(server: server.rawValue) } }
                 case .refresh(let server):
@@ -114,11 +118,11 @@ final class TopProgram {
 
     private func follow() async {
         do {
-            var follower = EventFollower(WatchParameters(all: true), at: context.address, .reconnects, resumes: false)
+            var follower = EventFollower(
+                WatchParameters(all: true, updates: true), at: context.address, .reconnects,
+                resumes: false)
             try await follower.run(context.client) { step in
                 model.apply(step)
-                // ssh has written to the terminal when a connection ends.
-                if case .away = step, context.address.isRemote { screen.forget() }
                 redrawing?.needsDrawing()
             }
         } catch {
@@ -126,10 +130,10 @@ final class TopProgram {
         }
     }
 
-    /// Calls the daemon on a connection of its own; a failure is shown in the last line.
+    /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown in the last line.
     private func request(_ call: (MonitorClient) async throws -> some Any) async {
         do {
-            _ = try await call(try await context.address.connect(mayStart: false, isRetry: true))
+            _ = try await call(try await context.address.connect(isRetry: true))
         } catch {
             if error is CancellationError { return }
             model.message = CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(

@@ -47,9 +47,11 @@ struct TopView {
             case .details: details(&model)
             case .help: help
             }
-        let room = max(0, size.height - 2)
+        // A message may take several lines, because its advice is at its end.
+        let last = lastLines(model)
+        let room = max(0, size.height - 1 - last.count)
         let filled = body.prefix(room) + Array(repeating: "", count: max(0, room - body.count))
-        return [title(model)] + filled + [lastLine(model)]
+        return [title(model)] + filled + last
     }
 
     // MARK: List
@@ -147,11 +149,15 @@ struct TopView {
         return width > room ? left : CellText.padded(left, to: room + 1) + style.faint(time)
     }
 
+    private func lastLines(_ model: TopModel) -> [String] {
+        if !model.isTyping, let message = model.message {
+            return message.wrapped(to: size.width).prefix(max(1, size.height / 3)).map { style.level($0, .warning) }
+        }
+        return [lastLine(model)]
+    }
+
     private func lastLine(_ model: TopModel) -> String {
         if model.isTyping { return "/\(model.filter)\(isUTF8 ? "▏" : "_")" }
-        if let message = model.message {
-            return style.level(message.cut(to: size.width, ellipsis: style.ellipsis), .warning)
-        }
         let filter = model.filter.isEmpty ? "" : "/\(model.filter)  Esc clears  "
         let keys =
             switch model.page {
@@ -173,6 +179,7 @@ struct TopView {
         ("/", "show only servers that contain a text; Esc shows all"),
         ("o", "order by name, or the worst first"),
         ("mouse", "click and wheel; Shift: the terminal's own selection"),
+        ("Ctrl-L", "draw everything again"),
         ("q, Ctrl-C", "quit"),
     ]
     private static let notes =

@@ -23,6 +23,7 @@ struct ReloadPieces {
             writer.member("failed", reply.failed)
             writer.member("warnings", reply.warnings)
             writer.member("selected", reply.selected)
+            writer.member("deselected", reply.deselected)
             return false
         }
         let (member, names) = lists[list]

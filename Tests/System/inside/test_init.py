@@ -10,7 +10,7 @@ from harness.expect import contains, equal, eventually
 from harness.runner import test
 from inside.unit import as_user, done, service, statusctl
 
-FILE = pathlib.Path("/etc/statusd/conf.d/init.yaml")
+FILE = pathlib.Path("/etc/statusd/conf.d/00-init.yaml")
 
 
 @test("without a configuration, list names init, which follows failed units, enabled services and disks of this host")
@@ -41,6 +41,12 @@ def first_minute():
             equal((found["broken"]["status"]["level"], found["broken"]["selected"]), ("critical", True))
             equal(found["shop"]["description"], 'The "shop": all of it')
             contains(run("/usr/bin/statusctl", "init").err, f"{FILE} exists already; “statusctl init --print” shows")
+            first = FILE.with_name("first.yaml")
+            first.write_text("select: web\nservers: { web: { push: true } }\n", encoding="utf-8")
+            equal(statusctl("reload"), "added: web\nselected: web\n", "a file of the administrator's overrides init's")
+            first.unlink()
+            statusctl("reload")
+            statusctl("select", "broken")
             equal(json.loads(statusctl("init", "--force", "--json"))["file"], str(FILE))
             statusctl("post", "guest", "still accepted")
         finally:

@@ -268,18 +268,18 @@ def mended():
         contains(daemon.ctl("status", "db").out, "no status yet")
 
 
-@test("a reload with one invalid server says that the rest of the configuration took effect, and only then")
+@test("a reload with one invalid server says that the rest of the configuration is in effect, and only then")
 def partial_reload():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
         daemon.file.write_text("servers: { db: { psh: true }, web: { push: true } }\n")
         result = daemon.ctl("reload")
         equal(result.status, 78, result.err)
-        contains(result.err, "statusctl: the rest of the configuration took effect; ")
+        contains(result.err, "statusctl: the rest of the configuration is in effect; ")
         equal(daemon.describe("web")["name"], "web")
         daemon.file.write_text("select: a b\naccept: some\nservers: {}\n")
         result = daemon.ctl("reload")
         contains(result.err, "; run “statusctl verify” to see 1 more")
-        assert "took effect" not in result.err
+        assert "is in effect" not in result.err
 
 
 @test("a reload warns of keys that do not apply, and succeeds")

@@ -184,7 +184,7 @@ def i3blocks():
                 daemon.done("post", "db", text, "--level", "critical")
                 daemon.done("post", "db", "then", "--level", "warning")
                 daemon.done("post", "db", text, "--level", "critical")
-                bar.until(text[:8].replace("\\", "\\\\").replace('"', "”"), ' [critical]","color"')
+                bar.until(text[:8].replace("\\", "⧵").replace('"', "”"), ' [critical]","color"')
             daemon.stop()
             bar.until("statusd is away")
             daemon.start()

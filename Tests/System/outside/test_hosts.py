@@ -231,13 +231,17 @@ def password():
 def written_over():
     with Daemon() as daemon, Host(daemon) as host:
         daemon.done("post", "db", "Signed In")
-        (host.folder / "ssh").write_text(f"#!/bin/sh\nssh -F {host.folder}/config \"$@\"\n"
-                                          "case \"$*\" in *BatchMode*) ;; *) echo Connection closed by remote host. >&2 ;; esac\n", encoding="utf-8")
+        # Later than statusctl notices the end.
+        (host.folder / "ssh").write_text(f"#!/bin/sh\necho It begins. >&2; ssh -F {host.folder}/config \"$@\"\nexec 0<&- 1>&-; trap '' TERM; sleep 0.7\n"
+                                          "echo Connection closed by remote host. >&2; : >'{host.folder}/written'\n".replace("{host.folder}", str(host.folder)),
+                                          encoding="utf-8")
         for command in ("top", "list --watch"):
             with Screen("sh", "-c", f"'{STATUSCTL}' -H web1 {command}; exec sleep 60", SYSTEMD_SSH=host.folder / "ssh") as shown:
                 shown.shows("Signed In")
                 host.stop()
                 shown.shows("the connection to web1 broke; connecting again")
+                eventually((host.folder / "written").exists, "ssh's message")
+                (host.folder / "written").unlink()
                 host.start()
                 daemon.done("post", "db", f"seen by {command}")
 

@@ -29,6 +29,19 @@ def dry_run():
         equal(daemon.done("reload"), "")
 
 
+@test("a reload that removes the selected server says that none is selected, unless it selects another one")
+def deselection():
+    with Daemon("servers: { db: { push: true }, web: { push: true } }\n") as daemon:
+        daemon.done("select", "web")
+        daemon.file.write_text("servers: { db: { push: true } }\n")
+        told = "removed: web\nselected: none; web was selected\n"
+        equal((daemon.done("reload", "--dry-run"), daemon.done("reload")), (told, told))
+        daemon.done("select", "db")
+        daemon.file.write_text("select: web\nservers: { web: { push: true } }\n")
+        told = "added: web\nremoved: db\nselected: web\n"
+        equal((daemon.done("reload", "--dry-run"), daemon.done("reload")), (told, told))
+
+
 @test("a dry run reports errors and ends with 78, as a reload would, and does not affect the next reload")
 def wrong():
     with Daemon(BEFORE) as daemon:
@@ -37,7 +50,7 @@ def wrong():
         equal((result.status, result.out), (78, "changed: db\n"))
         contains(result.err, "server db: has no source", "unknown key “colour” is ignored")
         assert result.err.index("statusctl: error: ") < result.err.index("statusctl: warning: "), result.err
-        assert "took effect" not in result.err, result.err
+        assert "is in effect" not in result.err, result.err
         equal(daemon.ctl("reload", "--dry-run", "--quiet").status, 78)
         daemon.file.write_text("servers: [\n")
         result = daemon.ctl("reload", "--dry-run")

@@ -83,7 +83,7 @@ def outputs():
         assert valid("verify", daemon.ctl("verify", daemon.file, "--json").out)[0]["problems"]
         # Not the machine's own configuration.
         made = run(STATUSCTL, "init", "--json", env=environment(CONFIGURATION_DIRECTORY=f"{daemon.folder}/made"))
-        equal(valid("init", made.out)[0]["file"], f"{daemon.folder}/made/conf.d/init.yaml")
+        equal(valid("init", made.out)[0]["file"], f"{daemon.folder}/made/conf.d/00-init.yaml")
         daemon.file.write_text(configuration(None) + "accept: any\n")
         daemon.ctl("reload")
         daemon.done("post", "guest", "Hello")

@@ -10,7 +10,7 @@ struct Latency {
     /// Shown as “under 20 ms”, which is true as long as it is shown.
     private static let floor = Duration.milliseconds(10)
 
-    /// The text for a measurement: `under 20 ms`, `42 ms`, `1.5 s`.
+    /// The text for a measurement: `under 20 ms`, `12 ms`, `1.5 s`.
     mutating func text(for measured: Duration) -> String {
         let measured = max(measured, Self.floor)
         if let shown, measured < shown * 2, shown < measured * 2 { return Self.text(shown) }
