@@ -42,6 +42,8 @@ import Testing
         try board.apply(event(.removed, server("c")))
         try board.apply(event(.added, server("b")))
         #expect(board.servers.map(\.name.rawValue) == ["a", "b", "d"])
+        try board.apply(event(.snapshot, nil, ["e", "f", "g", "h"].map { try server($0) }))
+        #expect(board.servers.map(\.name.rawValue) == ["e", "f", "g"])
     }
 
     @Test("a reload that adds and removes thousands of servers one after another takes no time")

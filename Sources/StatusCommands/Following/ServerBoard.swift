@@ -23,7 +23,7 @@ struct ServerBoard {
     mutating func apply(_ event: Event) {
         switch event.kind {
         case .snapshot:
-            states = Dictionary((event.servers ?? []).map { ($0.name, $0) }) { $1 }
+            states = Dictionary((event.servers ?? []).prefix(limit).map { ($0.name, $0) }) { $1 }
             names = states.keys.sorted { $0.rawValue < $1.rawValue }
         case .selected:
             for name in states.keys { states[name]?.isSelected = false }

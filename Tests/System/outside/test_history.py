@@ -10,10 +10,13 @@ import os
 import pty
 import pwd
 import re
+import socket
 import sqlite3
 import struct
 import subprocess
+import tempfile
 import termios
+import threading
 import time
 
 from harness.attacker import need_root
@@ -340,6 +343,32 @@ def many_names():
         changes = [json.loads(line) for line in result.out.splitlines()]
         equal([c["server"] for c in changes if c["kind"] == "changed"], names)
         equal(changes, sorted(changes, key=lambda c: c["at"]))
+        newest = [json.loads(line)["server"] for line in daemon.done("history", "--json", "-n", "3", *names[:20]).splitlines()]
+        equal(newest, ["server-18", "server-19", "server-19"])
+        contains(one_sentence(daemon.ctl("history", *names[:20], "server-0x"), 4), "no server named “server-0x”; did you mean")
+
+
+@test("a daemon that sends changes without end does not fill statusctl's memory")
+def endless():
+    change = b'{"parameters":{"change":{"kind":"changed","at":"2026-01-01T00:00:00.000Z","revision":1,"server":"s1","text":"' + b"x" * 1000 + b'"}},"continues":true}\0'
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+
+        def serve():
+            connection, _ = listener.accept()
+            while (call := connection.recv(65536)):
+                # The names are asked for first.
+                connection.sendall(change * (100_000 if b'.History' in call and b'"limit"' not in call else 0) + b'{"parameters":{}}\0')
+
+        server = threading.Thread(target=serve)
+        server.start()
+        with open("/dev/null", "wb") as nowhere:
+            process = subprocess.Popen([STATUSCTL, "history", "--address", f"unix:{folder}/socket", *(f"s{number}" for number in range(1, 18))], stdout=nowhere)
+            _, status, usage = os.wait4(process.pid, 0)
+        server.join()
+        equal(status, 0)
+        assert usage.ru_maxrss < 50_000, f"{usage.ru_maxrss} KiB"
 
 
 @test("a server that was added as failed is shown with the reason, and a narrow terminal cuts every line")
