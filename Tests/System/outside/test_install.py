@@ -21,7 +21,7 @@ FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/lib/systemd/system/statusd
          "usr/lib/systemd/catalog/statusd.catalog",
          *(f"usr/share/doc/statusd/examples/{name}" for name in ("waybar.jsonc", "i3blocks.conf", "polybar.ini", "tmux.conf", "prompt.bash",
                                                                  "client.py", "client.sh", "client-varlinkctl.sh")),
-         "usr/share/statusd/statusctl.schema.json", "usr/share/statusd/org.statusd.monitor.varlink", "usr/share/doc/statusd/SECURITY.md",
+         "usr/share/polkit-1/rules.d/10-statusd.rules", "usr/share/statusd/statusctl.schema.json", "usr/share/statusd/org.statusd.monitor.varlink", "usr/share/doc/statusd/SECURITY.md",
          *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd"))]
