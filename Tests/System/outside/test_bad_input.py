@@ -169,6 +169,7 @@ def wrong_address():
     contains(run(STATUSCTL, "list", "--address", "nonsense").err, "statusctl: invalid --address “nonsense”: must be /path, unix:/path, unix:@name, exec:/path or bridge:/path")
     contains(one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="nonsense")), 64), "$STATUSD_ADDRESS: invalid address “nonsense”")
     one_sentence(run(STATUSCTL, "list", "--address", "unix:/nonexistent/socket"), 69)
+    contains(one_sentence(run(STATUSCTL, "list", "--address", "/\x1b[31m"), 69), "unix:/\\u{1b}[31m")
     one_sentence(run(STATUSCTL, "list", "--address", f"unix:{__file__}"), 69)
     one_sentence(run(STATUSCTL, "list", env=environment(STATUSD_ADDRESS="unix:/nonexistent/socket")), 69)
 
