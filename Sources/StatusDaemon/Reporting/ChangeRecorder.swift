@@ -36,6 +36,8 @@ final class ChangeRecorder {
         var newest = (snapshot: ServerSnapshot?.none, caller: Caller?.none)
         /// Whether an entry has shown that the server exists.
         var isRecorded = true
+        /// The server's state from before a restart, until its source has reported again.
+        var restored: ServerState?
 
         init(of name: ServerName) { self.name = name }
 
@@ -45,6 +47,13 @@ final class ChangeRecorder {
             if omitted == 0 || caller != nil || !shows(snapshot.state.status) { newest = (snapshot, caller) }
             omitted += 1
             newestRevision = snapshot.state.revision
+        }
+
+        /// Takes over a state; returns whether it only confirms that from before a restart.
+        func takeConfirmation(_ state: ServerState) -> Bool {
+            guard let old = restored else { return false }
+            restored = state.isRestored ? state : nil
+            return !state.isRestored && old.isShown(like: state)
         }
 
         private func shows(_ status: Status?) -> Bool {
@@ -140,7 +149,11 @@ final class ChangeRecorder {
         case .gap: for sink in sinks { sink.recordOmissions("\(event.missed.map { "\($0) " } ?? "")events") }
         case .snapshot:
             while let servers = watch?.nextServers(limit: 256) {
-                for server in servers { account(of: server.name).lastText = server.headline }
+                for server in servers {
+                    let account = account(of: server.name)
+                    account.lastText = server.headline
+                    account.restored = server.isRestored ? server : nil
+                }
             }
         case .updated, .refreshing, .refreshed, .alive: break
         }
@@ -227,6 +240,7 @@ final class ChangeRecorder {
     private func writeChange(_ snapshot: ServerSnapshot, _ caller: Caller?) {
         startTimer()
         let account = account(of: snapshot.state.name)
+        if account.takeConfirmation(snapshot.state) { return }
         if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
@@ -322,5 +336,13 @@ final class ChangeRecorder {
             omitted: omitted, user: caller?.user)
         let recorded = RecordedChange(change: change, oldText: oldText, caller: caller)
         for sink in sinks { sink.record(recorded) }
+    }
+}
+
+extension ServerState {
+    /// Whether an entry about it would say the same as one about `other`.
+    fileprivate func isShown(like other: ServerState) -> Bool {
+        status?.text == other.status?.text && status?.level == other.status?.level && phase == other.phase
+            && isStale == other.isStale && (phase != .failed || message == other.message)
     }
 }

@@ -348,6 +348,25 @@ def many_names():
         contains(one_sentence(daemon.ctl("history", *names[:20], "server-0x"), 4), "no server named “server-0x”; did you mean")
 
 
+@test("a status that is the same after a restart is in no new entry of the history and the journal; another one is")
+def confirmed():
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "well")
+        before = texts(daemon, "db")
+        for _ in range(2):
+            daemon.stop()
+            daemon.start()
+            contains(daemon.done("status", "db"), "(before restart)")
+            daemon.done("post", "db", "well")
+            assert "(before restart)" not in daemon.done("status", "db")
+        equal(texts(daemon, "db"), before)
+        equal(daemon.log().count("db: well"), 1)
+        daemon.stop()
+        daemon.start()
+        daemon.done("post", "db", "well", "--level", "warning")
+        equal(texts(daemon, "db"), [*before, "well"])
+
+
 @test("a daemon that sends changes without end does not fill statusctl's memory")
 def endless():
     change = b'{"parameters":{"change":{"kind":"changed","at":"2026-01-01T00:00:00.000Z","revision":1,"server":"s1","text":"' + b"x" * 1000 + b'"}},"continues":true}\0'
