@@ -81,7 +81,9 @@ final class ServerRegistry {
     ///
     /// Servers whose configuration is the same are not touched, unless other users may send to their notify sockets now, or these sockets are gone.
     func apply(_ read: ReadConfiguration) -> ReloadReply {
-        let new = read.configuration
+        var new = read.configuration
+        // A file that cannot be used, and whose last content is not known after a restart, may select the same as before.
+        if read.failedFile != nil, !restored.isEmpty { new.select = configuration.select }
         access = read.accounts.access
         failedFile = read.failedFile
         factory.prepare(new.limits.checks, read.accounts)

@@ -81,26 +81,28 @@ extension Ledger.Record {
         state.isRestored = state.status != nil || state.phase == .failed
     }
 
-    /// Gives a server that is overdue one interval to report.
+    /// Gives a server that is overdue, or would be before its next check, one interval to report.
     ///
     /// It is given once: a daemon that restarts again and again must not keep an old status fresh. Returns whether it was given.
     fileprivate mutating func grantGrace(at now: Moment) -> Bool {
-        guard !state.isStale, graceEnd == nil, isStale(at: now), let time = ownTimeToLive ?? definition.timeToLive
+        guard !state.isStale, graceEnd == nil, let expiry, let time = ownTimeToLive ?? definition.timeToLive,
+            isStale(at: now) || expiry < now.boot + (definition.interval ?? .zero)
         else { return false }
-        let grace = definition.interval ?? time
+        let (wasMissed, grace) = (isStale(at: now), definition.interval ?? time)
         graceEnd = now.boot + grace
-        guard state.status != nil else { return true }
-        state.message =
-            "its time to live ended while statusd was down; it becomes stale \(TimeSpan.text(grace)) after the restart"
+        guard wasMissed, state.status != nil else { return true }
+        state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(grace)) after the restart"
         return true
     }
+
+    private static let graceReason = "its time to live ended while statusd was down"
 
     /// Ends the grace; returns whether there was one.
     @discardableResult
     mutating func endGrace() -> Bool {
         guard graceEnd != nil else { return false }
         graceEnd = nil
-        if state.status != nil { state.message = nil }
+        if state.status != nil, state.message?.utf8.starts(with: Self.graceReason.utf8) ?? false { state.message = nil }
         return true
     }
 }

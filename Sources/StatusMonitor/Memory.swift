@@ -80,7 +80,7 @@ public struct LogMemory: Equatable, Sendable {
 
 /// What a restart keeps: to be given to a new monitor.
 ///
-/// A server whose time to live ended while the daemon was down gets one interval of grace: it could not report.
+/// A server whose time to live ended while the daemon was down, or ends before its next check, gets one interval of grace: it could not report.
 public struct LedgerMemory: Sendable {
     /// The selection and the positions of the log.
     public var log: LogMemory

@@ -157,6 +157,26 @@ struct RestoringTests {
         }
     }
 
+    @Test(
+        "gives a checked server whose time to live ends before its next check one interval to report, and says nothing of it"
+    )
+    func shortGrace() throws {
+        let runs = Runs()
+        runs.add("checked", timeToLive: .seconds(60), interval: .seconds(40))
+        runs.add("posted", timeToLive: .seconds(60))
+        for server in ["checked", "posted"] { try runs.post("Signed In", to: server) }
+        runs.clock.advance(by: 50_000)
+        let second = runs.restart()
+        runs.clock.advance(by: 39_000)
+        second.expire()
+        #expect(try !second.state(of: name("checked")).isStale)
+        #expect(try second.state(of: name("checked")).message == nil)
+        #expect(try second.state(of: name("posted")).isStale, "it could have reported")
+        runs.clock.advance(by: 1000)
+        second.expire()
+        #expect(try second.state(of: name("checked")).isStale)
+    }
+
     @Test("gives an overdue server one interval to report, once")
     func grace() throws {
         let runs = Runs()

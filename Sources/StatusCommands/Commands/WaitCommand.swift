@@ -78,7 +78,7 @@ enum WaitCommand {
                 // After a restart, other clients of this user may have taken all connections.
                 guard hasGone || error.isConnectionLimit && hasComeBack else { throw error }
             }
-            client = try await back(daemon, at: context.address, by: deadline)
+            client = try await back(daemon, context)
             hasComeBack = true
         }
     }
@@ -95,16 +95,28 @@ enum WaitCommand {
         }
     }
 
+    /// Waits for the daemon's return, with a message if that takes longer than a restart.
+    private static func back(_ daemon: DaemonReturn, _ context: ClientCommand.Context) async throws -> MonitorClient {
+        let (deadline, notice) = (context.deadline, ContinuousClock.now + .seconds(DaemonAddress.restartSeconds))
+        do {
+            return try await back(daemon, context, by: min(notice, deadline ?? notice))
+        } catch let error as VarlinkClientError where error.isAbsence {
+            if let deadline, deadline <= .now { throw CommandFailure.timedOut(context.address) }
+        }
+        context.terminal.note(context.address.absenceAdvice)
+        do {
+            return try await back(daemon, context, by: deadline)
+        } catch let error as VarlinkClientError where error.isAbsence {
+            throw CommandFailure.timedOut(context.address)
+        }
+    }
+
     private static func back(
-        _ daemon: DaemonReturn, at address: DaemonAddress, by deadline: ContinuousClock.Instant?
+        _ daemon: DaemonReturn, _ context: ClientCommand.Context, by deadline: ContinuousClock.Instant?
     ) async throws -> MonitorClient {
         guard let deadline else { return try await daemon.wait() }
         let left = deadline - .now
-        guard left > .zero else { throw CommandFailure.timedOut(address) }
-        do {
-            return try await daemon.wait(within: left)
-        } catch is VarlinkClientError where ContinuousClock.now >= deadline {
-            throw CommandFailure.timedOut(address)
-        }
+        guard left > .zero else { throw CommandFailure.timedOut(context.address) }
+        return try await daemon.wait(within: left)
     }
 }

@@ -51,6 +51,12 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The time after which a daemon that is away is no longer just being restarted.
+    static let restartSeconds = 5
+
+    /// What to do about a daemon that has been away for ``restartSeconds``.
+    var absenceAdvice: String { "the daemon has been away for \(Self.restartSeconds) s; see \(log)" }
+
     /// Whether it is a socket of this host, so that the daemon's users are those of this host.
     var isSocket: Bool {
         if case .local(.unix) = self { true } else { false }

@@ -40,7 +40,9 @@ struct RemoteHost: Sendable, Hashable {
     func bridgeArguments(isRetry: Bool) -> [String] {
         let quiet = isRetry ? ["-q", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"] : []
         return quiet
-            + arguments(["statusctl", "bridge", "--end-with-input"] + (address.map { ["--address", "\($0)"] } ?? []))
+            + arguments(
+                ["statusctl", "bridge", "--end-with-input"] + (isRetry ? ["--reconnect"] : [])
+                    + (address.map { ["--address", "\($0)"] } ?? []))
     }
 
     /// Becomes ssh(1), which runs a command on the host; returns only if there is no ssh.

@@ -17,7 +17,7 @@ final class BarWriter {
     private let format: FormatTemplate?
     /// The server that the user named, if any.
     private let server: String?
-    private var last: BarFormat.Content?
+    private var last: String?
     /// What is shown when the patience is over.
     private var next: BarFormat.Content?
     private var timer: TimerSource?
@@ -60,9 +60,10 @@ final class BarWriter {
     }
 
     private func show(_ content: BarFormat.Content) {
-        guard content != last else { return }
-        last = content
-        terminal.line(form.line(content))
+        let line = form.line(content)
+        guard line != last else { return }
+        last = line
+        terminal.line(line)
     }
 
     private func content(_ step: EventFollower.Step) -> BarFormat.Content? {

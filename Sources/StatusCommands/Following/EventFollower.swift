@@ -32,8 +32,6 @@ struct EventFollower {
 
     /// The time after which something that failed for another reason than a lost connection is tried again.
     private static let pause = Duration.seconds(1)
-    /// The time after which a daemon that is away is no longer just being restarted.
-    private static let restartSeconds = 5
 
     private var parameters: WatchParameters
     private let address: DaemonAddress
@@ -90,13 +88,13 @@ struct EventFollower {
         _ daemon: DaemonReturn, _ take: (Step) async throws -> Void
     ) async throws -> MonitorClient {
         guard hasBegun || isAway else { return try await address.connect() }
-        // What to do was said at once if there never was a connection; other hosts may be suspended for hours.
-        if let awaySince, hasBegun, !isLongAway, !address.isRemote {
+        // What to do was said at once if there never was a connection.
+        if let awaySince, hasBegun, !isLongAway {
             do {
-                return try await daemon.wait(within: awaySince + .seconds(Self.restartSeconds) - .now)
+                return try await daemon.wait(within: awaySince + .seconds(DaemonAddress.restartSeconds) - .now)
             } catch let error as VarlinkClientError where error.isAbsence {
                 isLongAway = true
-                try await take(.stillAway("the daemon has been away for \(Self.restartSeconds) s; see \(address.log)"))
+                try await take(.stillAway(address.absenceAdvice))
             }
         }
         return try await daemon.wait()

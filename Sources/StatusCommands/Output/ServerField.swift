@@ -4,7 +4,8 @@ import StatusModel
 
 /// A field of `--format`.
 enum ServerField: String, CaseIterable {
-    case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, since, age, changed,
+    case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, restored, since, age,
+        changed,
         updated, revision, host
 
     /// Its value, as people read it; empty if there is none.
@@ -22,6 +23,7 @@ enum ServerField: String, CaseIterable {
         case .mark: return server.isSelected ? "*" : ""
         case .selected: return server.isSelected ? "yes" : "no"
         case .stale: return server.isStale ? "yes" : "no"
+        case .restored: return server.isRestored ? "yes" : "no"
         case .since: return status.map { TimeText.full($0.levelChangedAt) } ?? ""
         case .age: return status.map { TimeText.age($0.levelChangedAt, now: now) } ?? ""
         case .changed: return status.map { TimeText.full($0.changedAt) } ?? ""

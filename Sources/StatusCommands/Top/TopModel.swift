@@ -86,7 +86,9 @@ struct TopModel {
         case .event(let event):
             hasReturned()
             board.apply(event)
-        case .away(let reason, _), .stillAway(let reason): absence = reason
+        case .away(let reason, _): absence = reason
+        // Below, where there is room for it.
+        case .stillAway(let advice): message = advice
         case .back: hasReturned()
         case .missing: break
         }

@@ -14,6 +14,8 @@ final class TopProgram {
     /// How long the terminal may take to send the rest of a key's bytes.
     private static let escapeTime = Duration.milliseconds(50)
     private static let frameTime = Duration.milliseconds(100)
+    /// How long the daemon may take to answer before the user is told that it has not.
+    private static let answerTime = Duration.seconds(2)
 
     private let context: ClientCommand.Context
     private let history: TopHistory
@@ -132,14 +134,23 @@ final class TopProgram {
 
     /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown in the last line.
     private func request(_ call: (MonitorClient) async throws -> some Any) async {
+        let waiting = "the daemon has not answered yet"
+        let hint = try? TimerSource { [weak self] in self?.show(waiting) }
+        hint?.schedule(after: Self.answerTime)
+        defer { hint?.cancel() }
         do {
             _ = try await call(try await context.address.connect(isRetry: true))
+            if model.message == waiting { show(nil) }
         } catch {
             if error is CancellationError { return }
-            model.message = CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(
-                String.init)
-            draw()
+            show(CommandFailure(error, address: context.address).sentence.split(separator: "\n").first.map(String.init))
         }
+    }
+
+    /// Shows a message in the last lines.
+    private func show(_ message: String?) {
+        model.message = message
+        draw()
     }
 
     /// Keeps the current server's changes as new as its state.

@@ -554,3 +554,26 @@ def callers():
         equal([c["kind"] for c in changes], ["added", "changed"])
         equal(changes[1]["user"], os.geteuid())
         equal(changes[1]["text"], "Signed In")
+
+
+@test("a file that cannot be used after a restart does not move the selection to the choice of another file")
+def broken_file():
+    with Daemon("select: disk\nservers: { disk: { push: true } }\n", start=False) as daemon:
+        folder = daemon.folder / "conf.d"
+        folder.mkdir()
+        more = folder / "more.yaml"
+        good = "select: web\nservers: { web: { push: true }, db: { push: true } }\n"
+        more.write_text(good)
+        options = {"arguments": ["--config", daemon.folder]}
+        daemon.start(**options)
+        daemon.done("select", "db")
+        daemon.stop()
+        more.write_text("servers: [\n")
+        daemon.start(**options)
+        equal(daemon.ctl("reload").status, 78)
+        equal(daemon.ctl("status", "--format", "{name} {level}").out, "db failed\n")
+        more.write_text(good)
+        equal(daemon.done("reload"), "changed: db, web\n")
+        equal(daemon.ctl("status", "--format", "{name} {level}").out, "db -\n")
+        more.write_text(good.replace("web", "db").replace("db: { push: true }, ", ""))
+        contains(daemon.done("reload"), "removed: web")
