@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from harness.daemon import Follower, environment, run
-from harness.expect import Skip, contains, equal, eventually
+from harness.expect import contains, equal, eventually
 from harness.runner import test
 
 from .unit import PROJECT, as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
@@ -142,45 +142,52 @@ def frozen():
         equal((main_process(), describe("db")["stale"]), (process, False))
 
 
+COPY = pathlib.Path("/root/statusd-copy")
+
+
 def manual_commands():
     """The commands of statusd(8) about the state, by what is said before them."""
     text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Meanwhile you can use these commands")[1].split("To keep nothing")[0]
     parts = [part.strip() for part in text.split("```")]
-    return {said.splitlines()[-1].split(",")[0].split(".")[0].split(" of ")[0]: commands for said, commands in zip(parts[::2], parts[1::2])}
+    return {said.splitlines()[-1].split(",")[0].split(".")[0]: commands for said, commands in zip(parts[::2], parts[1::2])}
 
 
-def shell(commands, folder):
+def shell(commands):
     """Runs commands of the manual as root, without sudo."""
-    return run("sh", "-c", f"cd {folder}\n" + commands.replace("sudo ", ""), timeout=20)
+    return run("sh", "-c", commands.replace("sudo ", ""), timeout=20)
 
 
 @test("the commands of the manual save the state, continue with a copy and with what was set aside, and remove it")
 def commands():
-    if not shutil.which("sqlite3"):
-        raise Skip("there is no sqlite3")
     manual = manual_commands()
-    with service() as _, tempfile.TemporaryDirectory() as folder:
+
+    def restart(*commands):
+        systemctl("stop", "statusd.socket", "statusd.service")
+        for command in commands:
+            result = shell(manual[command])
+            equal((result.status, result.err), (0, ""), command)
+        systemctl("start", "statusd.socket", "statusd.service")
+
+    shutil.rmtree(COPY, ignore_errors=True)
+    with service():
         statusctl("post", "db", "in the copy")
         time.sleep(1.5)
-        result = shell(manual["Save a copy"], folder)
-        equal((result.status, result.err), (0, ""))
+        # So that the copy has a file with the newest changes.
+        os.kill(main_process(), signal.SIGKILL)
+        restart("Save a copy")
         statusctl("post", "db", "later")
-
-        def restart(*commands):
-            systemctl("stop", "statusd.socket", "statusd.service")
-            for command in commands:
-                result = shell(manual[command], folder)
-                equal((result.status, result.err), (0, ""), command)
-            systemctl("start", "statusd.socket", "statusd.service")
-            contains(done("ls", "-l", str(FILE)), "-rw------- 1 statusd statusd")
-
         restart("Continue with a copy")
         contains(statusctl("status", "db"), "in the copy", "(before restart)")
+        contains(done("ls", "-l", str(FILE)), "-rw------- 1 statusd statusd")
+        # rm would not remove directories.
+        for number in range(3):
+            (STATE / f"statusd.sqlite.unread.{number}").mkdir()
         restart("Remove the state")
         equal(statusctl("list"), "")
         # A copy that root made, which is set aside.
         systemctl("stop", "statusd.socket", "statusd.service")
-        done("install", "-m", "600", f"{folder}/backup.sqlite", str(FILE))
+        for end in ("", "-wal"):
+            done("install", "-m", "600", f"{COPY}/statusd.sqlite{end}", f"{FILE}{end}")
         systemctl("start", "statusd.socket", "statusd.service")
         assert (STATE / "statusd.sqlite.unreadable").exists()
         equal(statusctl("list"), "")
@@ -195,15 +202,17 @@ def hostile_commands():
     with service(), tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         systemctl("stop", "statusd.socket", "statusd.service")
-        victim, backup = pathlib.Path(folder, "victim"), pathlib.Path(folder, "backup.sqlite")
+        shutil.rmtree(COPY, ignore_errors=True)
+        victim = pathlib.Path(folder, "victim")
         victim.write_text("secret")
         victim.chmod(0o600)
-        backup.write_text("a copy")
-        for command in ("Save a copy", "Continue with a copy", "Before that", "Continue with what was set aside"):
+        for command in ("Save a copy", "Continue with a copy", "Before that", "Continue with what was set aside", "Remove the state"):
             for path in (FILE, STATE / "statusd.sqlite.unreadable", STATE / "statusd.sqlite.unread"):
                 path.unlink(missing_ok=True)
                 path.symlink_to(victim)
-            shell(manual[command], folder)
+            shell(manual[command])
             status = victim.stat()
             equal((victim.read_text(), status.st_uid, status.st_mode & 0o777), ("secret", 0, 0o600), command)
-            assert "secret" not in backup.read_bytes().decode(errors="replace"), command
+            assert all(path.is_symlink() for path in (*STATE.glob("*sqlite*"), *COPY.glob("*"))), command
+        shutil.rmtree(COPY)
+        equal(list(STATE.iterdir()), [])
