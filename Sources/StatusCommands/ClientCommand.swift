@@ -17,8 +17,6 @@ enum ClientCommand {
         let deadline: ContinuousClock.Instant?
         let terminal: Terminal
         let arguments: ParsedArguments
-        /// What ssh writes, if this command draws on the terminal.
-        let errors: ErrorRelay?
         fileprivate let hint: TimerSource?
 
         /// Writes what an administrator should know of the daemon, if it answers within a second; an old one does not say it.
@@ -52,14 +50,12 @@ enum ClientCommand {
     ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
     ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
     ///   - severalHosts: whether the user may choose more than one host.
-    ///   - draws: whether it draws on the terminal, where nothing else may write then.
     ///   - limit: how long the command may take, including the time to connect.
     ///   - beforeConnecting: runs the command without a connection to a daemon, or returns nil.
     static func make(
         _ name: String, abstract: String, discussion: String = "", parameters: [any Parameter] = [],
         statuses: Set<ExitStatus> = [], writesJSON: Bool = true,
         mayBeRepeated: Bool = false, isChange: Bool = false, severalHosts: Bool = false,
-        draws: @escaping @Sendable (ParsedArguments) -> Bool = { _ in false },
         limit: @escaping @Sendable (ParsedArguments) -> Duration? = { _ in nil },
         beforeConnecting: @escaping @Sendable (ParsedArguments) async throws -> ExitStatus? = { _ in nil },
         validate: @escaping @Sendable (ParsedArguments) throws(InvalidUsage) -> Void = { _ in },
@@ -82,12 +78,10 @@ enum ClientCommand {
             let deadline = limit.map { ContinuousClock.now + $0 }
             let hint = await hint(on: Terminal(arguments), address)
             defer { withExtendedLifetime(hint) {} }
-            let errors = address.isRemote && draws(arguments) ? await ErrorRelay() : nil
-            defer { errors?.end() }
             func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
                 let context = Context(
                     client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
-                    arguments: arguments, errors: errors, hint: hint)
+                    arguments: arguments, hint: hint)
                 do {
                     return try await run(context)
                 } catch MonitorError.noSuchServer(let name, let reason) {

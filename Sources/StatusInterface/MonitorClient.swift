@@ -15,11 +15,14 @@ extension MonitorClient {
     /// - Parameters:
     ///   - mayStart: whether connecting may start the daemon.
     ///   - timeout: how long to wait for room in the daemon's backlog.
+    ///   - errorOutput: standard error of a program; nil for that of this process.
     public nonisolated static func connect(
-        to address: VarlinkAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
+        to address: VarlinkAddress, mayStart: Bool = true, timeout: Duration = .seconds(5),
+        errorOutput: OwnedDescriptor? = nil
     ) async throws(VarlinkClientError) -> MonitorClient {
         guard case .unix(let address, _) = address else {
-            return MonitorClient(try await VarlinkConnection.connect(to: address, timeout: timeout))
+            return MonitorClient(
+                try await VarlinkConnection.connect(to: address, timeout: timeout, errorOutput: errorOutput))
         }
         let socket = try await socket(at: address, mayStart: mayStart, timeout: timeout)
         do throws(IOError) {

@@ -14,7 +14,7 @@ enum ListCommand {
     static let command = ClientCommand.make(
         "list", abstract: "List servers; * marks the selected one.",
         parameters: ServerFilter.parameters + [Options.format, noLegend, watch], mayBeRepeated: true,
-        severalHosts: true, draws: { $0[watch] && !$0[Options.json] && Terminal($0).canMoveCursor },
+        severalHosts: true,
         beforeConnecting: { arguments in
             guard arguments[Options.host].count > 1 else { return nil }
             return await HostList(arguments, lines: lines).run()

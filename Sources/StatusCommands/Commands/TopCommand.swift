@@ -12,7 +12,7 @@ enum TopCommand {
         "top",
         abstract: "Show all servers on the whole terminal.",
         discussion: "It shows the last changes of one server beneath. The key ? shows all keys, q ends it.",
-        writesJSON: false, draws: { _ in true },
+        writesJSON: false,
         beforeConnecting: { arguments in
             guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
                 throw CommandFailure(

@@ -86,18 +86,28 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    private static func nowhere() throws(IOError) -> OwnedDescriptor {
+        let descriptor = open("/dev/null", O_WRONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw IOError(errno: errno, "cannot open /dev/null") }
+        return OwnedDescriptor(adopting: descriptor)
+    }
+
     /// Connects to another host, and returns when its daemon has answered.
     private static func connect(
         to host: RemoteHost, _ isRetry: Bool, _ timeout: Duration
     ) async throws(VarlinkClientError) -> MonitorClient {
-        let bridge: VarlinkAddress
-        do throws(IOError) { bridge = try host.address(isRetry: isRetry) } catch {
+        let (bridge, relay, errors): (VarlinkAddress, ErrorRelay?, OwnedDescriptor)
+        do throws(IOError) {
+            bridge = try host.address(isRetry: isRetry)
+            (relay, errors) = isRetry ? (nil, try nowhere()) : try await ErrorRelay.start(of: host.name)
+        } catch {
             throw VarlinkClientError(.system, error.message)
         }
-        let client = try await MonitorClient.connect(to: bridge)
+        let client = try await MonitorClient.connect(to: bridge, errorOutput: errors)
         do throws(MonitorError) {
             try await client.checkAnswers(within: timeout)
         } catch {
+            await relay?.passRest()
             if let error = error.connectionError, error.code != .closed { throw error }
             throw VarlinkClientError(.noService, "the connection to \(host.name) ended")
         }

@@ -2,52 +2,72 @@
 
 import EventLoopIO
 import Glibc
-import Synchronization
+import StatusModel
 
-/// Standard error of a command that draws on the terminal while ssh(1) may write there, too.
+/// Passes on what ssh(1) writes to standard error, line by line.
 ///
-/// Programs that are started inherit a socket in its place. What they write is passed on until the command draws; later, also seconds after a connection
-/// broke, it would stay on the screen. For passwords, ssh asks on the terminal itself.
-struct ErrorRelay: Sendable {
-    private let passage: Passage
-    private let source: IOSource
+/// The other host can write there, too. So each line begins with its name, and has no control characters. For passwords, ssh asks on the terminal itself.
+@EventLoop
+final class ErrorRelay {
+    /// A line that is longer is passed on in parts.
+    private static let longestLine = 4096
+    private static var isMuted = false
 
-    /// Takes the place of standard error if that is a terminal; nil if it is not, or cannot be replaced.
-    @EventLoop
-    init?() {
-        guard isatty(STDERR_FILENO) == 1, let (ours, theirs) = try? UnixSocket.makePair() else { return nil }
-        let terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)
-        guard terminal >= 0 else { return nil }
-        let passage = Passage(input: ours, output: OwnedDescriptor(adopting: terminal))
-        guard let source = try? IOSource(ours, events: .readable, handler: { _ in passage.pass() }) else { return nil }
-        (self.passage, self.source) = (passage, source)
-        // Programs do not expect a socket that does not block.
+    private let host: String
+    private let input: OwnedDescriptor
+    /// Keeps this object until ssh has ended.
+    private var source: IOSource?
+    private var line: [UInt8] = []
+
+    /// From now on, nothing is passed on: a command that draws on the terminal calls this, because also seconds after a connection broke, ssh may write
+    /// over its screen.
+    static func mute() { isMuted = true }
+
+    /// Makes a relay, and the descriptor for standard error of ssh.
+    static func start(of host: String) throws(IOError) -> (relay: ErrorRelay, output: OwnedDescriptor) {
+        let (ours, theirs) = try UnixSocket.makePair()
+        // ssh does not expect a socket that does not block.
         _ = fcntl(theirs.rawValue, F_SETFL, 0)
-        dup2(theirs.rawValue, STDERR_FILENO)
+        let relay = ErrorRelay(host, ours)
+        relay.source = try IOSource(ours, events: .readable) { _ in relay.pass() }
+        return (relay, theirs)
     }
 
-    /// From now on, nothing is passed on.
-    func mute() { passage.isMuted.store(true, ordering: .relaxed) }
+    private init(_ host: String, _ input: OwnedDescriptor) { (self.host, self.input) = (host, input) }
 
-    /// Gives standard error back, after passing on the rest.
-    func end() {
-        dup2(passage.output.rawValue, STDERR_FILENO)
-        passage.pass()
+    /// Passes on what ssh has written so far, before a message about its end.
+    func passRest() {
+        var rounds = 0
+        while rounds < 64, pass() { rounds += 1 }
+        writeLine()
     }
 
-    /// From the socket to the terminal.
-    private final class Passage: Sendable {
-        let input: OwnedDescriptor
-        let output: OwnedDescriptor
-        let isMuted = Atomic(false)
-
-        init(input: OwnedDescriptor, output: OwnedDescriptor) { (self.input, self.output) = (input, output) }
-
-        func pass() {
-            var bytes = [UInt8](repeating: 0, count: 4096)
-            while case let count = read(input.rawValue, &bytes, bytes.count), count > 0 {
-                if !isMuted.load(ordering: .relaxed) { _ = write(output.rawValue, bytes, count) }
-            }
+    /// Passes on a part of what came; returns whether there may be more.
+    @discardableResult
+    private func pass() -> Bool {
+        var bytes = [UInt8](repeating: 0, count: Self.longestLine)
+        let count = read(input.rawValue, &bytes, bytes.count)
+        guard count > 0 else {
+            if count == 0 { end() }
+            return false
         }
+        for byte in bytes[..<count] {
+            if byte == UInt8(ascii: "\n") || line.count == Self.longestLine { writeLine() }
+            if byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { line.append(byte) }
+        }
+        return true
+    }
+
+    private func end() {
+        writeLine()
+        source?.cancel()
+        source = nil
+    }
+
+    private func writeLine() {
+        defer { line = [] }
+        guard !Self.isMuted, !line.isEmpty else { return }
+        let text = VisibleText.escape(String(decoding: line, as: UTF8.self))
+        StandardOutput.write("\(host): \(text)\n", to: STDERR_FILENO)
     }
 }

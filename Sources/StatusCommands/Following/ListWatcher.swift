@@ -91,7 +91,7 @@ final class ListWatcher {
 
     /// Replaces the lines of the last list, with one write.
     private func draw(_ servers: [ServerState], on terminal: Terminal) {
-        context.errors?.mute()
+        ErrorRelay.mute()
         var lines = self.lines(servers, terminal)
         if board.servers.isEmpty {
             lines = ["no servers yet"]

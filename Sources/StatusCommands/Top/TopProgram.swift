@@ -43,7 +43,7 @@ final class TopProgram {
         let sources = try [keyboard()] + signals()
         let clock = try TickingClock { [weak self] in self?.redrawing?.needsDrawing() }
         defer { withExtendedLifetime((sources, clock)) {} }
-        context.errors?.mute()
+        ErrorRelay.mute()
         FullScreen.enter()
         defer { FullScreen.leave() }
         draw()

@@ -20,20 +20,23 @@ final class ServiceProcess {
         var path: String
         var arguments: [String]
         var form: Form
+        /// Its standard error; nil for this process's own.
+        var errorOutput: OwnedDescriptor?
 
         /// What to start for it.
         fileprivate func start(on connection: Int32) -> ProcessStart {
+            let errors = errorOutput.map { [STDERR_FILENO: $0.rawValue] } ?? [:]
             guard form == .service else {
                 return ProcessStart(
-                    path: path, arguments: [path] + arguments, streams: [0: connection, 1: connection],
-                    leadsGroup: false)
+                    path: path, arguments: [path] + arguments,
+                    streams: errors.merging([0: connection, 1: connection]) { $1 }, leadsGroup: false)
             }
             var environment = ProcessEnvironment.current
             environment["LISTEN_FDS"] = "1"
             environment["LISTEN_FDNAMES"] = "varlink"
             return ProcessStart(
                 path: "/bin/sh", arguments: ["sh", "-c", script, path] + arguments, environment: environment,
-                streams: [3: connection])
+                streams: errors.merging([3: connection]) { $1 })
         }
     }
 

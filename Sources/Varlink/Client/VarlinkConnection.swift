@@ -54,8 +54,9 @@ public final class VarlinkConnection {
     /// - Parameters:
     ///   - address: a Unix socket, an internet socket or a program.
     ///   - timeout: how long to wait for the host's address, its answer, and room in the service's backlog.
+    ///   - errorOutput: standard error of a program; nil for that of this process.
     public nonisolated static func connect(
-        to address: VarlinkAddress, timeout: Duration = .seconds(5)
+        to address: VarlinkAddress, timeout: Duration = .seconds(5), errorOutput: OwnedDescriptor? = nil
     ) async throws(VarlinkClientError) -> VarlinkConnection {
         do throws(IOError) {
             switch address {
@@ -65,11 +66,13 @@ public final class VarlinkConnection {
                 return try await VarlinkConnection(TCPSocket.connect(to: host, port: port, timeout: timeout))
             case .exec(let path, let arguments):
                 let (connection, process) = try await ServiceProcess.start(
-                    ServiceProcess.Program(path: path, arguments: arguments, form: .service), within: timeout)
+                    ServiceProcess.Program(path: path, arguments: arguments, form: .service, errorOutput: errorOutput),
+                    within: timeout)
                 return try await VarlinkConnection(connection, process: process)
             case .bridge(let path, let arguments):
                 let (connection, process) = try await ServiceProcess.start(
-                    ServiceProcess.Program(path: path, arguments: arguments, form: .bridge), within: timeout)
+                    ServiceProcess.Program(path: path, arguments: arguments, form: .bridge, errorOutput: errorOutput),
+                    within: timeout)
                 return try await VarlinkConnection(connection, process: process)
             }
         } catch {

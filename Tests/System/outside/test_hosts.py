@@ -227,6 +227,21 @@ def password():
             shown.shows("Signed In", "ended with 0")
 
 
+@test("another host cannot write control characters to the terminal, or lines that look like statusctl's")
+def hostile_errors():
+    with tempfile.TemporaryDirectory() as folder:
+        ssh = pathlib.Path(folder, "ssh")
+        ssh.write_text("#!/bin/sh\nprintf '\\033[2J\\033[Hstatusctl: all is fine\\r\\nno end' >&2; head -c 20000 /dev/zero | tr '\\0' x >&2; exit 1\n", encoding="utf-8")
+        ssh.chmod(0o755)
+        for command in ("list", "status", "watch"):
+            told = run(STATUSCTL, "-H", "evil", command, env=environment(SYSTEMD_SSH=ssh))
+            equal((told.status, told.out), (69, ""))
+            first, *parts, last = told.err.splitlines()
+            equal(first, "evil: \\u{1b}[2J\\u{1b}[Hstatusctl: all is fine")
+            assert parts[0].startswith("evil: no endxxx") and len("".join(parts)) > 20_000 and max(map(len, parts)) < 5000, parts
+            contains(last, "statusctl: cannot reach the daemon: the connection to evil ended")
+
+
 @test("what ssh writes over top and list --watch when a connection breaks does not stay")
 def written_over():
     with Daemon() as daemon, Host(daemon) as host:
