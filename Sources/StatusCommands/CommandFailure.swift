@@ -27,6 +27,9 @@ struct CommandFailure: Error {
         self.init(status, sentence, error: error)
     }
 
+    /// The longest error that is shown, in bytes: more than statusd's list of errors in the configuration.
+    private static let longestError = 1 << 20
+
     /// How to start the system's daemon: a socket unit that is active has lost its socket.
     private static var startAdvice: String {
         ProgramOutput.systemctl("is-active statusd.socket") == "active\n"
@@ -92,6 +95,14 @@ struct CommandFailure: Error {
     init(_ error: MonitorError, suggestion: String = "") {
         guard let reply = error.reply else {
             self.init(.failed, "Failed", "interrupted")
+            return
+        }
+        guard reply.parameters.count <= Self.longestError else {
+            let name = VisibleText.excerpt(reply.name, bytes: 100)
+            self.init(
+                ExitStatus(error),
+                "the daemon refused the request: \(name), with \(reply.parameters.count) bytes of details",
+                error: VarlinkError(name))
             return
         }
         let sentence = Self.sentence(for: error, suggestion) ?? Self.sentence(for: reply)

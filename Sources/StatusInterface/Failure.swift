@@ -28,10 +28,10 @@ public struct Failure: JSONReadable, JSONWritable, Hashable, Sendable, CustomStr
         var reason: String?
         try reader.object { name, reader throws(JSONError) in
             switch name {
-            case "file": file = VisibleText.escape(try reader.string())
+            case "file": file = try reader.visibleText()
             case "line": line = try Int?(from: &reader)
-            case "server": server = try String?(from: &reader).map { VisibleText.escape($0) }
-            case "reason": reason = VisibleText.escape(try reader.string())
+            case "server": server = try reader.visibleTextIfAny()
+            case "reason": reason = try reader.visibleText()
             default: try reader.skip()
             }
         }

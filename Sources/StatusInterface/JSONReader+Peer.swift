@@ -12,10 +12,7 @@ extension JSONReader {
 
     /// Reads a text for people, without controls; what is too long is cut after a scalar and ends in `…`.
     mutating func visibleText() throws(JSONError) -> String {
-        let text = try string()
-        guard text.utf8.count > Self.longestText else { return VisibleText.escape(text) }
-        let limit = text.utf8.index(text.startIndex, offsetBy: Self.longestText)
-        return VisibleText.escape(String(text.unicodeScalars[..<limit])) + "…"
+        VisibleText.excerpt(try string(), bytes: Self.longestText)
     }
 
     /// Reads such a text or null.

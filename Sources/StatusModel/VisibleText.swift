@@ -20,6 +20,17 @@ public enum VisibleText {
         return visible
     }
 
+    /// Returns the beginning of `text`, escaped, with at most so many bytes; what is longer ends in `…`.
+    public static func excerpt(_ text: String, bytes limit: Int) -> String {
+        // Escapes only make it longer, so the rest would be cut.
+        let beginning = text.utf8.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex) ?? text.endIndex
+        let visible = escape(String(text.unicodeScalars[..<beginning]))
+        if visible.utf8.count <= limit, beginning == text.endIndex { return visible }
+        let end =
+            visible.utf8.index(visible.startIndex, offsetBy: limit, limitedBy: visible.endIndex) ?? visible.endIndex
+        return String(visible.unicodeScalars[..<end]) + "…"
+    }
+
     /// Whether every byte is printable ASCII.
     static func isPlain(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let raw = UnsafeRawBufferPointer(bytes)

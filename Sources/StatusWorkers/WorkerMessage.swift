@@ -6,6 +6,8 @@ public import Varlink
 public enum WorkerMessage {
     /// The maximum length in bytes, which is much more than a sensible call or answer has.
     public static let maximumBytes = 512 * 1024
+    /// The maximum length of what a worker sends: a plugin's output may become three times as long, and has no more than 16 KiB.
+    public static let maximumAnswerBytes = 128 * 1024
 
     /// Encodes a value.
     public static func encode(_ value: some JSONWritable) -> [UInt8] {

@@ -43,8 +43,9 @@ enum ReloadCommand {
                 terminal.line("no server would be added, changed or removed")
             }
         }
-        for failure in reply.failed { terminal.note("error: \(failure)") }
-        for warning in reply.warnings ?? [] { terminal.note("warning: \(warning)") }
+        // As many as statusd sends.
+        for failure in reply.failed.prefix(101) { terminal.note("error: \(failure)") }
+        for warning in (reply.warnings ?? []).prefix(101) { terminal.note("warning: \(warning)") }
         guard !reply.failed.isEmpty else { return .done }
         if !isDryRun {
             terminal.note(

@@ -56,6 +56,8 @@ private struct UserNames {
         // The names may be kept on another machine.
         let found = await BlockingThread.run { (try? UserDatabase.name(ofUser: user)).flatMap { $0 } }
         let name = found.map { VisibleText.escape($0) } ?? String(user)
+        // A peer that is not statusd may name users without end.
+        if known.count >= 10_000 { known = [:] }
         known[user] = name
         return name
     }

@@ -89,7 +89,8 @@ struct Terminal: Sendable {
 
     /// Writes what the daemon says of itself to standard error, also beside JSON, because a script would trust what is not saved.
     func warn(_ notices: [String]?) {
-        for notice in notices ?? [] { writeError("warning: \(VisibleText.escape(notice))") }
+        // statusd has one for each kind of trouble, but another peer may send any number.
+        for notice in (notices ?? []).prefix(20) { writeError("warning: \(VisibleText.excerpt(notice, bytes: 4096))") }
     }
 
     /// Writes a faint message to standard error if someone looks at a terminal.

@@ -86,6 +86,15 @@ def read_only_configuration():
         assert "forged" not in statusctl("list"), "the daemon wrote its own configuration"
 
 
+@test("whoever has taken the daemon over can write only to its own directories, and not to memory that all share")
+def writable():
+    with service():
+        for folder, may in ("/run/statusd", True), ("/var/lib/statusd", True), ("/run", False), ("/run/lock", False), ("/run/systemd/report", False), ("/dev/shm", False), \
+                ("/etc", False), ("/usr", False), ("/var/lib", False):
+            written = run("nsenter", "-t", str(main_process()), "-m", "sh", "-c", f"touch {folder}/statusd-test && rm {folder}/statusd-test")
+            equal(written.status == 0, may, f"{folder}, even as root in its namespace")
+
+
 @test("a daemon that is killed leaves no plugin behind, and its successor runs them again")
 def killed():
     with service(configuration=plugin("setsid sleep 86406 &\nsleep 86406\n")):

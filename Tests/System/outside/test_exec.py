@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 from harness.daemon import STATUSD, Daemon, environment
 from harness.expect import Skip, contains, equal, eventually, one_sentence
@@ -258,6 +259,46 @@ def silent_executor():
             listening.listen()
             contains(one_sentence(daemon.ctl("refresh", "disk"), 1), "cannot run plugins: the executor does not answer")
             equal(daemon.describe("disk")["phase"], "failed")
+
+
+@test("an executor that goes on sending after a check has timed out is read no more; one that ends then is replaced")
+def endless_executor():
+    with Daemon("servers: { disk: { exec: [/bin/echo, well], timeout: 300ms, interval: 1h } }\n", start=False) as daemon, \
+            socket.socket(socket.AF_UNIX) as listening:
+        path = str(daemon.folder / "executor")
+        daemon.environment["STATUSD_EXECUTOR"] = path
+        listening.bind(path)
+        listening.listen()
+        listening.settimeout(10)
+        sent, has_stopped = 0, threading.Event()
+
+        def flood():
+            nonlocal sent
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(b"{}\0")
+                while connection.recv(65536):
+                    pass
+                connection.settimeout(1)
+                with contextlib.suppress(OSError):
+                    while sent < 100_000_000:
+                        sent += connection.send(bytes(65536))
+            has_stopped.set()
+
+        threading.Thread(target=flood).start()
+        daemon.start()
+        assert has_stopped.wait(10)
+        assert sent < 2_000_000, f"{sent} bytes were read"
+
+        def answer():
+            connection, _ = listening.accept()
+            connection.sendall(b"{}\0")
+            if connection.recv(65536):
+                connection.sendall(b'{"exitStatus":0,"output":"DISK OK"}\0')
+                connection.recv(65536)
+
+        threading.Thread(target=answer).start()
+        contains(daemon.done("refresh", "disk"), "DISK OK")
 
 
 @test("a plugin that daemonises is ended with its check")

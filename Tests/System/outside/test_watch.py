@@ -359,6 +359,21 @@ def full_after_restart():
         contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: 2 connections")
 
 
+@test("a peer's long errors and many notices are not shown as a whole")
+def long_replies():
+    reason = "\x7f" * 10_000_000
+    with serving([b'{"error":"org.statusd.monitor.StartFailed","parameters":{"reason":"' + reason.encode() + b'"}}\0']) as address:
+        contains(one_sentence(run(STATUSCTL, "wait", "db", "--address", address), 69), "the daemon refused the request: org.statusd.monitor.StartFailed, with 10000013 bytes")
+    with Daemon() as daemon:
+        daemon.done("post", "db", "Signed In")
+        state = daemon.describe("db")
+    notices = ["x" * 10_000] + ["again"] * 100_000
+    with serving([json.dumps({"parameters": {"server": state, "notices": notices}}).encode() + b"\0"]) as address:
+        told = run(STATUSCTL, "status", "db", "--address", address)
+        equal((told.status, len(told.err.splitlines())), (0, 20))
+        assert len(told.err) < 6000, len(told.err)
+
+
 @test("watch --no-reconnect ends with 69 and one sentence when the daemon stops")
 def no_reconnect():
     with Daemon() as daemon:

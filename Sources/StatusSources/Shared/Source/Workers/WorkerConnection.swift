@@ -27,6 +27,8 @@ final class WorkerConnection {
 
     private let started: StartedWorker
     private let transport: Transport
+    /// The bytes that came after the worker was told to end.
+    private var ignored = 0
     private var state = State.starting(nil)
     private var onEnd: [@EventLoop () -> Void] = []
     /// Takes a message from a ready worker; returns whether it is valid.
@@ -82,9 +84,11 @@ final class WorkerConnection {
         guard !events.isEmpty else { return }
         let result = transport.read()
         while let message = transport.input.takeMessage() {
-            guard take(message) else { return end() }
+            guard message.count <= WorkerMessage.maximumAnswerBytes, take(message) else { return end() }
         }
-        if case .open = result, transport.input.count <= WorkerMessage.maximumBytes { return }
+        // A worker that goes on without end waits from now on, so that it costs nothing.
+        if ignored > WorkerMessage.maximumAnswerBytes { transport.interest = .hangUp }
+        if case .open = result, transport.input.count <= WorkerMessage.maximumAnswerBytes { return }
         end()
     }
 
@@ -92,7 +96,9 @@ final class WorkerConnection {
         switch state {
         case .starting(let body): return begin(message, body)
         case .ready: return onMessage(message)
-        case .stopping, .ended: return true
+        case .stopping, .ended:
+            ignored += message.count + 1
+            return true
         }
     }
 
