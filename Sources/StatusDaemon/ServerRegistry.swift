@@ -44,6 +44,8 @@ final class ServerRegistry {
     var hasSelected = false
     /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first configuration whose files can all be used.
     var restored: [ServerName: SourceMemory] = [:]
+    /// Whether a file whose last content is not known, because of a restart, may select the server that was configured then.
+    private var keepsChoice = false
     /// Those of them that are failed until such a file is corrected.
     var waiting: Set<ServerName> = []
     /// A file of the configuration that cannot be used now.
@@ -73,6 +75,7 @@ final class ServerRegistry {
         // A selection is kept until the configuration selects another server.
         configuration.select = restored.configuredSelection
         hasSelected = true
+        keepsChoice = true
     }
 
     // MARK: Configuration
@@ -81,9 +84,8 @@ final class ServerRegistry {
     ///
     /// Servers whose configuration is the same are not touched, unless other users may send to their notify sockets now, or these sockets are gone.
     func apply(_ read: ReadConfiguration) -> ReloadReply {
-        var new = read.configuration
-        // A file that cannot be used, and whose last content is not known after a restart, may select the same as before.
-        if read.failedFile != nil, !restored.isEmpty { new.select = configuration.select }
+        let new = withKnownChoice(read)
+        keepsChoice = keepsChoice && read.failedFile != nil
         access = read.accounts.access
         failedFile = read.failedFile
         factory.prepare(new.limits.checks, read.accounts)
@@ -120,12 +122,20 @@ final class ServerRegistry {
 
     /// The changes that a new configuration would cause.
     func plan(_ read: ReadConfiguration) -> ReloadReply {
-        var reply = reply(to: ReloadPlan(from: configuration.servers, guests: guests, to: read.configuration), of: read)
+        let new = withKnownChoice(read)
+        var reply = reply(to: ReloadPlan(from: configuration.servers, guests: guests, to: new), of: read)
         reply.failed = read.errors.map(Failure.init)
-        reply.selected = selection(by: read.configuration)?.rawValue
+        reply.selected = selection(by: new)?.rawValue
         let former = try? monitor.selectedState().name.rawValue
         if reply.selected == nil { reply.deselected = reply.removed.first { $0 == former } }
         return reply
+    }
+
+    /// The configuration, with the choice of before as long as a file may make it that cannot be used.
+    private func withKnownChoice(_ read: ReadConfiguration) -> Configuration {
+        var new = read.configuration
+        if keepsChoice, read.failedFile != nil { new.select = configuration.select }
+        return new
     }
 
     /// The server that a new configuration would select instead of the present one; nil if the selection would stay.

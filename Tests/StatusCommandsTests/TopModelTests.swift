@@ -174,6 +174,13 @@ import Testing
         let shown = lines(60, 24, &model)
         #expect(shown.count == 24)
         #expect(CellText.plain(shown.suffix(2).joined(separator: " ")) == model.message)
+        _ = lines(40, 9, &model)
+        for _ in 0..<9 { _ = press([.down], &model) }
+        model.message = String(repeating: "long ", count: 20)
+        let low = lines(40, 9, &model)
+        let name = try #require(model.current).rawValue
+        #expect(low.count == 9)
+        #expect(low.contains { CellText.plain($0).contains("  \(name) ") }, "the bar stays on the screen")
         model.apply(.away("the daemon disconnected"))
         #expect(model.message != nil)
         model.apply(.back(isFirst: false))

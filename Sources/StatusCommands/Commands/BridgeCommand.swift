@@ -11,15 +11,14 @@ enum BridgeCommand {
     private static let endWithInput = Flag(
         "end-with-input", help: "End as soon as the standard input ends, without waiting for replies.")
 
-    private static let reconnect = Flag(
-        "reconnect", help: "Do not start the daemon, and write no message if it is away.")
+    private static let noStart = Flag("no-start", help: "Do not start the daemon.")
 
     static let command = Command<ExitStatus>(
         "bridge", abstract: "Connect standard input and output to the daemon.",
         discussion:
             "It is for other programs. “statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
             + ExitStatus.table([.noDaemon]),
-        parameters: [endWithInput, reconnect, Options.json, Options.address],
+        parameters: [endWithInput, noStart, Options.json, Options.address],
         validate: { arguments throws(InvalidUsage) in
             guard let address = arguments[Options.address] else { return }
             guard case .unix = address else { throw InvalidUsage("--address must be the path of a socket") }
@@ -31,17 +30,14 @@ enum BridgeCommand {
             throw CommandFailure(.usage, "Usage", "$STATUSD_ADDRESS must be the path of a socket")
         }
         do throws(VarlinkClientError) {
-            let socket = try await MonitorClient.socket(at: place, mayStart: !arguments[reconnect])
+            let socket = try await MonitorClient.socket(at: place, mayStart: !arguments[noStart])
             let bridge = Bridge(socket: socket.rawValue, endsWithInput: arguments[endWithInput])
             let failure = await BlockingThread.run { bridge.run() }
             withExtendedLifetime(socket) {}
             guard let failure else { return .done }
             return failed(failure, arguments)
         } catch {
-            let failure = CommandFailure(error, address: address)
-            // The command that reconnects says it, once.
-            if arguments[reconnect] { return failure.status }
-            throw failure
+            throw CommandFailure(error, address: address)
         }
     }
 

@@ -82,7 +82,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .local(let address):
             return try await MonitorClient.connect(to: address, mayStart: mayStart, timeout: timeout ?? .seconds(5))
-        case .remote(let host): return try await Self.connect(to: host, isRetry, timeout ?? .seconds(120))
+        case .remote(let host): return try await Self.connect(to: host, mayStart, isRetry, timeout ?? .seconds(120))
         }
     }
 
@@ -94,11 +94,11 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// Connects to another host, and returns when its daemon has answered.
     private static func connect(
-        to host: RemoteHost, _ isRetry: Bool, _ timeout: Duration
+        to host: RemoteHost, _ mayStart: Bool, _ isRetry: Bool, _ timeout: Duration
     ) async throws(VarlinkClientError) -> MonitorClient {
         let (bridge, relay, errors): (VarlinkAddress, ErrorRelay?, OwnedDescriptor)
         do throws(IOError) {
-            bridge = try host.address(isRetry: isRetry)
+            bridge = try host.address(mayStart: mayStart, isRetry: isRetry)
             (relay, errors) = isRetry ? (nil, try nowhere()) : try await ErrorRelay.start(of: host.name)
         } catch {
             throw VarlinkClientError(.system, error.message)

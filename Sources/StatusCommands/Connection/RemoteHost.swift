@@ -32,16 +32,18 @@ struct RemoteHost: Sendable, Hashable {
 
     /// The program that connects to `statusctl bridge` on the host.
     ///
-    /// - Parameter isRetry: whether ssh(1) must not ask the user or write messages.
-    func address(isRetry: Bool) throws(IOError) -> VarlinkAddress {
-        .bridge(path: try Self.program(), arguments: bridgeArguments(isRetry: isRetry))
+    /// - Parameters:
+    ///   - mayStart: whether connecting may start the daemon.
+    ///   - isRetry: whether ssh(1) must not ask the user or write messages.
+    func address(mayStart: Bool, isRetry: Bool) throws(IOError) -> VarlinkAddress {
+        .bridge(path: try Self.program(), arguments: bridgeArguments(mayStart: mayStart, isRetry: isRetry))
     }
 
-    func bridgeArguments(isRetry: Bool) -> [String] {
+    func bridgeArguments(mayStart: Bool = true, isRetry: Bool) -> [String] {
         let quiet = isRetry ? ["-q", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15"] : []
         return quiet
             + arguments(
-                ["statusctl", "bridge", "--end-with-input"] + (isRetry ? ["--reconnect"] : [])
+                ["statusctl", "bridge", "--end-with-input"] + (mayStart ? [] : ["--no-start"])
                     + (address.map { ["--address", "\($0)"] } ?? []))
     }
 

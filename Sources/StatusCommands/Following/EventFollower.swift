@@ -90,14 +90,19 @@ struct EventFollower {
         guard hasBegun || isAway else { return try await address.connect() }
         // What to do was said at once if there never was a connection.
         if let awaySince, hasBegun, !isLongAway {
-            do {
-                return try await daemon.wait(within: awaySince + .seconds(DaemonAddress.restartSeconds) - .now)
-            } catch let error as VarlinkClientError where error.isAbsence {
-                isLongAway = true
-                try await take(.stillAway(address.absenceAdvice))
-            }
+            let rest = awaySince + .seconds(DaemonAddress.restartSeconds) - .now
+            if rest > .zero, let client = try await wait(for: daemon, within: rest) { return client }
+            isLongAway = true
+            try await take(.stillAway(address.absenceAdvice))
         }
         return try await daemon.wait()
+    }
+
+    /// The connection; nil if the daemon does not return in this time.
+    private func wait(for daemon: DaemonReturn, within limit: Duration) async throws -> MonitorClient? {
+        do { return try await daemon.wait(within: limit) } catch let error as VarlinkClientError where error.isAbsence {
+            return nil
+        }
     }
 
     private mutating func follow(_ client: MonitorClient, _ take: (Step) async throws -> Void) async throws {

@@ -4,9 +4,8 @@ import StatusModel
 
 /// A field of `--format`.
 enum ServerField: String, CaseIterable {
-    case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, restored, since, age,
-        changed,
-        updated, revision, host
+    case name, text, level, lastLevel, phase, source, description, message, mark, selected, stale, restored, since, age
+    case changed, updated, revision, host
 
     /// Its value, as people read it; empty if there is none.
     func value(_ server: ServerState, host: String? = nil, now: Timestamp) -> String {

@@ -135,7 +135,10 @@ final class TopProgram {
     /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown in the last line.
     private func request(_ call: (MonitorClient) async throws -> some Any) async {
         let waiting = "the daemon has not answered yet"
-        let hint = try? TimerSource { [weak self] in self?.show(waiting) }
+        let hint = try? TimerSource { [weak self] in
+            // A load that has begun is shown beside its server.
+            if let self, !model.board.servers.contains(where: \.isRefreshing) { show(waiting) }
+        }
         hint?.schedule(after: Self.answerTime)
         defer { hint?.cancel() }
         do {

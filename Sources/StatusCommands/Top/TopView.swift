@@ -27,15 +27,18 @@ struct TopView {
     /// The number of servers for which there is room.
     func visibleRows(_ model: TopModel) -> Int {
         switch model.page {
-        case .list: max(1, size.height - Self.firstRow - 1 - paneHeight(model))
-        case .details, .help: max(1, size.height - 2)
+        case .list: max(1, bodyHeight(model) - 1 - paneHeight(model))
+        case .details, .help: max(1, bodyHeight(model))
         }
     }
+
+    /// The rows between the title and the last lines.
+    private func bodyHeight(_ model: TopModel) -> Int { max(0, size.height - 1 - lastLines(model).count) }
 
     /// The rows for the last changes, with their title: what the list does not need, but at most half of the screen; none if that is low.
     private func paneHeight(_ model: TopModel) -> Int {
         if size.height < 12 { return 0 }
-        let free = size.height - Self.firstRow - 1 - model.shown.count
+        let free = bodyHeight(model) - 1 - model.shown.count
         return max(min(Self.changesBelowLongList, size.height / 3) + 1, min(free, size.height / 2))
     }
 
@@ -48,10 +51,9 @@ struct TopView {
             case .help: help
             }
         // A message may take several lines, because its advice is at its end.
-        let last = lastLines(model)
-        let room = max(0, size.height - 1 - last.count)
+        let room = bodyHeight(model)
         let filled = body.prefix(room) + Array(repeating: "", count: max(0, room - body.count))
-        return [title(model)] + filled + last
+        return [title(model)] + filled + lastLines(model)
     }
 
     // MARK: List
@@ -121,7 +123,7 @@ struct TopView {
         let lines =
             ServerText.details(server, style: style, width: size.width, now: now) + refreshing
             + ["", rule("history, the newest first")] + lines(of: model.changes.reversed())
-        model.limitDetails(to: lines.count - (size.height - 2))
+        model.limitDetails(to: lines.count - bodyHeight(model))
         return Array(lines.dropFirst(model.detailsOffset))
     }
 

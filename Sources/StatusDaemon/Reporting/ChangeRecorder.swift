@@ -148,6 +148,7 @@ final class ChangeRecorder {
         case .removed: if let server = event.server { writeRemoval(server, event.caller) }
         case .gap: for sink in sinks { sink.recordOmissions("\(event.missed.map { "\($0) " } ?? "")events") }
         case .snapshot:
+            for account in accounts.values { account.restored = nil }
             while let servers = watch?.nextServers(limit: 256) {
                 for server in servers {
                     let account = account(of: server.name)
@@ -162,6 +163,7 @@ final class ChangeRecorder {
     // MARK: Servers and selections
 
     private func writeAddition(_ server: ServerState, _ caller: Caller?) {
+        accounts[server.name]?.restored = nil
         if takeCredit() { return record(.added, server, by: caller) }
         omissions.additions += 1
         let account = account(of: server.name)

@@ -214,5 +214,13 @@ def hostile_commands():
             status = victim.stat()
             equal((victim.read_text(), status.st_uid, status.st_mode & 0o777), ("secret", 0, 0o600), command)
             assert all(path.is_symlink() for path in (*STATE.glob("*sqlite*"), *COPY.glob("*"))), command
+        # A link of the first copy must not be written through by a second one.
+        FILE.write_text("another state")
+        refused = shell(manual["Save a copy"])
+        equal((refused.status, victim.read_text()), (1, "secret"))
+        contains(refused.err, "File exists")
+        # What there is stays if there is nothing to continue with.
         shutil.rmtree(COPY)
-        equal(list(STATE.iterdir()), [])
+        for command in ("Continue with a copy", "Continue with what was set aside"):
+            assert shell(manual[command]).status != 0, command
+            equal([path.name for path in STATE.iterdir()], ["statusd.sqlite"])

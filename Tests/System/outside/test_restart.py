@@ -568,10 +568,14 @@ def broken_file():
         daemon.start(**options)
         daemon.done("select", "db")
         daemon.stop()
-        more.write_text("servers: [\n")
+        more.write_text(good + "limits: nonsense\n")
         daemon.start(**options)
-        equal(daemon.ctl("reload").status, 78)
-        equal(daemon.ctl("status", "--format", "{name} {level}").out, "db failed\n")
+        # Servers of an entry that cannot be read, and a file of which nothing is known.
+        for wrong in (good + "limits: nonsense\n", "servers: [\n"):
+            more.write_text(wrong)
+            assert "selected" not in daemon.ctl("reload", "--dry-run").out
+            equal(daemon.ctl("reload").status, 78)
+            equal(daemon.ctl("status", "--format", "{name} {level}").out, "db failed\n")
         more.write_text(good)
         equal(daemon.done("reload"), "changed: db, web\n")
         equal(daemon.ctl("status", "--format", "{name} {level}").out, "db -\n")

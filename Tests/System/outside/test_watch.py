@@ -359,6 +359,36 @@ def full_after_restart():
         contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: 2 connections")
 
 
+@test("a follower that is refused for long asks again only a few times a second")
+def refused_for_long():
+    with Daemon() as daemon:
+        daemon.done("post", "db", "well")
+        state = daemon.describe("db")
+    full = b'{"error":"org.statusd.monitor.LimitReached","parameters":{"limit":"connections","value":2}}\0'
+    shown = json.dumps({"parameters": {"event": {"kind": "snapshot", "cursor": {"epoch": "1" * 32, "revision": 5}, "server": state}}, "continues": True}).encode() + b"\0"
+    count, end = 0, time.monotonic() + 7
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+
+        def serve():
+            nonlocal count
+            while time.monotonic() < end:
+                connection, _ = listener.accept()
+                with connection, contextlib.suppress(OSError):
+                    connection.recv(4096)
+                    connection.sendall(full if count else shown)
+                count += 1
+
+        server = threading.Thread(target=serve)
+        server.start()
+        with Follower(STATUSCTL, "watch", "db", "--address", f"unix:{folder}/socket") as lines:
+            lines.until("well")
+            server.join()
+            contains(lines.errors[1], "the daemon has been away for 5 s")
+    assert 10 < count < 60, count
+
+
 @test("a peer's long errors and many notices are not shown as a whole")
 def long_replies():
     reason = "\x7f" * 10_000_000
