@@ -347,7 +347,8 @@ def unending():
 
     def connect_often(path):
         for _ in range(300):
-            with contextlib.suppress(BlockingIOError), socket.socket(socket.AF_UNIX) as client:
+            # If the pipe is released by the end of the process, its sockets may be closed already.
+            with contextlib.suppress(BlockingIOError, ConnectionRefusedError), socket.socket(socket.AF_UNIX) as client:
                 client.setblocking(False)
                 client.connect(path)
 
