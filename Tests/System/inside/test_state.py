@@ -146,10 +146,12 @@ COPY = pathlib.Path("/root/statusd-copy")
 
 
 def manual_commands():
-    """The commands of statusd(8) about the state, by what is said before them."""
-    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Meanwhile you can use these commands")[1].split("To keep nothing")[0]
-    parts = [part.strip() for part in text.split("```")]
-    return {said.splitlines()[-1].split(",")[0].split(".")[0]: commands for said, commands in zip(parts[::2], parts[1::2])}
+    """The commands of statusd(8) about the state, by what is said before them; those to stop and to start the daemon are the first."""
+    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Before you use its files")[1].split("To keep nothing")[0]
+    around, *parts = [part.strip() for part in text.split("```")][1:]
+    stop, start = around.split("…")
+    return {"stop": stop, "start": start,
+            **{said.splitlines()[-1].split(",")[0].split(".")[0]: commands for said, commands in zip(parts[::2], parts[1::2])}}
 
 
 def shell(commands):
@@ -162,11 +164,9 @@ def commands():
     manual = manual_commands()
 
     def restart(*commands):
-        systemctl("stop", "statusd.socket", "statusd.service")
-        for command in commands:
+        for command in ("stop", *commands, "start"):
             result = shell(manual[command])
             equal((result.status, result.err), (0, ""), command)
-        systemctl("start", "statusd.socket", "statusd.service")
 
     shutil.rmtree(COPY, ignore_errors=True)
     with service():
@@ -179,6 +179,7 @@ def commands():
         restart("Continue with a copy")
         contains(statusctl("status", "db"), "in the copy", "(before restart)")
         contains(done("ls", "-l", str(FILE)), "-rw------- 1 statusd statusd")
+        contains(done("ls", "-ld", str(STATE)), "drwxr-x--- 2 statusd statusd")
         # rm would not remove directories.
         for number in range(3):
             (STATE / f"statusd.sqlite.unread.{number}").mkdir()
@@ -201,7 +202,11 @@ def hostile_commands():
     manual = manual_commands()
     with service(), tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
-        systemctl("stop", "statusd.socket", "statusd.service")
+        # As a daemon that was taken over may leave it.
+        STATE.chmod(0o777)
+        equal(shell(manual["stop"]).status, 0)
+        assert as_user("touch", f"{STATE}/planted").status != 0, "another user wrote to the directory while root works there"
+        equal([show("ActiveState", unit) for unit in ("statusd.service", "statusd-executor.service")], ["inactive"] * 2)
         shutil.rmtree(COPY, ignore_errors=True)
         victim = pathlib.Path(folder, "victim")
         victim.write_text("secret")
