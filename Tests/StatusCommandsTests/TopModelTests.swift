@@ -187,6 +187,24 @@ import Testing
         #expect(model.message == nil)
     }
 
+    @Test("details stay those of a server that was removed, and a more exact message stays")
+    func removedServer() throws {
+        var model = try model()
+        _ = lines(80, 24, &model)
+        _ = press([.enter], &model)
+        let name = try #require(model.current)
+        let cursor = Cursor(epoch: .none, revision: 9)
+        model.apply(.event(Event(kind: .removed, cursor: cursor, server: try server(name.rawValue))))
+        #expect(lines(80, 24, &model).joined().contains("the server was removed"))
+        #expect(press([.character("s")], &model) == [.select(name)])
+        _ = press([.escape], &model)
+        _ = lines(80, 24, &model)
+        #expect(model.current != name)
+        model.message = "the daemon cannot start"
+        model.apply(.stillAway("look there"))
+        #expect(model.message == "the daemon cannot start")
+    }
+
     @Test("Ctrl-L asks for everything to be drawn again, on each page")
     func redraw() throws {
         var model = try model()

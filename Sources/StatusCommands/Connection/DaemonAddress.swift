@@ -55,7 +55,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     static let restartSeconds = 5
 
     /// What to do about a daemon that has been away for ``restartSeconds``.
-    var absenceAdvice: String { "the daemon has been away for \(Self.restartSeconds) s; see \(log)" }
+    var absenceAdvice: String { "the daemon is still away; see \(log)" }
 
     /// Whether it is a socket of this host, so that the daemon's users are those of this host.
     var isSocket: Bool {

@@ -88,7 +88,7 @@ struct TopModel {
             board.apply(event)
         case .away(let reason, _): absence = reason
         // Below, where there is room for it.
-        case .stillAway(let advice): message = advice
+        case .stillAway(let advice): message = message ?? advice
         case .back: hasReturned()
         case .missing: break
         }
@@ -104,7 +104,8 @@ struct TopModel {
     mutating func place() {
         let shown = shown
         if followsSelection, let selected = shown.first(where: \.isSelected) { move(to: selected.name) }
-        if current == nil || !shown.contains(where: { $0.name == current }) {
+        // Details stay those of one server, also after it was removed.
+        if current == nil || page != .details && !shown.contains(where: { $0.name == current }) {
             // The neighbour of one that is no longer shown.
             move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].name)
         }

@@ -117,6 +117,23 @@ def life():
         equal(run("systemctl", "list-units", "--all", "--plain", "--no-legend", "statusd*").out, "", "units")
 
 
+@test("the removal of a package that was only unpacked ends everything, too, and a new installation runs plugins")
+def unpacked():
+    with without_installation() as package:
+        dpkg("-i", package)
+        CONFIGURATION.write_text("servers: { load: { exec: [/bin/echo, well] } }\n")
+        statusctl("reload")
+        statusctl("refresh", "load")
+        dpkg("--unpack", package)
+        assert main_process() != 0
+        dpkg("-r", "statusd")
+        for user in ("statusd", "statusd-executor"):
+            eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}")
+        equal([str(path) for path in pathlib.Path("/run").glob("statusd*")], [])
+        dpkg("-i", package)
+        contains(statusctl("refresh", "load"), "well")
+
+
 @test("nothing that the users of the services had logind start survives a removal")
 def service_managers():
     with without_installation() as package:
