@@ -209,7 +209,9 @@ def notify_too_long():
             send(path, "STATUS=many\n" + 128 * "A=1\n" + "ERRNO=5")
         send(path, "STATUS=still well\n" + 127 * "A=1\n")
         eventually(lambda: daemon.text("web") == "still well")
-        equal(daemon.log().count("ignored a notification for web of more than 64 KiB or 128 lines"), 1)
+        ignored = "ignored a notification for web of more than 64 KiB or 128 lines"
+        eventually(lambda: ignored in daemon.log(), "the message")
+        equal(daemon.log().count(ignored), 1)
 
 
 @test("a long text from a notify socket is cut after a character and ends in an ellipsis")
