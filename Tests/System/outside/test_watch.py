@@ -339,23 +339,32 @@ def resumed_behind_snapshot():
                 equal([line.split("db: ")[1].removesuffix(" [ok]") for line in lines.seen], shown)
 
 
+FULL = b'{"error":"org.statusd.monitor.LimitReached","parameters":{"limit":"connections","value":2}}\0'
+"""The answer to a user who has too many connections."""
+CURSOR = {"epoch": "1" * 32, "revision": 5}
+
+
+def snapshot_of(state):
+    """The first answer of a stream about a server in this state."""
+    event = {"kind": "snapshot", "cursor": CURSOR, "server": state}
+    return json.dumps({"parameters": {"event": event}, "continues": True}).encode() + b"\0"
+
+
 @test("watch and wait continue over a restart even if other clients take the last connections")
 def full_after_restart():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
         state = daemon.describe("db")
-    full = b'{"error":"org.statusd.monitor.LimitReached","parameters":{"limit":"connections","value":2}}\0'
-    snapshot = {"kind": "snapshot", "cursor": {"epoch": "1" * 32, "revision": 5}, "server": state}
-    shown = json.dumps({"parameters": {"event": snapshot}, "continues": True}).encode() + b"\0"
-    with serving([shown], [full], [full], [shown]) as address, Follower(STATUSCTL, "watch", "db", "--address", address) as lines:
+    shown = snapshot_of(state)
+    with serving([shown], [FULL], [FULL], [shown]) as address, Follower(STATUSCTL, "watch", "db", "--address", address) as lines:
         lines.until("well")
         lines.until("well")
         eventually(lambda: lines.errors[:2] == ["statusctl: the daemon disconnected; waiting for it to return", "statusctl: the daemon is back"])
     waited = json.dumps({"parameters": {"server": state}}).encode() + b"\0"
-    cursor = json.dumps({"parameters": {"cursor": snapshot["cursor"]}}).encode() + b"\0"
-    with serving([b""], [full], [full], [cursor, waited]) as address:
+    cursor = json.dumps({"parameters": {"cursor": CURSOR}}).encode() + b"\0"
+    with serving([b""], [FULL], [FULL], [cursor, waited]) as address:
         equal(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address).status, 0)
-    with serving([full]) as address:
+    with serving([FULL]) as address:
         contains(one_sentence(run(STATUSCTL, "wait", "db", "--timeout", "60s", "--address", address), 1), "limit reached: 2 connections")
 
 
@@ -364,8 +373,7 @@ def refused_for_long():
     with Daemon() as daemon:
         daemon.done("post", "db", "well")
         state = daemon.describe("db")
-    full = b'{"error":"org.statusd.monitor.LimitReached","parameters":{"limit":"connections","value":2}}\0'
-    shown = json.dumps({"parameters": {"event": {"kind": "snapshot", "cursor": {"epoch": "1" * 32, "revision": 5}, "server": state}}, "continues": True}).encode() + b"\0"
+    shown = snapshot_of(state)
     count, end = 0, time.monotonic() + 7
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{folder}/socket")
@@ -377,7 +385,7 @@ def refused_for_long():
                 connection, _ = listener.accept()
                 with connection, contextlib.suppress(OSError):
                     connection.recv(4096)
-                    connection.sendall(full if count else shown)
+                    connection.sendall(FULL if count else shown)
                 count += 1
 
         server = threading.Thread(target=serve)
