@@ -11,6 +11,7 @@ import time
 from .processes import BUILD, ROOT, STATUSD, receive, statusd
 
 FILE = ROOT / "Tests" / "Benchmarks" / "instructions.json"
+NAMED = BUILD / "statusd"
 UPDATES = 4000
 # The minimum of so many runs counts: the order of the threads adds up to a tenth to a run, and never reduces it.
 RUNS = 7
@@ -66,19 +67,16 @@ def control(daemon, state):
 
 def build():
     """A daemon whose functions callgrind can name, without the rest of the debug information, which valgrind cannot read."""
-    named = BUILD / "statusd"
     BUILD.mkdir(parents=True, exist_ok=True)
     build = ROOT / "packaging" / "build"
     subprocess.run([build, "--with-names"], stdout=subprocess.DEVNULL, check=True)
-    subprocess.run(["strip", "--strip-debug", "-o", named, STATUSD], check=True)
+    subprocess.run(["strip", "--strip-debug", "-o", NAMED, STATUSD], check=True)
     subprocess.run([build], stdout=subprocess.DEVNULL, check=True)
-    return named
 
 
 def count():
     """Instructions per update, by area."""
-    binary = build()
-    runs = [count_once(binary) for _ in range(RUNS)]
+    runs = [count_once(NAMED) for _ in range(RUNS)]
     return {area: min(run[area] for run in runs) for area in AREAS}
 
 
