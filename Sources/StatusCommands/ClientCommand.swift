@@ -34,8 +34,7 @@ enum ClientCommand {
         func mayTakeItsTime() async { await hint?.cancel() }
     }
 
-    /// The time for which a command is repeated after the daemon closed the connection.
-    private static let restartTime = Duration.seconds(5)
+    /// The time between repetitions of a command after the daemon closed the connection.
     private static let pause = Duration.milliseconds(100)
     /// The seconds without an answer after which the user gets a hint.
     ///
@@ -100,7 +99,7 @@ enum ClientCommand {
                     } catch MonitorError.connection(let lost)
                         where mayBeRepeated && address.mayRestart && lost.code == .closed
                     {
-                        let deadline = end ?? ContinuousClock.now + restartTime
+                        let deadline = end ?? ContinuousClock.now + DaemonAddress.restartTime
                         end = deadline
                         // The same daemon may still be stopping.
                         try await EventLoop.sleep(for: pause)

@@ -93,11 +93,10 @@ final class ServerRegistry {
         // The administrator's new choice overrides a selection that a client made since.
         let isOtherSelected = new.select != configuration.select
         if isOtherSelected { hasSelected = false }
-        let (former, selected) = (try? monitor.selectedState().name, selection(by: new))
+        let former = try? monitor.selectedState().name
         configuration = new
         let plan = ReloadPlan(from: old, guests: guests, to: new) { startFailures[$0] != nil || needsNewSocket($0) }
         var reply = reply(to: plan, of: read)
-        reply.selected = selected?.rawValue
         reply.changed += plan.inOrder.compactMap { carryOut($0.step, for: $0.name) ? $0.name.rawValue : nil }
         reply.changed.sort()
         reply.failed = read.errors.map(Failure.init)
@@ -115,8 +114,11 @@ final class ServerRegistry {
         }
         departed = departed.filter { $0.value.source != nil }
         selectFirst()
-        if (try? monitor.selectedState()) == nil { reply.deselected = former?.rawValue }
-        if isOtherSelected, let warning = selectionWarning { reply.warnings?.append(warning) }
+        let selected = try? monitor.selectedState().name
+        if selected == nil { reply.deselected = former?.rawValue }
+        if selected != former { reply.selected = selected?.rawValue }
+        let selectionWarning = isOtherSelected ? selectionWarning : delayedSelection(read)
+        if let selectionWarning { reply.warnings?.append(selectionWarning) }
         return reply
     }
 
@@ -125,9 +127,11 @@ final class ServerRegistry {
         let new = withKnownChoice(read)
         var reply = reply(to: ReloadPlan(from: configuration.servers, guests: guests, to: new), of: read)
         reply.failed = read.errors.map(Failure.init)
-        reply.selected = selection(by: new)?.rawValue
-        let former = try? monitor.selectedState().name.rawValue
-        if reply.selected == nil { reply.deselected = reply.removed.first { $0 == former } }
+        let former = try? monitor.selectedState().name
+        let isRemoved = former.map { reply.removed.contains($0.rawValue) } ?? false
+        reply.selected = selection(by: new, isFree: isRemoved && former.map(waiting.contains) ?? false)?.rawValue
+        if reply.selected == nil, isRemoved { reply.deselected = former?.rawValue }
+        if let warning = delayedSelection(read) { reply.warnings = [warning] }
         return reply
     }
 
@@ -139,8 +143,10 @@ final class ServerRegistry {
     }
 
     /// The server that a new configuration would select instead of the present one; nil if the selection would stay.
-    private func selection(by new: Configuration) -> ServerName? {
-        guard !hasSelected || new.select != configuration.select, let name = new.select,
+    ///
+    /// - Parameter isFree: whether the selected server had waited for a file that does not configure it any more.
+    private func selection(by new: Configuration, isFree: Bool) -> ServerName? {
+        guard isFree || !hasSelected || new.select != configuration.select, let name = new.select,
             new.servers[name] != nil || new.acceptsAny && guests.contains(name),
             (try? monitor.selectedState().name) != name
         else { return nil }
@@ -189,6 +195,17 @@ final class ServerRegistry {
             reason:
                 "“select: \(name)” takes effect with the first post of that server, which does not exist yet"
         )
+    }
+
+    /// The warning that the configured server is not selected as long as ``withKnownChoice(_:)`` keeps another choice.
+    private func delayedSelection(_ read: ReadConfiguration) -> Failure? {
+        let configured = read.configuration
+        guard keepsChoice, let file = read.failedFile, let name = configured.select, name != configuration.select,
+            let origin = configured.selectOrigin
+        else { return nil }
+        return Failure(
+            file: origin.file, line: origin.line, server: nil,
+            reason: "“select: \(name)” takes effect when \(file) is correct, which may select another server")
     }
 
     private func needsNewSocket(_ name: ServerName) -> Bool {

@@ -20,7 +20,7 @@ public enum VisibleText {
         return visible
     }
 
-    /// Returns the beginning of `text`, escaped, with at most so many bytes; what is longer ends in `…`.
+    /// Returns the beginning of `text`, escaped, with at most so many bytes before the `…` in which a longer text ends.
     public static func excerpt(_ text: String, bytes limit: Int) -> String {
         // Escapes only make it longer, so the rest would be cut.
         let beginning = text.utf8.index(text.startIndex, offsetBy: limit, limitedBy: text.endIndex) ?? text.endIndex

@@ -199,10 +199,27 @@ import Testing
         #expect(press([.character("s")], &model) == [.select(name)])
         _ = press([.escape], &model)
         _ = lines(80, 24, &model)
-        #expect(model.current != name)
+        #expect(model.current?.rawValue == "s4")
         model.message = "the daemon cannot start"
         model.apply(.stillAway("look there"))
         #expect(model.message == "the daemon cannot start")
+    }
+
+    @Test("details stay those of one server when another one is selected")
+    func detailsOfOneServer() throws {
+        var model = try model()
+        #expect(press([.enter], &model) == [])
+        apply(event(.selected, try server("s8", selected: true)), &model)
+        #expect(press([.character("r")], &model) == [.refresh(try #require(ServerName("s3")))])
+    }
+
+    @Test("a message that is too long for the screen ends in an ellipsis")
+    func longMessage() throws {
+        var model = try model()
+        model.message = "one two three four five six seven eight nine ten"
+        let shown = lines(20, 6, &model)
+        #expect(shown.last?.hasSuffix("…") == true)
+        #expect(shown.suffix(2).joined(separator: " ").hasPrefix("one two three four five six"))
     }
 
     @Test("Ctrl-L asks for everything to be drawn again, on each page")

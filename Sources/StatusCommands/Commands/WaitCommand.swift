@@ -97,7 +97,7 @@ enum WaitCommand {
 
     /// Waits for the daemon's return, with a message if that takes longer than a restart.
     private static func back(_ daemon: DaemonReturn, _ context: ClientCommand.Context) async throws -> MonitorClient {
-        let (deadline, notice) = (context.deadline, ContinuousClock.now + .seconds(DaemonAddress.restartSeconds))
+        let (deadline, notice) = (context.deadline, ContinuousClock.now + DaemonAddress.restartTime)
         do {
             return try await back(daemon, context, by: min(notice, deadline ?? notice))
         } catch let error as VarlinkClientError where error.isAbsence {

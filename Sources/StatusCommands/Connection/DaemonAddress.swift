@@ -52,10 +52,16 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The time after which a daemon that is away is no longer just being restarted.
-    static let restartSeconds = 5
+    static let restartTime = Duration.seconds(5)
 
-    /// What to do about a daemon that has been away for ``restartSeconds``.
-    var absenceAdvice: String { "the daemon is still away; see \(log)" }
+    /// What to do about a daemon that has been away for ``restartTime``.
+    var absenceAdvice: String {
+        switch self {
+        case .local: "the daemon is still away; see \(log)"
+        // It may also be the host, or the network.
+        case .remote(let host): "there is still no connection to \(host.name); try \(log)"
+        }
+    }
 
     /// Whether it is a socket of this host, so that the daemon's users are those of this host.
     var isSocket: Bool {
@@ -74,7 +80,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - mayStart: whether connecting may start the daemon.
-    ///   - isRetry: whether a connection broke before; then ssh(1) neither asks the user nor writes messages.
+    ///   - isRetry: whether the user did not ask for this connection now; then ssh(1) neither asks the user nor writes messages.
     ///   - timeout: how long to wait for room in the daemon's backlog, or until another host has answered; nil for 5 s, or 2 min.
     func connect(
         mayStart: Bool = true, isRetry: Bool = false, timeout: Duration? = nil

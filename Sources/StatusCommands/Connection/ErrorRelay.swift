@@ -6,7 +6,8 @@ import StatusModel
 
 /// Passes on what ssh(1) writes to standard error, line by line.
 ///
-/// The other host can write there, too. So each line begins with its name, and has no control characters. For passwords, ssh asks on the terminal itself.
+/// The other host can write there, too. So each line begins with its name, and has no control characters. For passwords, ssh asks on the terminal itself; that a security key must be touched,
+/// it does not say without a terminal for standard error (statusctl(1) tells).
 @EventLoop
 final class ErrorRelay {
     /// A line that is longer is passed on in parts.
@@ -52,7 +53,9 @@ final class ErrorRelay {
             return false
         }
         for byte in bytes[..<count] {
-            if byte == UInt8(ascii: "\n") || line.count == Self.longestLine { writeLine() }
+            // Not within a character, which has at most three such bytes.
+            let isInside = byte & 0xC0 == 0x80 && line.count < Self.longestLine + 3
+            if byte == UInt8(ascii: "\n") || line.count >= Self.longestLine && !isInside { writeLine() }
             if byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { line.append(byte) }
         }
         return true

@@ -90,7 +90,7 @@ struct EventFollower {
         guard hasBegun || isAway else { return try await address.connect() }
         // What to do was said at once if there never was a connection.
         if let awaySince, hasBegun, !isLongAway {
-            let rest = awaySince + .seconds(DaemonAddress.restartSeconds) - .now
+            let rest = awaySince + DaemonAddress.restartTime - .now
             if rest > .zero, let client = try await wait(for: daemon, within: rest) { return client }
             isLongAway = true
             try await take(.stillAway(address.absenceAdvice))

@@ -109,7 +109,8 @@ struct TopModel {
             // The neighbour of one that is no longer shown.
             move(to: shown.isEmpty ? nil : shown[min(index, shown.count - 1)].name)
         }
-        index = shown.firstIndex { $0.name == current } ?? 0
+        // A server that is gone, or hidden, keeps its place while its details are shown.
+        index = shown.firstIndex { $0.name == current } ?? min(index, max(0, shown.count - 1))
         offset = min(max(offset, index - visibleRows + 1), index)
         offset = max(0, min(offset, shown.count - visibleRows))
     }
@@ -170,7 +171,7 @@ struct TopModel {
         case .home, .character("g"): step(by: -shown.count)
         case .end, .character("G"): step(by: shown.count)
         case .click(let row, _): click(row)
-        case .enter, .right, .character("l"): if current != nil { page = .details }
+        case .enter, .right, .character("l"): showDetails()
         case .escape:
             filter = ""
             place()
@@ -181,6 +182,13 @@ struct TopModel {
         default: return common(key)
         }
         return nil
+    }
+
+    /// Shows the details of one server, whatever is selected meanwhile.
+    private mutating func showDetails() {
+        guard current != nil else { return }
+        page = .details
+        followsSelection = false
     }
 
     private mutating func pressInDetails(_ key: Key) -> Action? {
@@ -227,7 +235,7 @@ struct TopModel {
         guard row >= TopView.firstRow, row < TopView.firstRow + visibleRows, shown.indices.contains(index) else {
             return
         }
-        if shown[index].name == current { page = .details }
+        if shown[index].name == current { showDetails() }
         followsSelection = false
         move(to: shown[index].name)
         place()

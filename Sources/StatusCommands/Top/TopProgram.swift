@@ -59,9 +59,9 @@ final class TopProgram {
                     screen.forget()
                     draw()
                 case .select(let server):
-                    group.addTask { await self.request { try await $0.select(server: server.rawValue) } }
+                    group.addTask { await self.request(server) { try await $0.select(server: server.rawValue) } }
                 case .refresh(let server):
-                    group.addTask { await self.request { try await $0.refreshed(server: server.rawValue) } }
+                    group.addTask { await self.request(server) { try await $0.refreshed(server: server.rawValue) } }
                 }
             }
             return .done
@@ -133,11 +133,11 @@ final class TopProgram {
     }
 
     /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown in the last line.
-    private func request(_ call: (MonitorClient) async throws -> some Any) async {
+    private func request(_ server: ServerName, _ call: (MonitorClient) async throws -> some Any) async {
         let waiting = "the daemon has not answered yet"
         let hint = try? TimerSource { [weak self] in
             // A load that has begun is shown beside its server.
-            if let self, !model.board.servers.contains(where: \.isRefreshing) { show(waiting) }
+            if let self, model.board[server]?.isRefreshing != true { show(waiting) }
         }
         hint?.schedule(after: Self.answerTime)
         defer { hint?.cancel() }

@@ -153,7 +153,10 @@ struct TopView {
 
     private func lastLines(_ model: TopModel) -> [String] {
         if !model.isTyping, let message = model.message {
-            return message.wrapped(to: size.width).prefix(max(1, size.height / 3)).map { style.level($0, .warning) }
+            let (all, room) = (message.wrapped(to: size.width), max(1, size.height / 3))
+            var lines = Array(all.prefix(room))
+            if all.count > room { lines[room - 1] = (lines[room - 1] + " " + all[room]).cut(to: size.width, ellipsis: style.ellipsis) }
+            return lines.map { style.level($0, .warning) }
         }
         return [lastLine(model)]
     }

@@ -136,15 +136,19 @@ def unpacked():
 
 @test("nothing that the users of the services had logind start survives a removal")
 def service_managers():
-    with without_installation() as package:
-        dpkg("-i", package)
-        for user in ("statusd", "statusd-executor"):
-            done("loginctl", "enable-linger", user)
-            eventually(lambda: "systemd" in run("ps", "-o", "comm=", "-u", user).out, f"a service manager of {user}")
-        dpkg("-r", "statusd")
-        for user in ("statusd", "statusd-executor"):
-            eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}")
-            assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
+    # Of a package that is only unpacked, no prerm runs.
+    for then in ([], ["--unpack"]):
+        with without_installation() as package:
+            dpkg("-i", package)
+            for user in ("statusd", "statusd-executor"):
+                done("loginctl", "enable-linger", user)
+                eventually(lambda: "systemd" in run("ps", "-o", "comm=", "-u", user).out, f"a service manager of {user}")
+            for option in then:
+                dpkg(option, package)
+            dpkg("-r", "statusd")
+            for user in ("statusd", "statusd-executor"):
+                eventually(lambda: run("ps", "-o", "args=", "-u", user).out == "", f"no processes of {user}")
+                assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
 
 
 @test("no post fails during an upgrade, watch --all misses nothing, and the sockets stay open")

@@ -169,10 +169,10 @@ def commands():
             equal((result.status, result.err), (0, ""), command)
 
     shutil.rmtree(COPY, ignore_errors=True)
-    with service():
+    with service(drop_in="[Service]\nRestart=no\n"):
         statusctl("post", "db", "in the copy")
-        time.sleep(1.5)
         # So that the copy has a file with the newest changes.
+        eventually(lambda: run("grep", "-q", "in the copy", f"{FILE}-wal").status == 0, "the batch")
         os.kill(main_process(), signal.SIGKILL)
         restart("Save a copy")
         statusctl("post", "db", "later")

@@ -248,6 +248,8 @@ def written_over():
         daemon.done("post", "db", "Signed In")
         # Later than statusctl notices the end.
         (host.folder / "ssh").write_text(f"#!/bin/sh\necho It begins. >&2; ssh -F {host.folder}/config \"$@\"\nexec 0<&- 1>&-; trap '' TERM; sleep 0.7\n"
+                                          # Not for the attempts to connect again.
+                                          "case $* in *BatchMode*) exit 255;; esac\n"
                                           "echo Connection closed by remote host. >&2; : >'{host.folder}/written'\n".replace("{host.folder}", str(host.folder)),
                                           encoding="utf-8")
         for command in ("top", "list --watch"):

@@ -559,17 +559,16 @@ def callers():
 @test("a file that cannot be used after a restart does not move the selection to the choice of another file")
 def broken_file():
     with Daemon("select: disk\nservers: { disk: { push: true } }\n", start=False) as daemon:
-        folder = daemon.folder / "conf.d"
+        folder = daemon.file.parent / "conf.d"
         folder.mkdir()
         more = folder / "more.yaml"
         good = "select: web\nservers: { web: { push: true }, db: { push: true } }\n"
         more.write_text(good)
-        options = {"arguments": ["--config", daemon.folder]}
-        daemon.start(**options)
+        daemon.start()
         daemon.done("select", "db")
         daemon.stop()
         more.write_text(good + "limits: nonsense\n")
-        daemon.start(**options)
+        daemon.start()
         # Servers of an entry that cannot be read, and a file of which nothing is known.
         for wrong in (good + "limits: nonsense\n", "servers: [\n"):
             more.write_text(wrong)
@@ -581,3 +580,29 @@ def broken_file():
         equal(daemon.ctl("status", "--format", "{name} {level}").out, "db -\n")
         more.write_text(good.replace("web", "db").replace("db: { push: true }, ", ""))
         contains(daemon.done("reload"), "removed: web")
+
+
+@test("a selected server that waited for a file, and is not in it any more, makes way for the configured one, as the dry run says")
+def gone_from_file():
+    with Daemon("select: disk\nservers: { disk: { push: true }, web: { push: true } }\n", start=False) as daemon:
+        folder = daemon.file.parent / "conf.d"
+        folder.mkdir()
+        more = folder / "more.yaml"
+        more.write_text("servers: { db: { push: true } }\n")
+        daemon.start()
+        daemon.done("select", "db")
+        daemon.stop()
+        more.write_text("servers: [\n")
+        daemon.start()
+        # The file may select, too, until it is read again.
+        before = daemon.file.read_text()
+        daemon.file.write_text(before.replace("select: disk", "select: web"))
+        for arguments in (["reload", "--dry-run"], ["reload"]):
+            contains(daemon.ctl(*arguments).err, "“select: web” takes effect when", "more.yaml is correct, which may select another server")
+        equal(daemon.ctl("status", "--format", "{name} {level}").out, "db failed\n")
+        daemon.file.write_text(before)
+        daemon.ctl("reload")
+        more.write_text("servers: {}\n")
+        for arguments in (["reload", "--dry-run"], ["reload"]):
+            contains(daemon.done(*arguments), "removed: db", "selected: disk")
+        equal(daemon.ctl("status", "--format", "{name} {level}").out, "disk -\n")
