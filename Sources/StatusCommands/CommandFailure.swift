@@ -141,7 +141,7 @@ struct CommandFailure: Error {
             return "cannot refresh \(visible(server)): \(visible(reason))"
         case .waitTimedOut(let server?):
             guard server.status != nil else {
-                return "timed out: \(server.name): \(server.headline)"
+                return "timed out: \(server.name): \(ServerText.headline(server))"
             }
             return "timed out: \(server.name) is “\(server.headline)” (\(ServerText.levelWord(server)))"
         case .service(.permissionDenied):

@@ -38,15 +38,16 @@ struct Verification {
     /// The files that were read, or should have been.
     var files: [String] { loaded.files }
 
-    /// The errors and warnings.
+    /// The errors and warnings, in the order of the files.
     var problems: [Problem] {
         let servers = loaded.configuration.servers.sorted { $0.key < $1.key }
         let unknownUnits = UnknownUnits.among(
             servers.flatMap { $0.value.source?.base.requirements ?? [] }.compactMap {
                 if case .unit(let name) = $0 { name } else { nil }
             })
-        return loaded.problems.map(explain) + hiddenFiles
-            + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) }
+        return loaded.sorted(
+            loaded.problems.map(explain) + hiddenFiles
+                + servers.flatMap { missing(for: $0.key, $0.value, unknownUnits) })
     }
 
     /// Errors of files that are links to places hidden from the daemon.

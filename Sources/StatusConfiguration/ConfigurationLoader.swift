@@ -20,13 +20,13 @@ public struct LoadedConfiguration: Sendable {
     /// The valid contents, which the next load needs.
     public var usable = UsableFiles()
 
-    /// Sorts the problems by file and line; problems that belong to no file come first.
-    fileprivate mutating func sortProblems() {
+    /// Sorts problems by file and line; problems that belong to no file come first.
+    public func sorted(_ problems: [Problem]) -> [Problem] {
         let places = Dictionary(zip(files, 1...), uniquingKeysWith: { first, _ in first })
         let keyed = problems.enumerated().map { offset, problem in
             (key: (places[problem.origin.file] ?? 0, problem.origin.line ?? 0, offset), problem: problem)
         }
-        problems = keyed.sorted { $0.key < $1.key }.map(\.problem)
+        return keyed.sorted { $0.key < $1.key }.map(\.problem)
     }
 
     /// The errors, without the warnings.
@@ -100,7 +100,7 @@ public struct ConfigurationLoader: Sendable {
         }
         var loaded = merger.finish()
         loaded.files = [files.main].compactMap(\.self) + files.dropIns
-        loaded.sortProblems()
+        loaded.problems = loaded.sorted(loaded.problems)
         return loaded
     }
 }

@@ -83,7 +83,9 @@ struct ConfigurationReader {
         }
         let nearest = Nearest.suggestion(for: key.string ?? "", among: Self.keys)
         guard nearest.isEmpty else { throw reader.problem(at: key, "unknown key “\(reader.key(key))”\(nearest)") }
-        fragment.problems.append(reader.unknown(key, among: Self.keys))
+        let isOption = ServerOptions.keys.contains(key.string ?? "")
+        let advice = isOption ? "put it below “defaults”, or below a server" : nil
+        fragment.problems.append(reader.unknown(key, among: Self.keys, advice: advice))
     }
 
     private func readName(_ node: YAMLNode, of key: String) throws(Problem) -> ServerName? {

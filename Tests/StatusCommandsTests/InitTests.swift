@@ -104,6 +104,13 @@ import Testing
         #expect(loaded.configuration.servers.count == 1)
     }
 
+    @Test("a unit without a description, whose name systemd shows instead, gets none")
+    func withoutDescription() throws {
+        let service = HostSurvey.Service(name: "a.service", description: "a.service", isFailed: true, isLasting: true)
+        let loaded = try loaded(InitialConfiguration(HostSurvey(services: [service]), hasDiskPlugin: false))
+        #expect(loaded.configuration.servers.values.map(\.description) == [nil])
+    }
+
     @Test("a host without anything gets an empty configuration that is valid, too")
     func empty() throws {
         let loaded = try loaded(InitialConfiguration(HostSurvey(), hasDiskPlugin: false))

@@ -9,7 +9,10 @@ import Varlink
 @Suite("Other hosts") struct RemoteHostTests {
     @Test(
         "a host's name cannot be an option of ssh or a command of a shell",
-        arguments: ["", "-oProxyCommand=x", "a b", "root@-x", "a;b", "a$(b)", "a'b", "a\nb", "a,b", "müller"])
+        arguments: [
+            "", "-oProxyCommand=x", "a b", "root@-x", "ssh://-oProxyCommand=x", "a;b", "a$(b)", "a'b", "a\nb", "a,b",
+            "müller",
+        ])
     func refused(name: String) { #expect(RemoteHost(name) == nil) }
 
     @Test(

@@ -36,6 +36,16 @@ import Testing
         #expect(lines[2].contains(width ?? 0 >= 50 ? "  3min 20s" : "Signed In"))
     }
 
+    @Test("a long name leaves room for the texts, and is cut only if they need it", arguments: [60, 80, 120, 200])
+    func longName(width: Int) throws {
+        let name = "a-very-long-server-name-that-goes-on-and-on.example.com:8080"
+        let text = String(repeating: "connection refused ", count: 10)
+        let cut = lines([try server("db", text), try server(name, "up")], width: width)
+        #expect(cut[1].contains(text.prefix(width / 4)))
+        #expect(cut[2].contains(name.prefix(width * 3 / 10 - 1)))
+        #expect(lines([try server(name, "up")], width: 120)[1].contains(name))
+    }
+
     @Test("columns line up below wide characters, emoji and combining ones")
     func alignment() throws {
         let texts = ["Signed In", "日本語", "🚀 up", "e\u{301}te\u{301}", "👩‍👩‍👧‍👦 family", "🇩🇪 ❤\u{FE0F} 👍🏽"]

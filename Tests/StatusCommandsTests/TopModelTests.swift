@@ -217,7 +217,7 @@ import Testing
     func longMessage() throws {
         var model = try model()
         model.message = "one two three four five six seven eight nine ten"
-        let shown = lines(20, 6, &model)
+        let shown = lines(20, 6, &model).map(CellText.plain)
         #expect(shown.last?.hasSuffix("…") == true)
         #expect(shown.suffix(2).joined(separator: " ").hasPrefix("one two three four five six"))
     }

@@ -216,6 +216,13 @@ import Testing
         #expect(loaded.configuration.servers[try name("db")]?.failure == nil)
     }
 
+    @Test("an option of servers that is in no section has its place named")
+    func optionOutside() throws {
+        try folder.write("interval: 5s\nservers: { db: { push: true } }\n")
+        let reasons = try folder.load().problems.map(\.reason)
+        #expect(reasons == ["unknown key “interval” is ignored; put it below “defaults”, or below a server"])
+    }
+
     @Test(
         "a wrong indentation or a missing space is named where it is",
         arguments: [

@@ -32,7 +32,9 @@ struct InitialConfiguration {
     init(_ survey: HostSurvey, hasDiskPlugin: Bool, selects: Bool = true, accepts: Bool = true) {
         (self.selects, self.accepts) = (selects, accepts)
         for service in survey.services {
-            let description = service.description.isEmpty ? "" : ", description: \(Self.quoted(service.description))"
+            // Without a description, systemd shows the unit's name.
+            let isDescribed = ![String(service.name), ""].contains(service.description)
+            let description = !isDescribed ? "" : ", description: \(Self.quoted(service.description))"
             add(
                 String(service.name.dropLast(".service".count)),
                 "unit: \(Self.scalar(service.name))\(description)",

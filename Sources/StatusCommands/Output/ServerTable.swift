@@ -29,7 +29,7 @@ struct ServerTable {
         var width: Int
     }
 
-    /// The least room for a status text; names are cut before that.
+    /// The least room for a status text, if names can be shorter.
     private static let shortestText = 16
     private static let shortestName = 8
 
@@ -97,6 +97,9 @@ struct ServerTable {
             let excess = widths.reduce(spaces, +) - width
             widths[index] = min(widths[index], max(widths[index] - max(0, excess), least))
         }
+        // One long name does not take the room of all texts, nor do texts take that of the names, by which servers are told apart.
+        shrink(.status, to: max(width / 3, Self.shortestText))
+        shrink(.server, to: max(width * 3 / 10, Self.shortestName))
         shrink(.status, to: Self.shortestText)
         shrink(.server, to: Self.shortestName)
         shrink(.host, to: Self.shortestName)

@@ -155,7 +155,9 @@ struct TopView {
         if !model.isTyping, let message = model.message {
             let (all, room) = (message.wrapped(to: size.width), max(1, size.height / 3))
             var lines = Array(all.prefix(room))
-            if all.count > room { lines[room - 1] = (lines[room - 1] + " " + all[room]).cut(to: size.width, ellipsis: style.ellipsis) }
+            if all.count > room {
+                lines[room - 1] = (lines[room - 1] + " " + all[room]).cut(to: size.width, ellipsis: style.ellipsis)
+            }
             return lines.map { style.level($0, .warning) }
         }
         return [lastLine(model)]

@@ -132,7 +132,7 @@ final class Reloader {
         case .failure(let failure): return .failure(failure.problem)
         case .success(let read):
             var reply = registry.plan(read)
-            reply.warnings = read.warnings.map(Failure.init)
+            reply.warnings = read.warnings.map(Failure.init) + (reply.warnings ?? [])
             return .success(reply)
         }
     }

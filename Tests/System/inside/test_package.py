@@ -151,6 +151,18 @@ def service_managers():
                 assert not pathlib.Path("/var/lib/systemd/linger", user).exists(), user
 
 
+@test("packaging/install neither replaces nor removes the files of the package")
+def beside_package():
+    with without_installation() as package:
+        dpkg("-i", package)
+        before = os.stat("/usr/bin/statusctl")
+        for options in ((), ("--uninstall",)):
+            refused = run(str(PROJECT / "packaging" / "install"), *options)
+            equal(refused.status, 1)
+            contains(refused.err, "apt remove statusd")
+        equal(os.stat("/usr/bin/statusctl"), before)
+
+
 @test("no post fails during an upgrade, watch --all misses nothing, and the sockets stay open")
 def upgrade():
     with without_installation() as package, older(package) as before:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of the service: over restarts and crashes, and in surroundings that fail."""
 
+import collections
 import json
 import os
 import pathlib
@@ -142,16 +143,15 @@ def frozen():
         equal((main_process(), describe("db")["stale"]), (process, False))
 
 
-COPY = pathlib.Path("/root/statusd-copy")
+OUT = pathlib.Path("/var/lib/statusd.out")
+Manual = collections.namedtuple("Manual", "out back aside")
 
 
 def manual_commands():
-    """The commands of statusd(8) about the state, by what is said before them; those to stop and to start the daemon are the first."""
-    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Before you use its files")[1].split("To keep nothing")[0]
-    around, *parts = [part.strip() for part in text.split("```")][1:]
-    stop, start = around.split("…")
-    return {"stop": stop, "start": start,
-            **{said.splitlines()[-1].split(",")[0].split(".")[0]: commands for said, commands in zip(parts[::2], parts[1::2])}}
+    """The commands of statusd(8) about the state: to take it out, to continue, and to use what was set aside."""
+    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Root's commands must not")[1].split("To keep nothing")[0]
+    out, back, aside = text.split("```")[1::2]
+    return Manual(out, back, aside)
 
 
 def shell(commands):
@@ -159,73 +159,81 @@ def shell(commands):
     return run("sh", "-c", commands.replace("sudo ", ""), timeout=20)
 
 
-@test("the commands of the manual save the state, continue with a copy and with what was set aside, and remove it")
+@test("the commands of the manual take the state out, continue with it, with a copy and with what was set aside")
 def commands():
-    manual = manual_commands()
+    manual, copy = manual_commands(), pathlib.Path("/root/statusd-copy")
 
-    def restart(*commands):
-        for command in ("stop", *commands, "start"):
-            result = shell(manual[command])
+    def follow(*commands):
+        for command in commands:
+            result = shell(command)
             equal((result.status, result.err), (0, ""), command)
 
-    shutil.rmtree(COPY, ignore_errors=True)
+    def restored():
+        contains(statusctl("status", "db"), "in the copy", "(before restart)")
+        equal(done("stat", "-c", "%A %U %G", str(STATE), str(FILE)), "drwxr-x--- statusd statusd\n-rw------- statusd statusd\n")
+
+    for path in (OUT, copy):
+        shutil.rmtree(path, ignore_errors=True)
     with service(drop_in="[Service]\nRestart=no\n"):
         statusctl("post", "db", "in the copy")
         # So that the copy has a file with the newest changes.
         eventually(lambda: run("grep", "-q", "in the copy", f"{FILE}-wal").status == 0, "the batch")
         os.kill(main_process(), signal.SIGKILL)
-        restart("Save a copy")
+        follow(manual.out, manual.back)
+        restored()
+        OUT.rename(copy)
         statusctl("post", "db", "later")
-        restart("Continue with a copy")
-        contains(statusctl("status", "db"), "in the copy", "(before restart)")
-        contains(done("ls", "-l", str(FILE)), "-rw------- 1 statusd statusd")
-        contains(done("ls", "-ld", str(STATE)), "drwxr-x--- 2 statusd statusd")
-        # rm would not remove directories.
-        for number in range(3):
-            (STATE / f"statusd.sqlite.unread.{number}").mkdir()
-        restart("Remove the state")
-        equal(statusctl("list"), "")
-        # A copy that root made, which is set aside.
+        follow(manual.out, manual.back.replace(str(OUT), str(copy)))
+        restored()
+        shutil.rmtree(OUT)
+        # A file that root brought, which is set aside.
+        follow(manual.out)
+        shutil.rmtree(OUT)
+        systemctl("start", "statusd.socket", "statusd.service")
         systemctl("stop", "statusd.socket", "statusd.service")
         for end in ("", "-wal"):
-            done("install", "-m", "600", f"{COPY}/statusd.sqlite{end}", f"{FILE}{end}")
+            done("install", "-m", "600", f"{copy}/statusd.sqlite{end}", f"{FILE}{end}")
         systemctl("start", "statusd.socket", "statusd.service")
         assert (STATE / "statusd.sqlite.unreadable").exists()
         equal(statusctl("list"), "")
-        manual["Continue with what was set aside"] = manual["Continue with what was set aside"].replace(".unread", ".unreadable")
-        restart("Before that", "Continue with what was set aside")
-        contains(statusctl("status", "db"), "in the copy")
+        follow(manual.out, manual.aside.replace(".unread", ".unreadable"), manual.back)
+        restored()
+        # Nothing is mixed with what was taken out before, and nothing with the state that there is.
+        for command in (manual.out, manual.back):
+            contains(shell(command).err, "File exists")
+        shutil.rmtree(OUT)
+        shutil.rmtree(copy)
 
 
 @test("the commands of the manual give no file away if somebody has taken over the daemon")
 def hostile_commands():
     manual = manual_commands()
-    with service(), tempfile.TemporaryDirectory() as folder:
+    shutil.rmtree(OUT, ignore_errors=True)
+    with service(), tempfile.TemporaryDirectory(dir="/var/lib") as folder:
         os.chmod(folder, 0o755)
-        # As a daemon that was taken over may leave it.
-        STATE.chmod(0o777)
-        equal(shell(manual["stop"]).status, 0)
-        assert as_user("touch", f"{STATE}/planted").status != 0, "another user wrote to the directory while root works there"
-        equal([show("ActiveState", unit) for unit in ("statusd.service", "statusd-executor.service")], ["inactive"] * 2)
-        shutil.rmtree(COPY, ignore_errors=True)
         victim = pathlib.Path(folder, "victim")
         victim.write_text("secret")
         victim.chmod(0o600)
-        for command in ("Save a copy", "Continue with a copy", "Before that", "Continue with what was set aside", "Remove the state"):
-            for path in (FILE, STATE / "statusd.sqlite.unreadable", STATE / "statusd.sqlite.unread"):
-                path.unlink(missing_ok=True)
-                path.symlink_to(victim)
-            shell(manual[command])
-            status = victim.stat()
-            equal((victim.read_text(), status.st_uid, status.st_mode & 0o777), ("secret", 0, 0o600), command)
-            assert all(path.is_symlink() for path in (*STATE.glob("*sqlite*"), *COPY.glob("*"))), command
-        # A link of the first copy must not be written through by a second one.
-        FILE.write_text("another state")
-        refused = shell(manual["Save a copy"])
-        equal((refused.status, victim.read_text()), (1, "secret"))
-        contains(refused.err, "File exists")
-        # What there is stays if there is nothing to continue with.
-        shutil.rmtree(COPY)
-        for command in ("Continue with a copy", "Continue with what was set aside"):
-            assert shell(manual[command]).status != 0, command
-            equal([path.name for path in STATE.iterdir()], ["statusd.sqlite"])
+        # As a daemon that was taken over may leave it, with the help of another user, who has a program with the set-user-ID bit.
+        STATE.chmod(0o777)
+        for directory in (STATE / "statusd.sqlite.d", STATE / "open"):
+            directory.mkdir()
+            directory.chmod(0o777)
+            (directory / "link").symlink_to(victim)
+        program = pathlib.Path(folder, "program")
+        shutil.copy("/usr/bin/id", program)
+        shutil.chown(program, "nobody")
+        program.chmod(0o4755)
+        for place in (STATE / "open" / "x", STATE / "statusd.sqlite.linked"):
+            place.hardlink_to(program)
+        (STATE / "statusd.sqlite.unread").symlink_to(victim)
+        os.mkfifo(STATE / "statusd.sqlite.pipe")
+        equal((shell(manual.out).status, sorted(path.name for path in OUT.iterdir())), (0, ["statusd.sqlite"]))
+        equal([show("ActiveState", unit) for unit in ("statusd.service", "statusd-executor.service")], ["inactive"] * 2)
+        assert as_user("ls", str(OUT)).status != 0, "another user can look into root's directory"
+        assert shell(manual.aside).status != 0
+        equal(shell(manual.back).status, 0)
+        equal(sorted(path.name for path in STATE.glob("*.*d*")), [])
+        for path, owner, mode in ((victim, "root", 0o600), (program, "nobody", 0o4755)):
+            equal((path.owner(), path.stat().st_mode & 0o7777), (owner, mode), path)
+        shutil.rmtree(OUT)

@@ -133,6 +133,10 @@ def ask_once():
         daemon.done("post", "db", "Signed In")
         equal(daemon.ctl("wait", "db", "--timeout", "0").status, 0)
         contains(one_sentence(daemon.ctl("wait", "db", "--level", "critical", "--timeout", "0"), 75), "timed out: db is “Signed In” (ok)")
+        # A placeholder is no status.
+        daemon.file.write_text("accept: any\nservers: { a: { push: true, placeholder: Signed Out } }\n")
+        daemon.done("reload")
+        contains(one_sentence(daemon.ctl("wait", "a", "--text", "Signed Out", "--timeout", "0"), 75), "timed out: a: (Signed Out)")
         contains(one_sentence(daemon.ctl("wait", "web", "--timeout", "0"), 75), "no server named “web” yet")
 
 

@@ -247,7 +247,7 @@ def written_over():
     with Daemon() as daemon, Host(daemon) as host:
         daemon.done("post", "db", "Signed In")
         # Later than statusctl notices the end.
-        (host.folder / "ssh").write_text(f"#!/bin/sh\necho It begins. >&2; ssh -F {host.folder}/config \"$@\"\nexec 0<&- 1>&-; trap '' TERM; sleep 0.7\n"
+        (host.folder / "ssh").write_text(f"#!/bin/sh\necho It begins. >&2; ssh -F {host.folder}/config \"$@\"\ntrap '' TERM; exec 0<&- 1>&-; sleep 0.7\n"
                                           # Not for the attempts to connect again.
                                           "case $* in *BatchMode*) exit 255;; esac\n"
                                           "echo Connection closed by remote host. >&2; : >'{host.folder}/written'\n".replace("{host.folder}", str(host.folder)),

@@ -21,13 +21,18 @@ public struct NodeReader: Sendable {
     }
 
     /// A warning about an unknown key.
+    ///
+    /// - Parameter advice: what to do, if it is not only another spelling.
     public func unknown(
-        _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil
+        _ key: YAMLNode, among known: [String], within section: String? = nil, of server: ServerName? = nil,
+        advice: String? = nil
     ) -> Problem {
         let place = section.map { " in “\($0)”" } ?? ""
         let text = key.string ?? ""
         let nearest = text.contains(":") ? Self.spaceAdvice : Nearest.suggestion(for: text, among: known)
-        let advice = nearest.isEmpty ? "; known keys are \(known.map { "“\($0)”" }.joined(separator: ", "))" : nearest
+        let advice =
+            advice.map { "; \($0)" }
+            ?? (nearest.isEmpty ? "; known keys are \(known.map { "“\($0)”" }.joined(separator: ", "))" : nearest)
         return Problem(
             .warning, at: origin(of: key), server: server,
             reason: "unknown key “\(self.key(key))”\(place) is ignored\(advice)")
