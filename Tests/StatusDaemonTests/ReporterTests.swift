@@ -253,8 +253,21 @@ import Testing
             ])
     }
 
-    private func changeRecorder() async throws -> ChangeRecorder {
-        let (monitor, logger) = (monitor, recorder.logger)
+    @Test("a report after a restart is an entry only if it changes the status")
+    func confirmed() async throws {
+        for text in ["before", "Signed Out"] { try post(text) }
+        let (entries, log) = monitor.entries
+        let servers = monitor.save([name]).compactMap(\.self)
+        let second = StatusMonitor(
+            restoring: LedgerMemory(log: log, entries: entries, servers: servers, isOfThisBoot: true))
+        let journal = try await changeRecorder(of: second)
+        for text in ["Signed Out", "Signed In", "Signed Out"] { try second.post(try StatusText(text), to: name) }
+        await journal.close()
+        #expect(recorder.entries.map(\.message) == ["db: Signed In", "db: Signed Out"])
+    }
+
+    private func changeRecorder(of other: StatusMonitor? = nil) async throws -> ChangeRecorder {
+        let (monitor, logger) = (other ?? monitor, recorder.logger)
         return try await EventLoop.run { try ChangeRecorder(monitor: monitor, sinks: [JournalWriter(logger: logger)]) }
     }
 }

@@ -36,8 +36,6 @@ final class ChangeRecorder {
         var newest = (snapshot: ServerSnapshot?.none, caller: Caller?.none)
         /// Whether an entry has shown that the server exists.
         var isRecorded = true
-        /// The server's state from before a restart, until its source has reported again.
-        var restored: ServerState?
 
         init(of name: ServerName) { self.name = name }
 
@@ -47,13 +45,6 @@ final class ChangeRecorder {
             if omitted == 0 || caller != nil || !shows(snapshot.state.status) { newest = (snapshot, caller) }
             omitted += 1
             newestRevision = snapshot.state.revision
-        }
-
-        /// Takes over a state; returns whether it only confirms that from before a restart.
-        func takeConfirmation(_ state: ServerState) -> Bool {
-            guard let old = restored else { return false }
-            restored = state.isRestored ? state : nil
-            return !state.isRestored && old.isShown(like: state)
         }
 
         private func shows(_ status: Status?) -> Bool {
@@ -80,6 +71,8 @@ final class ChangeRecorder {
     private var isTimerRunning = false
     private var isReadScheduled = false
     private var accounts: [ServerName: Account] = [:]
+    /// The states of servers from before a restart, until their sources have reported again.
+    private var restored: [ServerName: ServerState] = [:]
     /// The account that was used last: a server that posts much posts again.
     private var lastAccount: Account?
     /// The entries that all servers together may still write.
@@ -148,12 +141,11 @@ final class ChangeRecorder {
         case .removed: if let server = event.server { writeRemoval(server, event.caller) }
         case .gap: for sink in sinks { sink.recordOmissions("\(event.missed.map { "\($0) " } ?? "")events") }
         case .snapshot:
-            for account in accounts.values { account.restored = nil }
+            restored = [:]
             while let servers = watch?.nextServers(limit: 256) {
                 for server in servers {
-                    let account = account(of: server.name)
-                    account.lastText = server.headline
-                    account.restored = server.isRestored ? server : nil
+                    account(of: server.name).lastText = server.headline
+                    if server.isRestored { restored[server.name] = server }
                 }
             }
         case .updated, .refreshing, .refreshed, .alive: break
@@ -163,7 +155,6 @@ final class ChangeRecorder {
     // MARK: Servers and selections
 
     private func writeAddition(_ server: ServerState, _ caller: Caller?) {
-        accounts[server.name]?.restored = nil
         if takeCredit() { return record(.added, server, by: caller) }
         omissions.additions += 1
         let account = account(of: server.name)
@@ -178,6 +169,7 @@ final class ChangeRecorder {
 
     private func writeRemoval(_ server: ServerState, _ caller: Caller?) {
         let account = accounts.removeValue(forKey: server.name)
+        restored[server.name] = nil
         let omitted = account?.omitted ?? 0
         lastAccount = nil
         if takeCredit() {
@@ -242,7 +234,7 @@ final class ChangeRecorder {
     private func writeChange(_ snapshot: ServerSnapshot, _ caller: Caller?) {
         startTimer()
         let account = account(of: snapshot.state.name)
-        if account.takeConfirmation(snapshot.state) { return }
+        if takeConfirmation(snapshot.state) { return }
         if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
@@ -251,6 +243,14 @@ final class ChangeRecorder {
             if account.omitted == 0 { enqueue(snapshot.state.name) }
             account.omit(snapshot, caller)
         }
+    }
+
+    /// Takes over a state; returns whether it only confirms that from before a restart.
+    private func takeConfirmation(_ state: ServerState) -> Bool {
+        guard !restored.isEmpty, let old = restored.removeValue(forKey: state.name) else { return false }
+        guard state.isRestored else { return old.isShown(like: state) }
+        restored[state.name] = state
+        return false
     }
 
     /// Queues a server for an entry when there is credit again.
