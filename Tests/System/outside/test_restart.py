@@ -556,12 +556,17 @@ def callers():
         equal(changes[1]["text"], "Signed In")
 
 
+def drop_in(daemon):
+    """The path of a drop-in of its configuration."""
+    folder = daemon.file.parent / "conf.d"
+    folder.mkdir()
+    return folder / "more.yaml"
+
+
 @test("a file that cannot be used after a restart does not move the selection to the choice of another file")
 def broken_file():
     with Daemon("select: disk\nservers: { disk: { push: true } }\n", start=False) as daemon:
-        folder = daemon.file.parent / "conf.d"
-        folder.mkdir()
-        more = folder / "more.yaml"
+        more = drop_in(daemon)
         good = "select: web\nservers: { web: { push: true }, db: { push: true } }\n"
         more.write_text(good)
         daemon.start()
@@ -585,9 +590,7 @@ def broken_file():
 @test("a selected server that waited for a file, and is not in it any more, makes way for the configured one, as the dry run says")
 def gone_from_file():
     with Daemon("select: disk\nservers: { disk: { push: true }, web: { push: true } }\n", start=False) as daemon:
-        folder = daemon.file.parent / "conf.d"
-        folder.mkdir()
-        more = folder / "more.yaml"
+        more = drop_in(daemon)
         more.write_text("servers: { db: { push: true } }\n")
         daemon.start()
         daemon.done("select", "db")
