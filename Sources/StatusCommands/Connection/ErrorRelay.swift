@@ -6,8 +6,8 @@ import StatusModel
 
 /// Passes on what ssh(1) writes to standard error, line by line.
 ///
-/// The other host can write there, too. So each line begins with its name, and has no control characters. For passwords, ssh asks on the terminal itself; that a security key must be touched,
-/// it does not say without a terminal for standard error (statusctl(1) tells).
+/// The other host can write there, too. So each line begins with its name, and has no control characters. For passwords, ssh asks on the terminal itself.
+/// That a security key must be touched it says only if standard error is a terminal, so statusctl(1) says it.
 @EventLoop
 final class ErrorRelay {
     /// A line that is longer is passed on in parts.
