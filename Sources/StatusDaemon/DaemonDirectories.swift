@@ -90,11 +90,25 @@ struct DaemonDirectories: Sendable {
     /// Lets only these processes reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
+    /// Sets aside a directory of notify sockets that belongs to another user, who could replace them.
+    ///
+    /// A daemon that was taken over can let users make one, and systemd keeps it over restarts. Root's daemon refuses it (``TrustedDirectory``).
+    private func setAsideForeignSockets() throws(DaemonError) {
+        var status = stat()
+        guard geteuid() != 0, lstat(notify, &status) == 0, status.st_uid != geteuid() else { return }
+        guard rename(notify, notify + ".foreign") == 0 else {
+            throw DaemonError(
+                .system,
+                "\(notify) belongs to another user and cannot be renamed to notify.foreign; remove both")
+        }
+    }
+
     private func make() throws(DaemonError) {
         func trusted(_ path: String) -> TrustedDirectory {
             TrustedDirectory(path, variable: "RUNTIME_DIRECTORY", example: "/run/statusd-root")
         }
         try trusted(runtime).checkParents()
+        try setAsideForeignSockets()
         // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
         for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
             guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {

@@ -48,6 +48,8 @@ extension Ledger {
             guard let revisions = last[records[place].server.number] else { continue }
             records[place].followed.updates = revisions.updates
             if revisions.changes > 0 { records[place].followed.changes = revisions.changes }
+            // The next start must know it, too, and has another tally.
+            _ = noteUnsaved(at: place)
         }
     }
 
@@ -90,7 +92,8 @@ extension Ledger.Record {
         else { return false }
         let (wasMissed, grace) = (isStale(at: now), definition.interval ?? time)
         graceEnd = now.boot + grace
-        guard wasMissed, state.status != nil else { return true }
+        // Why a server is failed matters more.
+        guard wasMissed, state.status != nil, state.phase != .failed else { return true }
         state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(grace)) after the restart"
         return true
     }

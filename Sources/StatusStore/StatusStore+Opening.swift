@@ -28,7 +28,9 @@ extension StatusStore {
 
     private static func read(_ path: String, _ boot: String) throws -> (StoreFile, StoreContents) {
         // Opening another kind of file may block.
-        if let reason = files(at: path).lazy.compactMap(strangeness).first { throw StoreProblem.unusable(reason) }
+        let reason =
+            files(at: path).lazy.compactMap(strangeness).first ?? otherOwner(of: path) ?? otherOwner(of: path + "-wal")
+        if let reason { throw StoreProblem.unusable(reason) }
         create(path)
         let file = try StoreFile(at: path)
         try file.check()
@@ -41,7 +43,8 @@ extension StatusStore {
         // The existing file is not opened: closing it would give up the locks of SQLite's connections.
         if descriptor >= 0 { Glibc.close(descriptor) }
         // It has the mode that the file had once, and nothing that must be kept.
-        if permission(missingFor: path + "-shm") != nil { unlink(path + "-shm") }
+        let index = path + "-shm"
+        if permission(missingFor: index) != nil || otherOwner(of: index) != nil { unlink(index) }
     }
 
     /// How to call a file that cannot be used, and why it cannot; nil if the problem may not be the file's.
@@ -72,6 +75,15 @@ extension StatusStore {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return nil }
         return "it is not a regular file"
+    }
+
+    /// Whose file it is, if it is not the daemon's, which could be truncated while it is mapped.
+    private static func otherOwner(of path: String) -> String? {
+        var status = stat()
+        // Root's daemon may use files of others, as on a file system that maps root to another user.
+        guard geteuid() != 0, lstat(path, &status) == 0, status.st_uid != geteuid() else { return nil }
+        let name = path.split(separator: "/").last ?? ""
+        return "\(name) belongs to user \(status.st_uid), not to statusd's user (\(geteuid()))"
     }
 
     private static func permission(missingFor path: String) -> String? {

@@ -58,6 +58,9 @@ import Testing
             """
         #expect(HostSurvey.disks(mounts) == ["/", "/srv/with blank"])
         #expect(HostSurvey.disks("overlay / overlay rw 0 0\n") == ["/"])
+        #expect(HostSurvey.disks("/dev/sda1 /mnt/x\u{FFFE}y ext4 rw 0 0\n") == [])
+        let twice = "/dev/sda1 /hidden ext4 rw 0 0\n/dev/sda1 /srv ext4 rw 0 0\n/dev/sda1 /opt ext4 rw 0 0\n"
+        #expect(HostSurvey.disks(twice) { $0 != "/hidden" } == ["/srv"])
     }
 
     @Test("the file is valid, whatever units and disks are called", arguments: [true, false])
@@ -67,7 +70,8 @@ import Testing
             String(repeating: "n", count: 90) + ".service",
         ]
         let services = names.map {
-            HostSurvey.Service(name: $0, description: "It's \"\($0)\" \\ #1: { x }", isFailed: false, isLasting: true)
+            HostSurvey.Service(
+                name: $0, description: "It's \"\($0)\" \\ #1: { x } \u{FFFF}", isFailed: false, isLasting: true)
         }
         let configuration = InitialConfiguration(
             HostSurvey(services: services + services, disks: ["/", "/srv/it's \"quoted\"", "/srv/# x"]),

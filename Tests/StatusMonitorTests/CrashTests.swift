@@ -38,7 +38,7 @@ struct CrashTests {
         var saved: LedgerMemory?
 
         init() {
-            first = StatusMonitor(tally: memory.tally, capacities: 8...8)
+            first = StatusMonitor(tally: memory.tally, notesUnsaved: true, capacities: 8...8)
             current = first
             for server in ["a", "b"] { first.add(ServerDefinition(name: name(server), source: "push")) }
         }
@@ -47,9 +47,11 @@ struct CrashTests {
 
         /// Saves the state, as a batch of the store does.
         func save() {
-            let log = current.takeUnsaved().log
+            let unsaved = current.takeUnsaved()
+            // The others stay in the file as they are.
+            let others = saved?.servers.filter { !unsaved.names.contains($0.state.name) } ?? []
             var memory = LedgerMemory(
-                log: log, servers: current.save(current.states.map(\.name)).compactMap { $0 }, isOfThisBoot: true)
+                log: unsaved.log, servers: others + current.save(unsaved.names).compactMap { $0 }, isOfThisBoot: true)
             memory.isComplete = false
             saved = memory
         }
@@ -60,7 +62,7 @@ struct CrashTests {
             var memory = try #require(saved)
             memory.isComplete = true
             memory.entries = current.entries.entries
-            current = StatusMonitor(restoring: memory, tally: self.memory.tally, capacities: 8...8)
+            current = StatusMonitor(restoring: memory, tally: self.memory.tally, notesUnsaved: true, capacities: 8...8)
             return current
         }
 
@@ -68,7 +70,7 @@ struct CrashTests {
         func restart() throws -> StatusMonitor {
             var memory = try #require(saved)
             memory.past = self.memory.tally.read()
-            current = StatusMonitor(restoring: memory, tally: self.memory.tally, capacities: 8...8)
+            current = StatusMonitor(restoring: memory, tally: self.memory.tally, notesUnsaved: true, capacities: 8...8)
             return current
         }
     }

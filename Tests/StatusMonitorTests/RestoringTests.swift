@@ -177,6 +177,23 @@ struct RestoringTests {
         #expect(try second.state(of: name("checked")).isStale)
     }
 
+    @Test("keeps the reason of a failed server that is overdue")
+    func overdueFailure() throws {
+        let runs = Runs()
+        runs.add("a", timeToLive: .seconds(60), interval: .seconds(10))
+        try runs.post("Signed In", to: "a")
+        try runs.first.fail(name("a"), "No such file")
+        let memory = runs.memory()
+        runs.clock.advance(by: 100_000)
+        let second = runs.restart(with: memory)
+        #expect(try second.state(of: name("a")).message == "No such file")
+        runs.clock.advance(by: 10_000)
+        second.expire()
+        let state = try second.state(of: name("a"))
+        #expect(state.isStale)
+        #expect(state.message == "No such file")
+    }
+
     @Test("gives an overdue server one interval to report, once")
     func grace() throws {
         let runs = Runs()

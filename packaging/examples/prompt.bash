@@ -1,8 +1,10 @@
 # bash: the selected server of statusd in the prompt, while it is not ok.
 # Add these lines to ~/.bashrc, after what sets PS1. A daemon that does not answer delays no prompt for longer than half a second.
 statusd_prompt() {
-    local line
+    local line status=$?
     line=$(timeout 0.5 statusctl status --format '[{name}: {level}] ' 2>/dev/null)
     [ $? = 3 ] && printf %s "$line"
+    # The rest of the prompt may show the exit status of the last command.
+    return $status
 }
 PS1='$(statusd_prompt)'$PS1

@@ -42,8 +42,7 @@ enum InitCommand {
             HostSurvey(
                 services: HostSurvey.services(
                     ProgramOutput.systemctl("show '*.service' -p \(HostSurvey.properties)")),
-                // Plugins do not see all.
-                disks: HostSurvey.disks(ProgramOutput.contents(of: "/proc/self/mounts")).filter {
+                disks: HostSurvey.disks(ProgramOutput.contents(of: "/proc/self/mounts")) {
                     ServiceUser.executor.obstacle(to: $0) == nil
                 })
         }

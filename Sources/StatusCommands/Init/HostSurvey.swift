@@ -85,10 +85,12 @@ struct HostSurvey {
 
     private static let fileSystems = ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
 
-    /// The mount points of disks in `/proc/self/mounts` (proc(5)): the first one of each disk, without boot partitions.
+    /// The mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without boot partitions.
     ///
     /// File systems of other hosts are left out, because a look at one may never end.
-    static func disks(_ mounts: String) -> [String] {
+    ///
+    /// - Parameter isVisible: whether plugins see a mount point.
+    static func disks(_ mounts: String, isVisible: (String) -> Bool = { _ in true }) -> [String] {
         var seen: Set<Substring> = []
         var disks: [String] = []
         for line in mounts.split(separator: "\n") {
@@ -96,9 +98,9 @@ struct HostSurvey {
             guard fields.count > 2 else { continue }
             let (device, place, type) = (fields[0], unescaped(fields[1]), fields[2])
             let isRoot = place == "/"
-            // With a control character, the path in the file would be another one.
+            // What cannot be written would make another path of it.
             guard isRoot || fileSystems.contains(String(type)), !place.hasPrefix("/boot"), !place.hasPrefix("/etc/"),
-                !place.unicodeScalars.contains(where: VisibleText.isControl),
+                place.unicodeScalars.allSatisfy(InitialConfiguration.isWritable), isVisible(place),
                 seen.insert(device).inserted
             else { continue }
             disks.append(place)

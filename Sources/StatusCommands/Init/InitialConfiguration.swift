@@ -98,12 +98,16 @@ struct InitialConfiguration {
         return isPlain && !words.contains(text.lowercased()) ? text : quoted(text)
     }
 
+    /// Whether a character may be in the file: YAML has no control characters, nor the last two characters of a plane.
+    static func isWritable(_ scalar: Unicode.Scalar) -> Bool {
+        !VisibleText.isControl(scalar) && scalar.value & 0xFFFE != 0xFFFE
+    }
+
     private static func quoted(_ text: String) -> String {
         let escaped = text.replacingScalar("\\", with: "\\\\").replacingScalar("\"", with: "\\\"")
         return "\""
             + escaped.unicodeScalars.reduce(into: "") { result, scalar in
-                // Control characters have no place in a description.
-                if !VisibleText.isControl(scalar) { result.unicodeScalars.append(scalar) }
+                if isWritable(scalar) { result.unicodeScalars.append(scalar) }
             } + "\""
     }
 }

@@ -14,6 +14,7 @@ struct TallyFile {
     /// Opens or creates the file; nil if the directory has no room for it.
     init?(at path: String) {
         let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
+        if Self.isForeign(path) { unlink(path) }
         let descriptor = open(path, flags, 0o600)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -24,5 +25,11 @@ struct TallyFile {
         else { return nil }
         tally = EventTally(memory)
         past = tally.read()
+    }
+
+    /// Whether it is another user's file: truncating it would end this process, which has it mapped.
+    private static func isForeign(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_uid != geteuid()
     }
 }

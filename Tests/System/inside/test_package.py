@@ -154,13 +154,54 @@ def service_managers():
 @test("packaging/install neither replaces nor removes the files of the package")
 def beside_package():
     with without_installation() as package:
+        for option in ("-i", "--unpack"):
+            dpkg(option, package)
+            before = os.stat("/usr/bin/statusctl")
+            for options in ((), ("--uninstall",)):
+                refused = run(str(PROJECT / "packaging" / "install"), *options)
+                equal(refused.status, 1)
+                contains(refused.err, "apt remove statusd")
+            equal(os.stat("/usr/bin/statusctl"), before)
+        # What was installed from a clone since the removal, a purge leaves as it is.
+        dpkg("-r", "statusd")
+        install()
+        done("systemctl", "enable", "--now", "statusd.socket", "statusd.service")
+        statusctl("post", "db", "here")
+        own = CONFIGURATION.parent / "conf.d" / "own.yaml"
+        own.parent.mkdir()
+        own.write_text("servers: {}\n")
+        dpkg("-P", "statusd")
+        equal(show("UnitFileState", "statusd.socket"), "enabled")
+        assert own.exists()
+        contains(statusctl("status", "db"), "here")
+        systemctl("stop", "statusd.socket", "statusd.service")
+        assert (STATE / "statusd.sqlite").exists()
+        install("--uninstall")
+        # That purge has left what is known of the units; this one, at the end, leaves nothing.
         dpkg("-i", package)
-        before = os.stat("/usr/bin/statusctl")
-        for options in ((), ("--uninstall",)):
-            refused = run(str(PROJECT / "packaging" / "install"), *options)
-            equal(refused.status, 1)
-            contains(refused.err, "apt remove statusd")
-        equal(os.stat("/usr/bin/statusctl"), before)
+
+
+@test("a directory in which another user goes on making files is not used again after a removal")
+def lasting_user():
+    with without_installation() as package:
+        dpkg("-i", package)
+        statusctl("post", "db", "here")
+        for place in ("/run/statusd", str(STATE)):
+            os.chmod(place, 0o777)
+            done("mkdir", "-m", "777", f"{place}/sub")
+        # A process that has its working directory there, as a daemon that was taken over may allow.
+        loop = "cd {0}/sub && while :; do : >$((n = (n + 1) % 50)); done"
+        users = [subprocess.Popen(["setpriv", "--reuid=nobody", "--clear-groups", "sh", "-c", loop.format(place)], stderr=subprocess.DEVNULL) for place in ("/run/statusd", STATE)]
+        try:
+            eventually(lambda: pathlib.Path(STATE, "sub", "9").exists(), "the first files")
+            dpkg("-P", "statusd")
+            equal([path for path in ("/run/statusd", str(STATE)) if os.path.exists(path)], [])
+        finally:
+            for user in users:
+                user.kill()
+                user.wait()
+            for path in (*pathlib.Path("/run").glob("statusd*"), *pathlib.Path("/var/lib").glob("statusd*")):
+                shutil.rmtree(path)
 
 
 @test("no post fails during an upgrade, watch --all misses nothing, and the sockets stay open")

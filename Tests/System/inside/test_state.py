@@ -2,6 +2,7 @@
 """The state of the service: over restarts and crashes, and in surroundings that fail."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -17,7 +18,7 @@ from harness.daemon import Follower, environment, run
 from harness.expect import contains, equal, eventually
 from harness.runner import test
 
-from .unit import PROJECT, as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
+from .unit import DROP_INS, PROJECT, as_user, connect, done, journal, main_process, notify, restarted, service, show, statusctl, systemctl
 
 STATE = pathlib.Path("/var/lib/statusd")
 FILE = STATE / "statusd.sqlite"
@@ -143,15 +144,14 @@ def frozen():
         equal((main_process(), describe("db")["stale"]), (process, False))
 
 
-OUT = pathlib.Path("/var/lib/statusd.out")
-Manual = collections.namedtuple("Manual", "out back aside")
+OUT, COPY = pathlib.Path("/var/lib/statusd.out"), pathlib.Path("/root/statusd-copy")
+Manual = collections.namedtuple("Manual", "remove out copy back aside runtime")
 
 
 def manual_commands():
-    """The commands of statusd(8) about the state: to take it out, to continue, and to use what was set aside."""
-    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("Root's commands must not")[1].split("To keep nothing")[0]
-    out, back, aside = text.split("```")[1::2]
-    return Manual(out, back, aside)
+    """The commands of statusd(8) about the state, in their order."""
+    text = (PROJECT / "packaging" / "man" / "statusd.8.md").read_text().split("To remove the state")[1].split("To keep nothing")[0]
+    return Manual(*text.split("```")[1:12:2])
 
 
 def shell(commands):
@@ -159,57 +159,93 @@ def shell(commands):
     return run("sh", "-c", commands.replace("sudo ", ""), timeout=20)
 
 
-@test("the commands of the manual take the state out, continue with it, with a copy and with what was set aside")
+def follow(*commands):
+    """Runs commands of the manual, which must succeed without a message."""
+    for command in commands:
+        result = shell(command)
+        equal((result.status, result.err), (0, ""), command)
+
+
+@contextlib.contextmanager
+def commands_of_manual():
+    """The commands, without what an earlier use has left."""
+    def clean():
+        for path in (OUT, COPY, pathlib.Path(f"{COPY}.new"), pathlib.Path(f"{STATE}.new"), pathlib.Path("/run/statusd.out")):
+            shutil.rmtree(path, ignore_errors=True)
+    clean()
+    try:
+        yield manual_commands()
+    finally:
+        clean()
+
+
+@test("the commands of the manual take the state away, continue with a copy and with what was set aside, and remove it")
 def commands():
-    manual, copy = manual_commands(), pathlib.Path("/root/statusd-copy")
-
-    def follow(*commands):
-        for command in commands:
-            result = shell(command)
-            equal((result.status, result.err), (0, ""), command)
-
-    def restored():
+    def restored(state=STATE):
         contains(statusctl("status", "db"), "in the copy", "(before restart)")
-        equal(done("stat", "-c", "%A %U %G", str(STATE), str(FILE)), "drwxr-x--- statusd statusd\n-rw------- statusd statusd\n")
+        equal(done("stat", "-c", "%A %U %G", str(state), str(state / FILE.name)), "drwxr-x--- statusd statusd\n-rw------- statusd statusd\n")
 
-    for path in (OUT, copy):
-        shutil.rmtree(path, ignore_errors=True)
-    with service(drop_in="[Service]\nRestart=no\n"):
+    with commands_of_manual() as manual, service(drop_in="[Service]\nRestart=no\n"):
         statusctl("post", "db", "in the copy")
         # So that the copy has a file with the newest changes.
         eventually(lambda: run("grep", "-q", "in the copy", f"{FILE}-wal").status == 0, "the batch")
         os.kill(main_process(), signal.SIGKILL)
+        follow(manual.out, manual.copy, manual.back)
+        restored()
+        shutil.rmtree(OUT)
+        statusctl("post", "db", "later")
         follow(manual.out, manual.back)
         restored()
-        OUT.rename(copy)
-        statusctl("post", "db", "later")
-        follow(manual.out, manual.back.replace(str(OUT), str(copy)))
-        restored()
         shutil.rmtree(OUT)
-        # A file that root brought, which is set aside.
-        follow(manual.out)
-        shutil.rmtree(OUT)
-        systemctl("start", "statusd.socket", "statusd.service")
-        systemctl("stop", "statusd.socket", "statusd.service")
-        for end in ("", "-wal"):
-            done("install", "-m", "600", f"{copy}/statusd.sqlite{end}", f"{FILE}{end}")
-        systemctl("start", "statusd.socket", "statusd.service")
-        assert (STATE / "statusd.sqlite.unreadable").exists()
+        follow(manual.remove)
         equal(statusctl("list"), "")
-        follow(manual.out, manual.aside.replace(".unread", ".unreadable"), manual.back)
+        # What was set aside.
+        follow(manual.out)
+        for end in ("", "-wal"):
+            (COPY / f"statusd.sqlite{end}").rename(COPY / f"statusd.sqlite.unread{end}")
+        follow(manual.aside, manual.back)
         restored()
-        # Nothing is mixed with what was taken out before, and nothing with the state that there is.
-        for command in (manual.out, manual.back):
-            contains(shell(command).err, "File exists")
+        # To another directory, as the manual says.
         shutil.rmtree(OUT)
-        shutil.rmtree(copy)
+        shutil.rmtree(COPY)
+        follow(manual.out, manual.copy)
+        (DROP_INS["statusd.service"] / "test.conf").write_text("[Service]\nStateDirectory=\nStateDirectory=disk/statusd\nStateDirectoryMode=0750\n")
+        systemctl("daemon-reload")
+        done("mkdir", "/var/lib/disk")
+        try:
+            follow(manual.back.replace("/var/lib/statusd", "/var/lib/disk/statusd"))
+            restored(pathlib.Path("/var/lib/disk/statusd"))
+            systemctl("stop", "statusd.socket", "statusd.service")
+        finally:
+            shutil.rmtree("/var/lib/disk")
+
+
+@test("the commands of the manual lose nothing if they fail, and can be repeated")
+def failing_commands():
+    with commands_of_manual() as manual, service():
+        statusctl("post", "db", "kept")
+        follow(manual.out)
+        contains(shell(manual.out).err, "File exists")
+        contains(shell(manual.back).err, "can't cd to /root/statusd-copy")
+        for number, command in enumerate((manual.copy, manual.back)):
+            # As after a full disk.
+            made = pathlib.Path(f"{COPY if number == 0 else STATE}.new")
+            made.mkdir()
+            contains(shell(command).err, "File exists")
+            made.rmdir()
+            follow(command)
+        contains(statusctl("status", "db"), "kept")
+        # There is a state that must not be mixed with the copy.
+        contains(shell(manual.back).err, "not empty")
+        contains(statusctl("status", "db"), "kept")
+        (COPY / "statusd.sqlite").unlink()
+        for command in (manual.back, manual.aside):
+            contains(shell(command).err, "No such file")
 
 
 @test("the commands of the manual give no file away if somebody has taken over the daemon")
 def hostile_commands():
-    manual = manual_commands()
-    shutil.rmtree(OUT, ignore_errors=True)
-    with service(), tempfile.TemporaryDirectory(dir="/var/lib") as folder:
+    with commands_of_manual() as manual, service(), tempfile.TemporaryDirectory(dir="/var/lib") as folder:
         os.chmod(folder, 0o755)
         victim = pathlib.Path(folder, "victim")
         victim.write_text("secret")
@@ -228,12 +264,37 @@ def hostile_commands():
             place.hardlink_to(program)
         (STATE / "statusd.sqlite.unread").symlink_to(victim)
         os.mkfifo(STATE / "statusd.sqlite.pipe")
-        equal((shell(manual.out).status, sorted(path.name for path in OUT.iterdir())), (0, ["statusd.sqlite"]))
+        # A user may rename a file of root's in a directory of his own.
+        (STATE / "statusd.sqlite.ofroot").write_text("secret")
+        follow(manual.out)
         equal([show("ActiveState", unit) for unit in ("statusd.service", "statusd-executor.service")], ["inactive"] * 2)
         assert as_user("ls", str(OUT)).status != 0, "another user can look into root's directory"
+        follow(manual.copy)
+        equal(sorted(path.name for path in COPY.iterdir()), ["statusd.sqlite"])
         assert shell(manual.aside).status != 0
-        equal(shell(manual.back).status, 0)
-        equal(sorted(path.name for path in STATE.glob("*.*d*")), [])
+        follow(manual.runtime, manual.back)
+        equal({path.name for path in STATE.iterdir()} - {f"statusd.{end}" for end in ("lock", "lock.next", "sqlite", "sqlite-wal", "sqlite-shm")}, set())
         for path, owner, mode in ((victim, "root", 0o600), (program, "nobody", 0o4755)):
             equal((path.owner(), path.stat().st_mode & 0o7777), (owner, mode), path)
-        shutil.rmtree(OUT)
+
+
+@test("what another user has made in the directories of a daemon that was taken over is not used")
+def foreign_files():
+    runtime = pathlib.Path("/run/statusd")
+    with service(configuration="servers: { db: { notify: true } }\n"):
+        systemctl("stop", "statusd.socket", "statusd.service")
+        for path in (runtime / "events", STATE / "statusd.sqlite", runtime / "notify"):
+            if path.name == "notify":
+                shutil.rmtree(path, ignore_errors=True)
+                path.mkdir()
+            else:
+                path.write_bytes(b"")
+            path.chmod(0o777)
+            shutil.chown(path, "nobody")
+        systemctl("start", "statusd.socket", "statusd.service")
+        for path in (runtime / "events", STATE / "statusd.sqlite", runtime / "notify"):
+            equal(path.owner(), "statusd", path)
+        equal((runtime / "notify.foreign").owner(), "nobody")
+        contains(run("/usr/bin/statusctl", "status", "db").err, "statusd.sqlite belongs to user 65534, not to statusd's user", "statusd.sqlite.unreadable")
+        notify("db", "well")
+        eventually(lambda: describe("db").get("status", {}).get("text") == "well", "the status")

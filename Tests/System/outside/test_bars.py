@@ -289,15 +289,15 @@ def waybar():
 def prompt():
     with Daemon() as daemon:
         def shown():
-            return run("bash", "--norc", "-c", f"PS1='$ '; . '{EXAMPLES}/prompt.bash'; echo \"${{PS1@P}}\"", env=surroundings(daemon)).out
-        equal(shown(), "$ \n")
+            return run("bash", "--norc", "-c", f"PS1='[$?]$ '; . '{EXAMPLES}/prompt.bash'; (exit 42); echo \"${{PS1@P}}\"", env=surroundings(daemon)).out
+        equal(shown(), "[42]$ \n")
         daemon.done("post", "db", "Signed Out", "--level", "critical")
         daemon.done("select", "db")
-        equal(shown(), "[db: critical] $ \n")
+        equal(shown(), "[db: critical] [42]$ \n")
         daemon.done("post", "db", "Signed In")
-        equal(shown(), "$ \n")
+        equal(shown(), "[42]$ \n")
         daemon.stop()
-        equal(shown(), "$ \n")
+        equal(shown(), "[42]$ \n")
 
 
 @test("each example for a bar runs a command that exists")
