@@ -156,6 +156,26 @@ def broken():
             equal(len([line for line in watch.seen if "text" in line and "text 4" not in line]), 4)
 
 
+@test("a follower that connects again to another host starts no daemon there, and says what to try if that takes long")
+def away_for_long():
+    with Daemon() as daemon, Host(daemon) as host:
+        daemon.done("post", "db", "Signed In")
+        calls = host.folder / "calls"
+        ssh = host.folder / "ssh"
+        ssh.write_text(ssh.read_text(encoding="utf-8").replace("exec", f"echo $* >>{calls}; exec"), encoding="utf-8")
+        with host.follow("-H", "web1", "watch", "db") as watch:
+            watch.until("Signed In")
+            host.stop()
+            advice = "statusctl: there is still no connection to web1; try “ssh web1 systemctl status statusd.socket statusd”"
+            eventually(lambda: advice in watch.errors, "the advice", patience=20)
+            first, *others = calls.read_text(encoding="utf-8").splitlines()
+            assert "--no-start" not in first and "BatchMode" not in first, first
+            assert others and all("--no-start" in call and "BatchMode" in call for call in others), others
+            host.start()
+            eventually(lambda: watch.errors[-1] == "statusctl: the daemon is back", "the return", patience=20)
+            equal(watch.errors.count(advice), 1)
+
+
 @test("several hosts are listed side by side, and one that fails is reported beside the others")
 def several():
     with Daemon() as daemon, Host(daemon) as host:
