@@ -234,7 +234,7 @@ final class ChangeRecorder {
     private func writeChange(_ snapshot: ServerSnapshot, _ caller: Caller?) {
         startTimer()
         let account = account(of: snapshot.state.name)
-        if takeConfirmation(snapshot.state) { return }
+        if !restored.isEmpty, takeConfirmation(snapshot.state) { return }
         if account.omitted == 0, account.credit > 0, credit > 0 {
             account.credit -= 1
             credit -= 1
@@ -246,8 +246,8 @@ final class ChangeRecorder {
     }
 
     /// Takes over a state; returns whether it only confirms that from before a restart.
-    private func takeConfirmation(_ state: ServerState) -> Bool {
-        guard !restored.isEmpty, let old = restored.removeValue(forKey: state.name) else { return false }
+    @inline(never) private func takeConfirmation(_ state: ServerState) -> Bool {
+        guard let old = restored.removeValue(forKey: state.name) else { return false }
         guard state.isRestored else { return old.isShown(like: state) }
         restored[state.name] = state
         return false
