@@ -61,7 +61,8 @@ struct DaemonDirectories: Sendable {
             }
             throw DaemonError(
                 .system,
-                "another statusd uses the directory \(runtime); stop it, or set RUNTIME_DIRECTORY to another directory")
+                "another statusd uses the directory \(runtime); stop it (“fuser \(runtime)/lock” shows its process), or set RUNTIME_DIRECTORY to another directory"
+            )
         }
     }
 
@@ -90,16 +91,19 @@ struct DaemonDirectories: Sendable {
     /// Lets only these processes reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
-    /// Sets aside a directory of notify sockets that belongs to another user, who could replace them.
+    /// Sets aside what is not a directory of notify sockets of this user's: another user could replace the sockets in it.
     ///
     /// A daemon that was taken over can let users make one, and systemd keeps it over restarts. Root's daemon refuses it (``TrustedDirectory``).
     private func setAsideForeignSockets() throws(DaemonError) {
         var status = stat()
-        guard geteuid() != 0, lstat(notify, &status) == 0, status.st_uid != geteuid() else { return }
-        guard rename(notify, notify + ".foreign") == 0 else {
+        guard geteuid() != 0, lstat(notify, &status) == 0,
+            status.st_uid != geteuid() || status.st_mode & S_IFMT != S_IFDIR
+        else { return }
+        guard rename(notify, "\(notify).foreign.\(getpid())") == 0 else {
+            let reason = String(cString: strerror(errno))
             throw DaemonError(
                 .system,
-                "\(notify) belongs to another user and cannot be renamed to notify.foreign; remove both")
+                "\(notify) belongs to another user and cannot be renamed: \(reason); remove it")
         }
     }
 

@@ -45,6 +45,14 @@ extension StatusStore {
         // It has the mode that the file had once, and nothing that must be kept.
         let index = path + "-shm"
         if permission(missingFor: index) != nil || otherOwner(of: index) != nil { unlink(index) }
+        for file in files(at: path) { close(file) }
+    }
+
+    /// Keeps other users from a file: who can truncate a file that is mapped ends this process.
+    private static func close(_ path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & 0o027 != 0 else { return }
+        chmod(path, status.st_mode & 0o7750)
     }
 
     /// How to call a file that cannot be used, and why it cannot; nil if the problem may not be the file's.
@@ -71,10 +79,12 @@ extension StatusStore {
         files(at: path).lazy.compactMap { strangeness(of: $0) ?? permission(missingFor: $0) }.first
     }
 
+    private static func name(of path: String) -> Substring { path.split(separator: "/").last ?? "" }
+
     private static func strangeness(of path: String) -> String? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return nil }
-        return "it is not a regular file"
+        return path.hasSuffix(".sqlite") ? "it is not a regular file" : "\(name(of: path)) is not a regular file"
     }
 
     /// Whose file it is, if it is not the daemon's, which could be truncated while it is mapped.
@@ -82,17 +92,15 @@ extension StatusStore {
         var status = stat()
         // Root's daemon may use files of others, as on a file system that maps root to another user.
         guard geteuid() != 0, lstat(path, &status) == 0, status.st_uid != geteuid() else { return nil }
-        let name = path.split(separator: "/").last ?? ""
-        return "\(name) belongs to user \(status.st_uid), not to statusd's user (\(geteuid()))"
+        return "\(name(of: path)) belongs to user \(status.st_uid), not to statusd's user (\(geteuid()))"
     }
 
     private static func permission(missingFor path: String) -> String? {
         var status = stat()
         guard lstat(path, &status) == 0, access(path, R_OK | W_OK) != 0, errno == EACCES else { return nil }
         let mode = String(status.st_mode & 0o7777, radix: 8)
-        let name = path.split(separator: "/").last ?? ""
         return
-            "statusd's user (\(geteuid())) may not read and write \(name); it belongs to user \(status.st_uid) and has mode \(mode)"
+            "statusd's user (\(geteuid())) may not read and write \(name(of: path)); it belongs to user \(status.st_uid) and has mode \(mode)"
     }
 
     /// Opens the file that is there now, or a new one, without what another run has left in it; returns what was set aside.
@@ -125,7 +133,7 @@ extension StatusStore {
     /// Renames a file that cannot be used, with its log; returns what was done, as one phrase.
     static func setAside(_ path: String, _ suffix: String, _ reason: String) -> String {
         let target = unusedName("\(path).\(suffix)")
-        unlink(path + "-shm")
+        if unlink(path + "-shm") != 0, errno == EISDIR { rename(path + "-shm", target + "-shm") }
         unlink(target + "-wal")
         guard rename(path, target) == 0 else {
             return "\(reason); it cannot be renamed: \(String(cString: strerror(errno)))"

@@ -28,6 +28,10 @@ final class StateLock: Sendable {
             }
             return false
         }
-        if isTaken { throw StoreFailure("another statusd uses the directory \(directory); stop it") }
+        if isTaken {
+            throw StoreFailure(
+                "another statusd uses the directory \(directory) (“fuser \(directory)/statusd.lock” shows its process); stop it"
+            )
+        }
     }
 }

@@ -11,11 +11,14 @@ struct TallyFile {
     /// What the run before has noted; nil if it has left nothing.
     let past: PastEvents?
 
-    /// Opens or creates the file; nil if the directory has no room for it.
+    /// Continues the file, in a new one; nil if the directory has no room for it.
+    ///
+    /// Whoever has the former one open could truncate it, and so end this process, which has it mapped.
     init?(at path: String) {
-        let flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW
-        if Self.isForeign(path) { unlink(path) }
-        let descriptor = open(path, flags, 0o600)
+        let former = Self.contents(of: path)
+        let new = path + ".new"
+        unlink(new)
+        let descriptor = open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         // Writing to a page for which there is no room would end the process.
@@ -23,13 +26,21 @@ struct TallyFile {
             let memory = mmap(nil, EventTally.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
             memory != MAP_FAILED
         else { return nil }
+        memory.copyMemory(from: former, byteCount: former.count)
+        guard rename(new, path) == 0 else { return nil }
         tally = EventTally(memory)
         past = tally.read()
     }
 
-    /// Whether it is another user's file: truncating it would end this process, which has it mapped.
-    private static func isForeign(_ path: String) -> Bool {
+    /// What the run before has left; nothing if it is another user's, or no file.
+    private static func contents(of path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
         var status = stat()
-        return lstat(path, &status) == 0 && status.st_uid != geteuid()
+        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid() else { return [] }
+        var bytes = [UInt8](repeating: 0, count: EventTally.size)
+        let count = read(descriptor, &bytes, bytes.count)
+        return count == bytes.count ? bytes : []
     }
 }

@@ -144,7 +144,9 @@ def frozen():
         equal((main_process(), describe("db")["stale"]), (process, False))
 
 
-OUT, COPY = pathlib.Path("/var/lib/statusd.out"), pathlib.Path("/root/statusd-copy")
+OUT = pathlib.Path("/var/lib/statusd.out")
+COPY = OUT / "copy"
+ELSEWHERE = pathlib.Path("/root/statusd-copy")
 Manual = collections.namedtuple("Manual", "remove out copy back aside runtime")
 
 
@@ -170,7 +172,7 @@ def follow(*commands):
 def commands_of_manual():
     """The commands, without what an earlier use has left."""
     def clean():
-        for path in (OUT, COPY, pathlib.Path(f"{COPY}.new"), pathlib.Path(f"{STATE}.new"), pathlib.Path("/run/statusd.out")):
+        for path in (OUT, ELSEWHERE, pathlib.Path(f"{STATE}.new"), pathlib.Path("/run/statusd.out")):
             shutil.rmtree(path, ignore_errors=True)
     clean()
     try:
@@ -192,28 +194,29 @@ def commands():
         os.kill(main_process(), signal.SIGKILL)
         follow(manual.out, manual.copy, manual.back)
         restored()
+        COPY.rename(ELSEWHERE)
         shutil.rmtree(OUT)
         statusctl("post", "db", "later")
-        follow(manual.out, manual.back)
+        follow(manual.out, manual.back.replace(str(COPY), str(ELSEWHERE)))
         restored()
         shutil.rmtree(OUT)
         follow(manual.remove)
         equal(statusctl("list"), "")
         # What was set aside.
         follow(manual.out)
+        ELSEWHERE.rename(COPY)
         for end in ("", "-wal"):
             (COPY / f"statusd.sqlite{end}").rename(COPY / f"statusd.sqlite.unread{end}")
         follow(manual.aside, manual.back)
         restored()
         # To another directory, as the manual says.
         shutil.rmtree(OUT)
-        shutil.rmtree(COPY)
         follow(manual.out, manual.copy)
         (DROP_INS["statusd.service"] / "test.conf").write_text("[Service]\nStateDirectory=\nStateDirectory=disk/statusd\nStateDirectoryMode=0750\n")
         systemctl("daemon-reload")
         done("mkdir", "/var/lib/disk")
         try:
-            follow(manual.back.replace("/var/lib/statusd", "/var/lib/disk/statusd"))
+            follow(manual.back.replace("/var/lib/statusd", "/var/lib/disk/statusd").replace("/var/lib/disk/statusd.out", str(OUT)))
             restored(pathlib.Path("/var/lib/disk/statusd"))
             systemctl("stop", "statusd.socket", "statusd.service")
         finally:
@@ -226,7 +229,7 @@ def failing_commands():
         statusctl("post", "db", "kept")
         follow(manual.out)
         contains(shell(manual.out).err, "File exists")
-        contains(shell(manual.back).err, "can't cd to /root/statusd-copy")
+        contains(shell(manual.back).err, "can't cd to /var/lib/statusd.out/copy")
         for number, command in enumerate((manual.copy, manual.back)):
             # As after a full disk.
             made = pathlib.Path(f"{COPY if number == 0 else STATE}.new")
@@ -294,7 +297,22 @@ def foreign_files():
         systemctl("start", "statusd.socket", "statusd.service")
         for path in (runtime / "events", STATE / "statusd.sqlite", runtime / "notify"):
             equal(path.owner(), "statusd", path)
-        equal((runtime / "notify.foreign").owner(), "nobody")
+        equal([path.owner() for path in runtime.glob("notify.foreign.*")], ["nobody"])
         contains(run("/usr/bin/statusctl", "status", "db").err, "statusd.sqlite belongs to user 65534, not to statusd's user", "statusd.sqlite.unreadable")
         notify("db", "well")
         eventually(lambda: describe("db").get("status", {}).get("text") == "well", "the status")
+        # Nor what such a daemon has opened for others.
+        systemctl("stop", "statusd.socket", "statusd.service")
+        for path in runtime.glob("notify.foreign.*"):
+            shutil.rmtree(path)
+        done("chmod", "666", str(FILE))
+        shutil.rmtree(runtime / "notify")
+        done("setpriv", "--reuid=statusd", "--clear-groups", "sh", "-c", f"mkdir {runtime}/elsewhere && ln -s elsewhere {runtime}/notify")
+        with open(runtime / "events", "r+b") as events:
+            systemctl("start", "statusd.socket", "statusd.service")
+            before = main_process()
+            events.truncate(0)
+            notify("db", "better")
+            eventually(lambda: describe("db").get("status", {}).get("text") == "better", "the status")
+            equal(main_process(), before)
+        equal(done("stat", "-c", "%a %F", str(FILE), str(runtime / "notify")).split("\n")[:2], ["640 regular file", "710 directory"])
