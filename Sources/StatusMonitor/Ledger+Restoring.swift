@@ -92,10 +92,15 @@ extension Ledger.Record {
         else { return false }
         let (wasMissed, grace) = (isStale(at: now), definition.interval ?? time)
         graceEnd = now.boot + grace
-        // Why a server is failed matters more.
-        guard wasMissed, state.status != nil, state.phase != .failed else { return true }
-        state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(grace)) after the restart"
+        if wasMissed { missedGrace = grace }
+        explainGrace()
         return true
+    }
+
+    /// Says why an overdue server is not stale; why a server is failed matters more.
+    mutating func explainGrace() {
+        guard let missedGrace, state.status != nil, state.phase != .failed else { return }
+        state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(missedGrace)) after the restart"
     }
 
     private static let graceReason = "its time to live ended while statusd was down"
@@ -104,7 +109,7 @@ extension Ledger.Record {
     @discardableResult
     mutating func endGrace() -> Bool {
         guard graceEnd != nil else { return false }
-        graceEnd = nil
+        (graceEnd, missedGrace) = (nil, nil)
         if state.status != nil, state.message?.utf8.starts(with: Self.graceReason.utf8) ?? false { state.message = nil }
         return true
     }

@@ -44,6 +44,8 @@ struct Ledger {
         var ownTimeToLive: Duration?
         /// When an overdue server becomes stale after a restart.
         var graceEnd: Duration?
+        /// How long that is, if its time to live ended while statusd was down.
+        var missedGrace: Duration?
         /// Whether the status stays stale until the next sign of life, even if its time to live was extended.
         var staysStale = false
         var state: ServerState
@@ -304,6 +306,7 @@ extension Ledger.Record {
             if graceEnd != nil, state.status != nil, definition.failure == nil, message != old.failure {
                 state.message = message
             }
+            explainGrace()
         } else if state.message == old.placeholder {
             state.message = definition.placeholder
         }

@@ -13,6 +13,7 @@ struct SavingScheduleTests {
         var schedule = SavingSchedule()
         schedule.begin(at: begin)
         schedule.succeeded()
+        schedule.beginPruning()
         schedule.pruned(at: begin, hasMore: false)
         return schedule
     }
@@ -32,6 +33,16 @@ struct SavingScheduleTests {
         schedule.notePending()
         schedule.hurry()
         #expect(schedule.isDue(at: begin + .milliseconds(50)))
+    }
+
+    @Test("limits that change during a look for old entries cause another one at once")
+    func changedLimits() {
+        var schedule = schedule()
+        schedule.pruneSoon()
+        schedule.beginPruning()
+        schedule.pruneSoon()
+        schedule.pruned(at: begin, hasMore: false)
+        #expect(schedule.isPruningDue(at: .now))
     }
 
     @Test("an idle daemon saves the time now and then")
@@ -66,6 +77,7 @@ struct SavingScheduleTests {
         schedule.begin(at: begin + .seconds(1))
         #expect(!schedule.isPruningDue(at: begin + .seconds(59)))
         #expect(schedule.isPruningDue(at: begin + .seconds(60)))
+        schedule.beginPruning()
         schedule.pruned(at: begin + .seconds(60), hasMore: true)
         #expect(schedule.isPruningDue(at: begin + .seconds(61)))
     }

@@ -61,8 +61,11 @@ struct SavingSchedule {
     /// Looks for old entries soon, because the limits have changed.
     mutating func pruneSoon() { pruningTime = .now }
 
+    /// Notes that a step begins; if the limits change before it ends, another look is due.
+    mutating func beginPruning() { pruningTime = nil }
+
     mutating func pruned(at now: ContinuousClock.Instant, hasMore: Bool) {
         lastPruning = now
-        pruningTime = hasMore ? now + Self.pruning.step : nil
+        if hasMore { pruningTime = pruningTime ?? now + Self.pruning.step }
     }
 }

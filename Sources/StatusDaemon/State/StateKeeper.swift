@@ -293,10 +293,13 @@ final class StateKeeper {
     /// Removes old entries of the history, in steps between which changes are saved.
     private func prune() {
         let oldest = Timestamp(milliseconds: historyTime().milliseconds - Int64(limits.keep / .milliseconds(1)))
+        // If it is turned off during this step, it is not emptied by it.
+        let isEmptying = isEmptying
         let keeping = isEmptying ? 0 : limits.changes
+        schedule.beginPruning()
         start({ store throws(StoreFailure) in try store.prune(before: oldest, keeping: keeping) }) { keeper, result in
             let hasMore = try? result.get()
-            if hasMore == false { keeper.noteEmptied() }
+            if isEmptying, hasMore == false { keeper.noteEmptied() }
             keeper.schedule.pruned(at: .now, hasMore: hasMore ?? false)
             if case .failure(let failure) = result { keeper.note(failure) }
         }
@@ -304,7 +307,6 @@ final class StateKeeper {
 
     /// A history that was turned on again begins with the servers as they are.
     private func noteEmptied() {
-        guard isEmptying else { return }
         isEmptying = false
         if keepsHistory {
             keepEverything()

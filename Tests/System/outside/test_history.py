@@ -411,6 +411,26 @@ def not_saved_yet():
         eventually(lambda: daemon.ctl("history", "db").err == "", "the end of it")
 
 
+@test("a history that is turned off while old entries are being removed is removed, too")
+def off_while_pruning():
+    configuration = "servers: { db: { push: true } }\n"
+    with faulty_daemon(configuration) as (daemon, store):
+        daemon.done("post", "db", "old")
+        daemon.history(server="db")
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.folder / "state" / "statusd.sqlite")) as file, file:
+            file.execute("UPDATE changes SET at = at - 7200000 WHERE kind = 'added'")
+        daemon.start()
+        daemon.history(server="db")
+        # The step for this limit begins, and cannot end.
+        store.hang("write,sync")
+        for limits in ("keep: 1h", "changes: 0", "keep: 90d"):
+            daemon.file.write_text(f"history: {{ {limits} }}\n{configuration}")
+            daemon.done("reload")
+        store.work()
+        eventually(lambda: not [c for c in daemon.history(server="db") if c.get("text") == "old"], "an empty history")
+
+
 @test("a history that is turned off is removed, even if it is turned on again at once")
 def off_and_on():
     with Daemon("servers: { db: { push: true } }\n") as daemon:

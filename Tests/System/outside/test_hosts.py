@@ -46,7 +46,7 @@ AuthorizedKeysFile {self.folder}/user.pub
 StrictModes no
 UsePAM no
 PidFile none
-SetEnv PATH={self.folder}:/usr/bin:/bin STATUSD_ADDRESS=unix:{daemon.socket}
+SetEnv HOME={self.folder} PATH={self.folder}:/usr/bin:/bin STATUSD_ADDRESS=unix:{daemon.socket}
 """, encoding="utf-8")
         (self.folder / "config").write_text(f"""Host web1 web2 *@web1
 HostName 127.0.0.1
