@@ -46,8 +46,13 @@ struct DaemonDirectories: Sendable {
 
     /// Creates missing directories and locks them: until the lock is released, no other daemon uses them.
     func claim() throws(DaemonError) -> FileLock {
-        try make()
+        try trusted(runtime).checkParents()
+        // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
+        try make(runtime, 0o711)
+        try checkAccess()
         let lock = try lock()
+        try setAsideForeignSockets()
+        try make(notify, 0o700)
         removeDeadSockets()
         return lock
     }
@@ -107,29 +112,27 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    private func make() throws(DaemonError) {
-        func trusted(_ path: String) -> TrustedDirectory {
-            TrustedDirectory(path, variable: "RUNTIME_DIRECTORY", example: "/run/statusd-root")
-        }
-        try trusted(runtime).checkParents()
-        try setAsideForeignSockets()
-        // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
-        for (directory, mode) in [(runtime, 0o711), (notify, 0o700)] as [(String, mode_t)] {
-            guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
-                let reason = String(cString: strerror(errno))
-                throw DaemonError(
-                    .system,
-                    "cannot create the directory \(directory): \(reason); set RUNTIME_DIRECTORY to a writable directory"
-                )
-            }
-            // This comes before anything is created or changed in it.
-            try trusted(directory).check()
-        }
-        guard access(runtime, W_OK | X_OK) == 0 else {
+    /// Creates a directory if it is missing, and checks it, before anything is created or changed in it.
+    private func make(_ directory: String, _ mode: mode_t) throws(DaemonError) {
+        guard mkdir(directory, mode) == 0 && chmod(directory, mode) == 0 || errno == EEXIST else {
             let reason = String(cString: strerror(errno))
             throw DaemonError(
                 .system,
-                "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to a writable directory")
+                "cannot create the directory \(directory): \(reason); set RUNTIME_DIRECTORY to a writable directory"
+            )
         }
+        try trusted(directory).check()
+    }
+
+    private func checkAccess() throws(DaemonError) {
+        guard access(runtime, W_OK | X_OK) != 0 else { return }
+        let reason = String(cString: strerror(errno))
+        throw DaemonError(
+            .system,
+            "cannot write to the directory \(runtime): \(reason); set RUNTIME_DIRECTORY to a writable directory")
+    }
+
+    private func trusted(_ path: String) -> TrustedDirectory {
+        TrustedDirectory(path, variable: "RUNTIME_DIRECTORY", example: "/run/statusd-root")
     }
 }

@@ -99,7 +99,9 @@ extension Ledger.Record {
 
     /// Says why an overdue server is not stale; why a server is failed matters more.
     mutating func explainGrace() {
-        guard let missedGrace, state.status != nil, state.phase != .failed else { return }
+        guard let missedGrace, expiry != nil, !state.isStale, state.status != nil, state.phase != .failed else {
+            return
+        }
         state.message = "\(Self.graceReason); it becomes stale \(TimeSpan.text(missedGrace)) after the restart"
     }
 

@@ -92,6 +92,13 @@ extension StatusStore {
         var status = stat()
         // Root's daemon may use files of others, as on a file system that maps root to another user.
         guard geteuid() != 0, lstat(path, &status) == 0, status.st_uid != geteuid() else { return nil }
+        // Some file systems show all files as another user's (NFS).
+        var folder = stat()
+        if stat(String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]), &folder) == 0,
+            folder.st_uid == status.st_uid
+        {
+            return nil
+        }
         return "\(name(of: path)) belongs to user \(status.st_uid), not to statusd's user (\(geteuid()))"
     }
 

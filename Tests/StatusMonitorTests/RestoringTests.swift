@@ -194,6 +194,25 @@ struct RestoringTests {
         #expect(state.message == "No such file")
     }
 
+    @Test(
+        "says why an overdue server is not stale once its failure ends, if it can become stale",
+        arguments: [true, false])
+    func endedFailure(hasTimeToLive: Bool) throws {
+        let runs = Runs()
+        runs.add("a", timeToLive: .seconds(60), interval: .seconds(10))
+        try runs.post("Signed In", to: "a")
+        try runs.first.fail(name("a"), because: "it is not configured now")
+        let memory = runs.memory()
+        runs.clock.advance(by: 100_000)
+        let second = runs.restart(with: memory)
+        try second.redefine(
+            ServerDefinition(
+                name: name("a"), source: "push", timeToLive: hasTimeToLive ? .seconds(60) : nil,
+                interval: .seconds(10)), isOfNewSource: false)
+        let message = try second.state(of: name("a")).message
+        #expect(message?.hasPrefix("its time to live ended") == (hasTimeToLive ? true : nil))
+    }
+
     @Test("gives an overdue server one interval to report, once")
     func grace() throws {
         let runs = Runs()

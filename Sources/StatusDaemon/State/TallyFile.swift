@@ -18,7 +18,20 @@ struct TallyFile {
         let former = Self.contents(of: path)
         let new = path + ".new"
         unlink(new)
-        let descriptor = open(new, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard let memory = Self.map(new) else {
+            // A run that notes nothing must not leave the former tally to the next one.
+            for path in [new, path] { unlink(path) }
+            return nil
+        }
+        memory.copyMemory(from: former, byteCount: former.count)
+        rename(new, path)
+        tally = EventTally(memory)
+        past = tally.read()
+    }
+
+    /// Makes a file and maps it.
+    private static func map(_ path: String) -> UnsafeMutableRawPointer? {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         // Writing to a page for which there is no room would end the process.
@@ -26,10 +39,7 @@ struct TallyFile {
             let memory = mmap(nil, EventTally.size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
             memory != MAP_FAILED
         else { return nil }
-        memory.copyMemory(from: former, byteCount: former.count)
-        guard rename(new, path) == 0 else { return nil }
-        tally = EventTally(memory)
-        past = tally.read()
+        return memory
     }
 
     /// What the run before has left; nothing if it is another user's, or no file.

@@ -177,8 +177,9 @@ def beside_package():
         systemctl("stop", "statusd.socket", "statusd.service")
         assert (STATE / "statusd.sqlite").exists()
         install("--uninstall")
-        # That purge has left what is known of the units; this one, at the end, leaves nothing.
+        # The purge has left nothing that keeps a new package from starting its units.
         dpkg("-i", package)
+        equal(states(), ALL_RUN)
 
 
 @test("a directory in which another user goes on making files is not used again after a removal")
