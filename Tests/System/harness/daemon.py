@@ -224,6 +224,14 @@ class Daemon:
         """How many descriptors the daemon has open."""
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def sockets(self):
+        """How many sockets the daemon has open; other than files, they do not come and go with its state."""
+        def target(descriptor):
+            with contextlib.suppress(FileNotFoundError):
+                return os.readlink(descriptor)
+            return ""
+        return sum(target(descriptor).startswith("socket:") for descriptor in pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir())
+
     def children(self, name):
         """The daemon's child processes of this name (proc(5), comm)."""
         def each():

@@ -216,10 +216,10 @@ def selected_after_restart():
 @test("wait continues over a restart, and times out if the daemon does not return")
 def wait_over_restart():
     with Daemon("servers: { db: { push: true } }\n") as daemon:
-        before = daemon.descriptors()
+        before = daemon.sockets()
         with daemon.follow("wait", "db", "--text", "after", "--timeout", "60s") as waiting, \
                 daemon.follow("wait", "db", "--text", "never", "--timeout", "2s") as hopeless:
-            eventually(lambda: daemon.descriptors() >= before + 2, "both waits")
+            eventually(lambda: daemon.sockets() >= before + 2, "both waits")
             daemon.stop(signal.SIGKILL)
             equal(hopeless.wait(), 75, "exit status past the time")
             contains(hopeless.errors[0], "timed out")
