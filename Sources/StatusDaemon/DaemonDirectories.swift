@@ -50,6 +50,9 @@ struct DaemonDirectories: Sendable {
         // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
         try make(runtime, 0o711)
         try checkAccess()
+        // Root's daemon refuses what it finds there before it changes anything.
+        var status = stat()
+        if lstat(notify, &status) == 0 { try trusted(notify).check() }
         let lock = try lock()
         try setAsideForeignSockets()
         try make(notify, 0o700)
