@@ -24,6 +24,7 @@ struct TallyFile {
             return nil
         }
         memory.copyMemory(from: former, byteCount: former.count)
+        // If that fails, because of a directory in its place, the next run begins without it.
         rename(new, path)
         tally = EventTally(memory)
         past = tally.read()
