@@ -85,7 +85,7 @@ let package = Package(
             path: "Sources/VarlinkGeneratorPlugin"),
         .target(
             name: "Varlink",
-            dependencies: ["CLinux", "StreamSafeText", "EventLoopIO", "LogLimiting", "VarlinkDescription", logging]),
+            dependencies: ["StreamSafeText", "EventLoopIO", "LogLimiting", "VarlinkDescription", deque, logging]),
         .target(name: "StatusModel"),
         .target(
             name: "SourceKinds", dependencies: ["StatusModel", "Suggestions", "YAML"],

@@ -114,37 +114,23 @@ public struct Daemon: Sendable {
 
     private func start(_ reading: ConfigurationReading) async throws {
         try raiseDescriptorLimit()
-        let subordinates = await subordinateUsers()
-        let read = try await Self.endingAtSignals {
-            await subordinates.refresh(within: Self.userTime)
-            return await reading.read()
-        }.get()
+        let read = try await Self.endingAtSignals { await reading.read() }.get()
         for problem in read.errors + read.warnings { logger.log(problem) }
         let directories = try DaemonDirectories(environment: environment, isRoot: geteuid() == 0)
         let lock = try directories.claim()
         defer { withExtendedLifetime(lock) {} }
-        try await makeParts(read, subordinates, reading, directories).run()
+        try await makeParts(read, reading, directories).run()
     }
 
     /// Makes the parts, which continue with the state of an earlier run; that is released when they have it.
     private func makeParts(
-        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, _ reading: ConfigurationReading,
-        _ directories: DaemonDirectories
+        _ read: ReadConfiguration, _ reading: ConfigurationReading, _ directories: DaemonDirectories
     ) async throws -> DaemonParts {
         let opened = try await Self.endingAtSignals { [state, environment] in
             await OpenedState.open(state, environment: environment)
         }
         return try await DaemonParts.make(
-            read, subordinates, reading: reading, directories: directories, state: opened, logger: logger)
-    }
-
-    @EventLoop private func subordinateUsers() -> SubordinateUsers {
-        let (users, failures) = (SubordinateUsers(), LogLimiter(logger, .warning))
-        users.onFailure = {
-            failures.log(
-                "\($0); each subordinate user id counts as a separate user", about: "subordinate users")
-        }
-        return users
+            read, reading: reading, directories: directories, state: opened, logger: logger)
     }
 
     /// Runs something slow before anything else has begun; SIGTERM and SIGINT end the process at once.
@@ -170,9 +156,6 @@ public struct Daemon: Sendable {
             )
         }
     }
-
-    /// How long the start waits for the file of subordinate users.
-    private static let userTime = Duration.seconds(1)
 
     /// With fewer, none is left for a client or a check.
     private static let fewestDescriptors = 128

@@ -79,8 +79,7 @@ struct DaemonDirectories: Sendable {
     ///
     /// It does not try to connect: if that daemon's process cannot end, its sockets still accept connections, and any user can fill their backlog.
     private func removeDeadSockets() {
-        let live = MonitorAddress.live(controlSocket)
-        for path in [live, MonitorAddress.privileged(live)] { unlink(path) }
+        unlink(MonitorAddress.live(controlSocket))
         guard let directory = opendir(notify) else { return }
         defer { closedir(directory) }
         while let entry = readdir(directory) {

@@ -33,37 +33,35 @@ final class DaemonParts {
     private let logger: Logger
 
     static func make(
-        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, reading: ConfigurationReading,
-        directories: DaemonDirectories, state: OpenedState, logger: Logger
+        _ read: ReadConfiguration, reading: ConfigurationReading, directories: DaemonDirectories, state: OpenedState,
+        logger: Logger
     ) throws -> DaemonParts {
-        let inherited = InheritedSockets.take()
+        let inherited = ListeningSockets.inherited.takeControl()
         do {
             return try DaemonParts(
-                read, subordinates, inherited: inherited, reading: reading, directories: directories, state: state,
+                read, inherited: inherited, reading: reading, directories: directories, state: state,
                 logger: logger)
         } catch {
             // They are for the answer to waiting clients (``FailedStart``).
-            inherited.giveBack()
+            ListeningSockets.inherited.giveBackControl(inherited)
             throw error
         }
     }
 
     private init(
-        _ read: ReadConfiguration, _ subordinates: SubordinateUsers, inherited: InheritedSockets,
-        reading: ConfigurationReading,
+        _ read: ReadConfiguration, inherited: [OwnedDescriptor], reading: ConfigurationReading,
         directories: DaemonDirectories, state: OpenedState, logger: Logger
     ) throws {
         self.logger = logger
         let live = MonitorAddress.live(directories.controlSocket)
-        let listener = inherited.control.first
+        let listener = inherited.first
         let isInherited = listener != nil
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
         // A user who may not connect to the service manager's socket may not connect to the one beside it.
         let mode = try listener.map { try Self.mode(ofInherited: $0) } ?? 0o666
         // If the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so do not start
         // it again.
-        let listeners = inherited.control + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
-        let privileged = try inherited.privileged + Self.listenBeside(inherited, at: live)
+        let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
         let tally = TallyFile(at: directories.tally)
         monitor = StatusMonitor(
@@ -92,9 +90,7 @@ final class DaemonParts {
                 vendor: "statusd", product: "statusd", version: MonitorVersion.current, url: "https://statusd.org"),
             interfaces: [control, try MetricsInterface(monitor: monitor)],
             unlisted: [try ProbeInterface(monitor: monitor)], listeners: listeners,
-            privilegedListeners: privileged, limits: VarlinkService.Limits(read.configuration.limits),
-            logger: logger)
-        service.account = subordinates.account
+            limits: VarlinkService.Limits(read.configuration.limits), logger: logger)
         service.refusal = { MonitorError.limitReached(limit: "\($0)", value: $1).reply }
         keeper?.apply(read.configuration.history)
         _ = registry.apply(read)
@@ -109,14 +105,6 @@ final class DaemonParts {
             keeper?.apply(read.configuration.history)
             reporter.configuration = .taken(errors: read.errorCount)
         }
-    }
-
-    /// Listens for privileged clients that lost the daemon, if the service manager listens for new ones.
-    private static func listenBeside(
-        _ inherited: InheritedSockets, at live: String
-    ) throws -> [OwnedDescriptor] {
-        guard let listener = inherited.privileged.first else { return [] }
-        return [try UnixSocket.listen(at: MonitorAddress.privileged(live), mode: try mode(ofInherited: listener))]
     }
 
     /// The mode of a socket on which the service manager listens, which says who may connect.

@@ -11,10 +11,6 @@ public enum MonitorAddress {
     /// The path of the socket that the system's service manager listens on.
     public static let system = "/run/statusd/\(MonitorInterface.name)"
 
-    /// The path of the service manager's socket for root and the group statusd, in a directory that only root can change: the service manager gives
-    /// it to the group by its path.
-    static let privilegedSystem = "/run/statusd-privileged/\(MonitorInterface.name)"
-
     /// `STATUSD_ADDRESS`, or the user's socket if the user has run a daemon, or the system's.
     ///
     /// A user's daemon leaves its directory behind, so that requests do not reach the system's daemon during a restart.
@@ -52,21 +48,14 @@ public enum MonitorAddress {
     /// The service manager does not listen on it, so connecting to it never starts a daemon.
     public static func live(_ path: String) -> String { path + ".live" }
 
-    /// The daemon's own socket beside the one at `path` for root and the group statusd, which other users cannot keep busy.
-    public static func privileged(_ path: String) -> String { path + ".privileged" }
-
-    /// The sockets to try for the daemon at `address`, in order.
+    /// The socket to connect to for the daemon at `address`.
     ///
-    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's sockets start it even if an administrator has stopped it.
-    package static func places(
+    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's socket starts it even if an administrator has stopped it.
+    package static func socket(
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists
-    ) -> [UnixAddress] {
-        guard case .path(let path) = address else { return [address] }
-        if !mayStart, !exists(live(path)) { return [address] }
-        let place = mayStart ? path : live(path)
-        // In other directories, other users might listen there.
-        guard path == system else { return [.path(place)] }
-        return [.path(mayStart ? privilegedSystem : privileged(place)), .path(place)]
+    ) -> UnixAddress {
+        guard !mayStart, case .path(let path) = address, exists(live(path)) else { return address }
+        return .path(live(path))
     }
 
     /// Whether a path exists.

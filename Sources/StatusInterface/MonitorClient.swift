@@ -10,7 +10,7 @@ extension MonitorClient {
     /// The longest time between two events; the daemon sends one at least every thirty seconds.
     private static let longestSilence = Duration.seconds(90)
 
-    /// Connects to the daemon at `address`, through the privileged socket if there is one that this process may use.
+    /// Connects to the daemon at `address`.
     ///
     /// - Parameters:
     ///   - mayStart: whether connecting may start the daemon.
@@ -36,12 +36,9 @@ extension MonitorClient {
     public nonisolated static func socket(
         at address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> OwnedDescriptor {
-        let places = MonitorAddress.places(of: address, mayStart: mayStart)
-        for place in places.dropLast() {
-            if let socket = try? await UnixSocket.connect(to: place, timeout: .zero) { return socket }
-        }
         do throws(IOError) {
-            return try await UnixSocket.connect(to: places.last ?? address, timeout: timeout)
+            return try await UnixSocket.connect(
+                to: MonitorAddress.socket(of: address, mayStart: mayStart), timeout: timeout)
         } catch {
             throw VarlinkClientError(error)
         }

@@ -37,8 +37,6 @@ public struct GenerationOptions: Sendable, Hashable {
     /// Their calls are skipped if the client has left. If there are any, the service must implement `admit`, which may
     /// refuse the other methods.
     public var reads: [String] = []
-    /// The methods that upgrade the connection of a call with `upgrade`.
-    public var upgrade: [String] = []
     /// The Swift types of types.
     public var types: [String: String] = [:]
     /// The Swift types of members, by `Type.member`, or `Method->member` in a reply.
@@ -71,7 +69,6 @@ public struct GenerationOptions: Sendable, Hashable {
         case ("more", _): more += values
         case ("oneway", _): oneway += values
         case ("reads", _): reads += values
-        case ("upgrade", _): upgrade += values
         case ("type", 2...): return add(values, to: &types)
         case ("field", 2...): return add(values, to: &fields)
         default: return false

@@ -6,7 +6,7 @@ import VarlinkDescription
 extension Generator {
     func check() throws(GenerationError) {
         let methods = description.methods.map(\.name)
-        let named = options.more + options.oneway + options.reads + options.upgrade
+        let named = options.more + options.oneway + options.reads
         for method in named where !methods.contains(method) {
             throw GenerationError("options name the method “\(method)”, which \(description.name) does not have")
         }

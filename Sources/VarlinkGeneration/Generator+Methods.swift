@@ -75,12 +75,6 @@ extension Generator {
                 "try self.connection.stream(\(call), of: \(method.reply).self, failure: \(failure).self, timeout: \(limit), silence: \(silence))"
             )
         }
-        if options.upgrade.contains(method.name) {
-            writeFunction(
-                of: method, " with upgrade",
-                "\(method.baseName)Upgrade(\(arguments)) async throws(\(failure)) -> (reply: \(method.reply), connection: UpgradedConnection)",
-                "try await self.connection.upgrade(\(call), \(expected))")
-        }
         if options.oneway.contains(method.name) {
             writeFunction(
                 of: method, " without a reply",
@@ -128,7 +122,6 @@ extension Generator {
 
             """)
         writeList("onlyReads", options.reads, "Whether a method changes nothing, by the option `reads`.")
-        writeList("upgrades", options.upgrade, "Whether a method upgrades a connection, by the option `upgrade`.")
         // A service whose option lists methods that everyone may call must say who may call the others.
         if options.reads.isEmpty {
             source.line("/// Admits every call.\n\(access)func admit(_ call: VarlinkCall) {}\n")

@@ -11,7 +11,7 @@ import Testing
     private func connection() throws -> (mine: OwnedDescriptor, peer: OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
-        return (OwnedDescriptor(adoptingConnection: ends[0]), OwnedDescriptor(adopting: ends[1]))
+        return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
     private func send(_ text: String, with descriptor: Int32? = nil, to peer: OwnedDescriptor) {
@@ -35,19 +35,24 @@ import Testing
 
     private func receive(_ descriptor: OwnedDescriptor) -> String? {
         var bytes = [UInt8](repeating: 0, count: 100)
-        let count = bytes.withUnsafeMutableBytes { descriptor.receive(into: $0) }
+        let count = bytes.withUnsafeMutableBytes { descriptor.receiveBytes(into: $0) }
         return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 
-    @Test("bytes without descriptors are read; from the first descriptor on, nothing more is")
-    func receiving() throws {
+    @Test("bytes without descriptors are read; those with descriptors are not, and these are closed")
+    func receiving() async throws {
         let (mine, peer) = try connection()
         send("before", to: peer)
         #expect(receive(mine) == "before")
-        send("with", with: peer.rawValue, to: peer)
+        var pipe: [Int32] = [-1, -1]
+        try #require(Glibc.pipe(&pipe) == 0)
+        let reading = OwnedDescriptor(adopting: pipe[0])
+        send("with", with: pipe[1], to: peer)
+        close(pipe[1])
         #expect(receive(mine) == nil)
         #expect(errno == EPROTO)
-        #expect(receive(mine) == nil)
+        // The pipe ends when its last writer is closed.
+        #expect(try await IOSource.wait(for: .readable, of: reading))
     }
 
     @Test("a connection with descriptors in its queue is closed together with them")
@@ -55,12 +60,43 @@ import Testing
         var pipe: [Int32] = [-1, -1]
         try #require(Glibc.pipe(&pipe) == 0)
         let reading = OwnedDescriptor(adopting: pipe[0])
-        var ends: (mine: OwnedDescriptor, peer: OwnedDescriptor)? = try connection()
-        if let ends { send("with", with: pipe[1], to: ends.peer) }
+        let (mine, peer) = try connection()
+        send("with", with: pipe[1], to: peer)
         close(pipe[1])
-        ends = nil
-        // The pipe ends when its last writer is closed.
+        mine.closeConnection()
         #expect(try await IOSource.wait(for: .readable, of: reading))
+    }
+
+    @Test("closing a connection does not wait for a socket in its queue that lingers")
+    func lingering() async throws {
+        let (mine, peer) = try connection()
+        let (socket, other) = try await lingeringSocket(seconds: 30)
+        send("with", with: socket.rawValue, to: peer)
+        _ = consume socket
+        let begin = ContinuousClock.now
+        mine.closeConnection()
+        #expect(ContinuousClock.now - begin < .seconds(30))
+        withExtendedLifetime(other) {}
+    }
+
+    /// A socket whose close(2) waits so many seconds (SO_LINGER), because its peer does not read; and that peer.
+    private func lingeringSocket(seconds: Int32) async throws -> (OwnedDescriptor, peer: OwnedDescriptor) {
+        let listener = try await TCPSocket.listen(at: "127.0.0.1", port: 0)
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            _ = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getsockname(listener.rawValue, $0, &length)
+            }
+        }
+        let socket = try await TCPSocket.connect(
+            to: "127.0.0.1", port: UInt16(bigEndian: address.sin_port), timeout: .seconds(10))
+        let peer = OwnedDescriptor(adopting: accept(listener.rawValue, nil, nil))
+        var linger = Glibc.linger(l_onoff: 1, l_linger: seconds)
+        setsockopt(socket.rawValue, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+        let bytes = [UInt8](repeating: 0, count: 1 << 16)
+        while Glibc.send(socket.rawValue, bytes, bytes.count, Int32(MSG_DONTWAIT)) > 0 {}
+        return (socket, peer)
     }
 
     /// A datagram socket that delivers its input, and a socket that is connected to it.
@@ -68,7 +104,7 @@ import Testing
         var ends: [Int32] = [-1, -1]
         try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0)
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
-        let socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0])) { datagram in
+        let socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adopting: ends[0])) { datagram in
             continuation.yield(String(decoding: datagram.bytes, as: UTF8.self))
         }
         return (socket, OwnedDescriptor(adopting: ends[1]), stream)
@@ -112,7 +148,7 @@ import Testing
         let peer = OwnedDescriptor(adopting: ends[1])
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         var count = 0
-        let socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adoptingReceiver: ends[0]), isHeld: true) {
+        let socket = try UnixDatagramSocket(adopting: OwnedDescriptor(adopting: ends[0]), isHeld: true) {
             count += 1
             continuation.yield(String(decoding: $0.bytes, as: UTF8.self))
         }

@@ -88,21 +88,6 @@ import Varlink
         }
     }
 
-    @Test("a method upgrades the connection, or fails with its errors")
-    func upgrades() async throws {
-        try await Shop.run { client, _ in
-            await #expect(throws: ShopError.notFound(name: "door", similar: nil)) {
-                try await client.talkUpgrade(name: "door")
-            }
-            await #expect(throws: ShopError.service(.invalidParameter("upgrade"))) {
-                try await client.talk(name: "chair")
-            }
-            let (reply, connection) = try await client.talkUpgrade(name: "chair")
-            #expect(reply.language == "wood")
-            #expect(String(decoding: connection.bytes, as: UTF8.self) + connection.descriptor.heard() == "knock")
-        }
-    }
-
     @Test("a service refuses an unknown parameter and names it; a client skips unknown members of a reply")
     func unknownMembers() async throws {
         try await Shop.run { client, _ in

@@ -24,18 +24,6 @@ enum ThingName: String, JSONEnumeration { case chair, table }
 
 typealias Receipt = Int
 
-extension OwnedDescriptor {
-    /// Sends a text, in another protocol than Varlink.
-    func say(_ text: String) { _ = send(rawValue, text, text.utf8.count, Int32(MSG_NOSIGNAL)) }
-
-    /// The bytes that can be received now.
-    func heard() -> String {
-        var bytes = [UInt8](repeating: 0, count: 100)
-        let count = recv(rawValue, &bytes, bytes.count, Int32(MSG_DONTWAIT))
-        return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
-    }
-}
-
 /// A typical implementation of the service `org.example.shop`.
 @EventLoop
 final class Shop: ShopService {
@@ -85,11 +73,6 @@ final class Shop: ShopService {
     func close(_ call: ShopCall<NoMembers>) {
         isClosed = true
         call.reply()
-    }
-
-    func talk(_ parameters: TalkParameters, _ call: ShopCall<TalkReply>) throws {
-        guard parameters.name == "chair" else { throw ShopError.notFound(name: parameters.name, similar: nil) }
-        call.upgrade(TalkReply(language: "wood")) { $0.descriptor.say("knock") }
     }
 
     func admit(_ call: VarlinkCall) throws {

@@ -8,8 +8,8 @@ import Testing
 private enum Input: CaseIterable {
     case bytes, read, endOfInput, refusal, departure, room, full
     case call, handlerReturns, stream, streamIsHungry, streamHasNoMore
-    case pieces, piecesWait, piecesTurn, lastPiece
-    case answer, upgrade, drop, queue, turn, resume, beginHandling, endHandling
+    case pieces, lastPiece
+    case answer, drop, queue, turn, resume, beginHandling, endHandling
     case stopReading, drain, close
 }
 
@@ -23,8 +23,6 @@ private struct Connection: ~Copyable {
     var isInHandler = false
     /// The effects that the machine has requested so far.
     var dropped = 0
-    /// Whether it was handed over after an upgrade, which it began.
-    var (hasBegunUpgrade, isUpgraded) = (false, false)
     /// A violated rule, in words.
     var fault: String?
 
@@ -37,7 +35,6 @@ private struct Connection: ~Copyable {
         case .room: unsent = 0
         case .full: unsent = Self.maximumUnsent
         case .resume: isResumeDue = false
-        case .upgrade: hasBegunUpgrade = true
         case .call: isInHandler = true
         case .handlerReturns: isInHandler = false
         default: break
@@ -52,11 +49,10 @@ private struct Connection: ~Copyable {
         switch input {
         // Output is written only to connected readers, and none is left after it was dropped.
         case .full, .stream, .pieces: machine.mayReply && (input == .full || machine.isWithHandler)
-        case .upgrade: machine.isWithHandler
         case .room: unsent > 0
         case .call: machine.isHandling && !isInHandler && machine.mayHandle(unsent: unsent)
         case .handlerReturns: isInHandler
-        case .lastPiece, .piecesWait: machine.mayWrite
+        case .lastPiece: machine.isWriting
         case .beginHandling: machine.mayBeginHandling
         case .endHandling: machine.isHandling && !isInHandler
         case .read: machine.isHandling && !isInHandler && machine.isReadable
@@ -82,11 +78,6 @@ private struct Connection: ~Copyable {
         let expectation = machine.settle(unsent: unsent)
         if expectation == .end {
             if !wasClosed, unsent > 0 || machine.isAnswering { fault = "it ends with something left to do" }
-            if !wasClosed, hasBegunUpgrade { fault = "it ends, though it was to be handed over" }
-            _ = machine.close()
-        } else if expectation == .upgrade {
-            if unsent > 0 || !hasBegunUpgrade || isUpgraded { fault = "it is handed over too early, or for no reason" }
-            isUpgraded = true
             _ = machine.close()
         } else if machine.isClosed {
             fault = "a closed connection waits for something"
@@ -98,14 +89,13 @@ private struct Connection: ~Copyable {
     /// Whether something will happen to it, so that it does not stay open forever.
     private func goesOn(_ expectation: ConnectionStateMachine.Expectation) -> Bool {
         if expectation == .input || unsent > 0 || machine.isQueued || isResumeDue { return true }
-        if hasBegunUpgrade { return false }
         // The answering task will end the call, and is cancelled if the client leaves. Once the service has ended, only pending output is written.
         return machine.isAnswering && expectation == .departure
     }
 }
 
 extension ConnectionStateMachine {
-    fileprivate var isWithHandler: Bool { isAnswering && !mayWrite }
+    fileprivate var isWithHandler: Bool { isAnswering && !isWriting }
 
     fileprivate mutating func apply(_ input: Input, unsent: Int) -> Effects {
         switch input {
@@ -121,11 +111,8 @@ extension ConnectionStateMachine {
         case .streamIsHungry: return streamPaused(isHungry: true)
         case .streamHasNoMore: return streamPaused(isHungry: false)
         case .pieces: writingBegan()
-        case .piecesWait: queueWriting()
-        case .piecesTurn: writingTurnCame()
         case .lastPiece: writingEnded()
         case .answer: return callEnded()
-        case .upgrade: upgradeBegan()
         case .drop: return callWasDropped()
         case .queue: _ = queue()
         case .turn: turnCame()
@@ -149,11 +136,8 @@ struct ConnectionStateMachineTests {
         [.beginHandling, .call, .stream, .handlerReturns, .endHandling],
         [.beginHandling, .call, .stream, .handlerReturns, .endHandling, .streamIsHungry],
         [.beginHandling, .call, .pieces, .handlerReturns, .endHandling],
-        [.beginHandling, .call, .pieces, .handlerReturns, .endHandling, .piecesWait],
         [.beginHandling, .call, .handlerReturns, .endHandling, .answer],
         [.beginHandling, .call, .queue, .handlerReturns, .endHandling],
-        [.beginHandling, .call, .upgrade, .full],
-        [.beginHandling, .call, .upgrade, .full, .handlerReturns, .endHandling],
         [.full], [.full, .refusal], [.beginHandling, .endOfInput, .full, .endHandling],
         [.beginHandling, .call, .stream, .handlerReturns, .endHandling, .stopReading],
         [.departure], [.close],
@@ -225,22 +209,6 @@ struct ConnectionStateMachineTests {
         #expect(!machine.beginReading(unsent: 100) && !machine.mayHandle(unsent: 100))
         #expect(machine.settle(unsent: 100) == .departure)
         #expect(machine.settle(unsent: 99) == .input)
-    }
-
-    @Test(
-        "An upgrade waits for its answer to be sent, takes no more calls, and happens even if either side ends before"
-    )
-    func upgrade() {
-        for end in [Input.bytes, .departure, .stopReading, .drain] {
-            var machine = ConnectionStateMachine(maximumUnsent: 100)
-            machine.callBegan()
-            machine.upgradeBegan()
-            #expect(!machine.isAnswering && !machine.mayHandle(unsent: 0))
-            #expect(machine.apply(end, unsent: 1).isSubset(of: .dropOutput))
-            #expect(machine.settle(unsent: 1) == (end == .departure ? .nothing : .departure))
-            #expect(machine.isReadable == false)
-            #expect(machine.settle(unsent: 0) == .upgrade)
-        }
     }
 
     @Test("When the service ends, a call is cancelled, a stream writes its last replies, and answers are sent")

@@ -46,54 +46,6 @@ struct LimitTests {
         }
     }
 
-    /// Makes work of a user wait in each turn, and use all of it, until a test ends.
-    @EventLoop private final class Occupant {
-        var isOver = false
-
-        func occupy(_ turns: TurnQueue, as user: UInt32 = geteuid()) {
-            turns.append(of: user) {
-                turns.note(1_000_000, by: user)
-                if !self.isOver { self.occupy(turns, as: user) }
-            }
-        }
-    }
-
-    @Test("An endless message closes its connection, even while other work of its user waits in each turn")
-    func boundsMessagesOfBusyUsers() async throws {
-        var limits = VarlinkService.Limits()
-        limits.maximumMessageBytes = 1_000
-        try await Harness.run(limits: limits) { harness in
-            let endless = await harness.client()
-            let occupant = await EventLoop.run {
-                let occupant = Occupant()
-                // More than one, so that some remain when one is done.
-                for _ in 0..<2 { occupant.occupy(harness.service.turns) }
-                return occupant
-            }
-            await endless.send(bytes: [UInt8](repeating: UInt8(ascii: " "), count: 1_001))
-            #expect(await endless.seesEnd())
-            await EventLoop.run { occupant.isOver = true }
-        }
-    }
-
-    @Test("A preferred user is answered even if others use all of each turn, and it has used more than they have")
-    func prefersUsers() async throws {
-        try await Harness.run(preferredUsers: [geteuid()]) { harness in
-            let client = await harness.client()
-            let occupant = await EventLoop.run {
-                let (occupant, turns) = (Occupant(), harness.service.turns)
-                occupant.occupy(turns, as: geteuid() + 1)
-                turns.note(1 << 60, by: geteuid())
-                return occupant
-            }
-            // More than a Unix socket holds: the rest, after some has been read, waits for a turn.
-            for _ in 0..<20 { await client.send(Call.call("Fill", #"{"count":40000}"#)) }
-            await client.send(Call.echo("end"))
-            #expect(await client.receive(21).last == Call.echoReply("end"))
-            await EventLoop.run { occupant.isOver = true }
-        }
-    }
-
     @Test("Clients that leave before they are accepted count only for a moment, and their calls are handled")
     func handlesThoseWhoLeft() async throws {
         try await withTemporaryDirectory { directory in
@@ -289,17 +241,6 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that posts more than the streams can deliver is slowed down at its next call")
-    func holdsUpFloods() async throws {
-        try await Harness.run { harness in
-            let client = await harness.client()
-            await client.send(bytes: Array((Call.call("Flood") + "\0" + Call.echo("after") + "\0").utf8))
-            _ = await client.receive()
-            #expect(await client.receive() == Call.echoReply("after"))
-            #expect(await harness.interface.echoed == ["released", "after"])
-        }
-    }
-
     @Test("A user may have only so many connections until one of them is closed")
     func boundsConnections() async throws {
         var limits = VarlinkService.Limits()
@@ -319,24 +260,6 @@ struct LimitTests {
             let third = await harness.client()
             await third.send(Call.echo("x"))
             #expect(await third.receive() == Call.echoReply("x"))
-        }
-    }
-
-    @Test("Connections of different users with the same account count together")
-    func boundsAccounts() async throws {
-        var limits = VarlinkService.Limits()
-        limits.maximumConnectionsPerUser = 1
-        try await Harness.run(limits: limits) { harness in
-            var clients: [RawClient] = []
-            for account: UInt32 in [7, 7, 8] {
-                await EventLoop.run { harness.service.account = { _ in account } }
-                clients.append(await harness.client())
-            }
-            #expect(await clients[1].seesEnd())
-            for client in [clients[0], clients[2]] {
-                await client.send(Call.echo("x"))
-                #expect(await client.receive() == Call.echoReply("x"))
-            }
         }
     }
 

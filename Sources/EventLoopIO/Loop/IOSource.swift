@@ -44,7 +44,6 @@ public final class IOSource {
     /// If it were closed before that, another source could get its number, and would lose its events when this one stops watching the
     /// number.
     private var descriptor: OwnedDescriptor?
-    private let isEdgeTriggered: Bool
     /// The source's place in the loop's table, until it is cancelled.
     private var place: UInt64?
     private var handler: (@EventLoop (Events) -> Void)?
@@ -67,15 +66,12 @@ public final class IOSource {
     /// - Parameters:
     ///   - descriptor: what to watch.
     ///   - events: the events to watch for.
-    ///   - isEdgeTriggered: whether the handler is called only once for each change, and once after ``events`` is set. Otherwise it is
-    ///     called as long as the descriptor is ready.
-    ///   - handler: called with the events that occurred.
+    ///   - handler: called with the events that occurred, as long as the descriptor is ready.
     public init(
-        _ descriptor: OwnedDescriptor, events: Events, isEdgeTriggered: Bool = false,
+        _ descriptor: OwnedDescriptor, events: Events,
         handler: @escaping @EventLoop (Events) -> Void
     ) throws(IOError) {
         self.descriptor = descriptor
-        self.isEdgeTriggered = isEdgeTriggered
         self.events = events
         self.handler = handler
         let place = EventLoop.executor.pollSet.add(self)
@@ -119,8 +115,7 @@ public final class IOSource {
 
     private func control(_ operation: Int32, _ place: UInt64) -> Int32 {
         guard let descriptor = descriptor?.rawValue else { return EBADF }
-        let trigger = isEdgeTriggered ? EPOLLET.rawValue : 0
-        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll | trigger, place: place)
+        return EventLoop.executor.pollSet.control(operation, descriptor, events.epoll, place: place)
     }
 
     func fire(_ ready: Events) {

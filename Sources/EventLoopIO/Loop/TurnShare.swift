@@ -6,23 +6,18 @@ import Glibc
 ///
 /// A turn lasts a millisecond if there is much to do. All that have work share it evenly.
 public struct TurnShare: Sendable {
-    private let begin: UInt64
     private let end: UInt64
 
     /// A share of this turn that begins now.
     @EventLoop public init() { self.init(EventLoop.executor.share) }
 
     /// A share of so much time, less than a second, that begins now.
-    init(_ duration: Duration) {
-        begin = Self.now
-        end = begin + duration.nanoseconds
+    public init(_ duration: Duration) {
+        end = Self.now + duration.nanoseconds
     }
 
     /// Whether the rest must wait for the next turn (``EventLoop/atNextTurn(_:)``).
     public var isUsedUp: Bool { Self.now >= end }
-
-    /// How much of the share has been taken, in nanoseconds.
-    public var nanosecondsTaken: UInt64 { Self.now - begin }
 
     private static var now: UInt64 { nanoseconds(of: CLOCK_MONOTONIC) }
 }

@@ -8,68 +8,8 @@ public final class OwnedDescriptor: Sendable {
     /// The number, which is valid as long as this object lives.
     public let rawValue: Int32
 
-    private let closing: Closing
-    /// Whether it is a connection that ordinary users cannot have made.
-    let isPrivileged: Bool
-
-    /// How it is closed.
-    private enum Closing {
-        /// At once, because closing it never waits.
-        case atOnce
-        /// By a thread that may wait, because another process has opened it.
-        case foreign
-        /// By a thread that may wait if its queue has something, which may be descriptors of another process.
-        case connection, receiver
-    }
-
     /// Takes over a descriptor, which no other code may close.
-    public convenience init(adopting descriptor: Int32) { self.init(adopting: descriptor, closing: .atOnce) }
-
-    /// Takes over a descriptor that another process has opened and sent.
-    ///
-    /// Closing it may wait, as for a socket that lingers, so another thread does that wherever the last reference is released.
-    package convenience init(adoptingForeign descriptor: Int32) { self.init(adopting: descriptor, closing: .foreign) }
-
-    /// Takes over a connected Unix socket whose peer may send descriptors.
-    ///
-    /// - Parameters:
-    ///   - descriptor: the socket.
-    ///   - isPrivileged: whether ordinary users cannot have connected it.
-    public convenience init(adoptingConnection descriptor: Int32, isPrivileged: Bool = false) {
-        let isClean = linux_refuses_descriptors(descriptor)
-        // Without this, some kernels (6.12, by its source) skip an out-of-band byte when the queue is looked at, and the next recv(2)
-        // releases the descriptors that came with it.
-        var inLine: Int32 = 1
-        setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
-        // Additions would count as descriptors, because there is no room for either.
-        linux_refuse_additions(descriptor)
-        self.init(adopting: descriptor, closing: isClean ? .atOnce : .connection, isPrivileged: isPrivileged)
-    }
-
-    /// Takes over a bound datagram socket, to which others may send descriptors.
-    public convenience init(adoptingReceiver descriptor: Int32) {
-        self.init(adopting: descriptor, closing: .receiver)
-    }
-
-    private init(adopting descriptor: Int32, closing: Closing, isPrivileged: Bool = false) {
-        rawValue = descriptor
-        self.closing = closing
-        self.isPrivileged = isPrivileged
-    }
-
-    /// Whether so many connections are being closed, each with a descriptor, that no others should be accepted.
-    ///
-    /// - Parameter isPrivileged: whether the others are not those of ordinary users. Even if all connections of one kind are being closed,
-    ///   some of the other kind can be accepted.
-    public static func areTooManyClosing(isPrivileged: Bool) -> Bool {
-        let ordinary = ForeignSocket.closingCount(isPrivileged: false)
-        return isPrivileged
-            ? ordinary + ForeignSocket.closingCount(isPrivileged: true) > limit / 2
-            : ordinary > limit / 16 || SystemCallThreads.connections.isBehind
-    }
-
-    /// Whether threads that may wait are closing connections.
-    public static var isClosing: Bool { SystemCallThreads.connections.count > 0 }
+    public init(adopting descriptor: Int32) { rawValue = descriptor }
 
     /// Creates a pipe with a non-blocking reading end; nil if there are no descriptors for it.
     public static func makePipe() -> (reading: OwnedDescriptor, writing: OwnedDescriptor)? {
@@ -79,98 +19,63 @@ public final class OwnedDescriptor: Sendable {
         return (OwnedDescriptor(adopting: ends[0]), OwnedDescriptor(adopting: ends[1]))
     }
 
-    deinit {
-        switch closing {
-        case .atOnce: close(rawValue)
-        case .foreign: SystemCallThreads.descriptors.perform { [rawValue] in close(rawValue) }
-        case .receiver: finish(by: .datagrams) { isUnreadReceiver ? .max : 0 }
-        case .connection: finish(by: .connections) { unreadCount }
-        }
-    }
-
-    private func finish(by threads: SystemCallThreads, _ unreadCount: () -> Int) {
-        // After this, nothing is added to the queue.
-        shutdown(rawValue, Int32(SHUT_RDWR))
-        let unreadCount = unreadCount()
-        guard unreadCount > 0 else { return _ = close(rawValue) }
-        threads.perform { [rawValue] in
-            // close(2) would receive everything at once.
-            ReceivingShare.receiveAll(unreadCount, busyCount: { threads.busyCount }) { Self.discard($0, of: rawValue) }
-            close(rawValue)
-        }
-    }
-
-    /// The number of unread bytes of a connection; `Int.max` if it is unknown.
-    var unreadCount: Int {
-        var unread: Int32 = 0
-        return ioctl(rawValue, UInt(FIONREAD), &unread) == 0 ? Int(unread) : .max
-    }
-
-    /// Whether there is a datagram, even an empty one.
-    private var isUnreadReceiver: Bool {
-        var byte: UInt8 = 0
-        return withUnsafeMutableBytes(of: &byte) { peek(into: $0).count } >= 0
-    }
+    deinit { close(rawValue) }
 }
 
 extension OwnedDescriptor {
-    /// Receives bytes of a connection without waiting; returns what recv(2) does.
+    /// What was received from a socket.
+    package struct Received {
+        /// What recvmsg(2) returned: the number of bytes, 0 at the end of a stream, or -1, with its `errno`.
+        package let count: Int
+        /// Whether a datagram was longer than the room for it.
+        let isTruncated: Bool
+        /// The sender's user, if the socket reports it; else `UInt32.max`.
+        let sender: UInt32
+        /// The descriptors that came along, which must be closed (``ForeignDescriptors/close(_:)``).
+        let descriptors: [Int32]
+    }
+
+    /// Receives bytes, and everything that came with them, without waiting.
     ///
-    /// `EPROTO` means that descriptors came along.
+    /// There is room for all descriptors that a message can carry. The kernel would release those without room in this call, which may wait.
+    func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
+        withUnsafeTemporaryAllocation(of: linux_arrival.self, capacity: 1) { arrival in
+            var count: Int
+            repeat {
+                count = linux_receive(rawValue, room.baseAddress, room.count, arrival.baseAddress)
+            } while count < 0 && errno == EINTR
+            let came = Int(arrival[0].count)
+            let descriptors =
+                came == 0
+                ? []
+                : withUnsafeBytes(of: arrival[0].descriptors) { Array($0.bindMemory(to: Int32.self).prefix(came)) }
+            return Received(
+                count: count, isTruncated: arrival[0].flags & Int32(MSG_TRUNC) != 0,
+                sender: arrival[0].sender.uid, descriptors: descriptors)
+        }
+    }
+
+    /// Receives bytes of a stream without waiting; returns what recv(2) does.
     ///
-    /// In that case the connection must be closed. The descriptors stay in the queue: if the bytes were taken, the kernel would close the
-    /// descriptors, and wait.
-    public func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard case .connection = closing else {
-            return recv(rawValue, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+    /// Fails with `EPROTO` if descriptors came along, which nothing here accepts.
+    package func receiveBytes(into room: UnsafeMutableRawBufferPointer) -> Int {
+        let received = receive(into: room)
+        guard received.descriptors.isEmpty else {
+            ForeignDescriptors.close(received.descriptors)
+            errno = EPROTO
+            return -1
         }
-        let count = look(into: buffer)
-        return count > 0 ? recv(rawValue, buffer.baseAddress, count, Int32(MSG_DONTWAIT)) : count
+        return received.count
     }
 
-    /// Looks at the next bytes without receiving them; returns what ``receive(into:)`` would.
-    public func look(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let (count, flags) = peek(into: buffer)
-        guard count > 0, flags & Int32(MSG_CTRUNC) != 0 else { return count }
-        errno = EPROTO
-        return -1
-    }
-
-    /// Receives and drops up to `count` bytes; returns what recv(2) does.
-    func discard(_ count: Int) -> Int { Self.discard(count, of: rawValue) }
-
-    /// Does the same, but returns -1 if descriptors came along, which stay in the queue.
-    func discardBytes(_ count: Int) -> Int {
-        if case .atOnce = closing { return discard(count) }
-        return withUnsafeTemporaryAllocation(byteCount: min(count, 16_384), alignment: 16) { scratch in
-            let seen = look(into: scratch)
-            return seen > 0 ? discard(seen) : seen
-        }
-    }
-
-    private static func discard(_ count: Int, of descriptor: Int32) -> Int {
-        withUnsafeTemporaryAllocation(byteCount: min(count, 16_384), alignment: 16) { scratch in
-            recv(descriptor, scratch.baseAddress, scratch.count, Int32(MSG_DONTWAIT))
-        }
-    }
-
-    /// Whether recv(2) would return anything but `EAGAIN`.
-    var isReadable: Bool {
-        var byte: UInt8 = 0
-        return recv(rawValue, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) >= 0 || errno != EAGAIN
-    }
-
-    /// Sends bytes without waiting; returns how many were sent, and the `errno` that prevented the rest, or 0.
-    func send(_ bytes: ArraySlice<UInt8>) -> (count: Int, failure: Int32) {
-        bytes.withUnsafeBytes { buffer in
-            var sent = 0
-            while sent < buffer.count {
-                let rest = UnsafeRawBufferPointer(rebasing: buffer[sent...])
-                let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
-                let count = Glibc.send(rawValue, rest.baseAddress, rest.count, flags)
-                if count >= 0 { sent += count } else if errno != EINTR { return (sent, errno) }
-            }
-            return (sent, 0)
+    /// Closes a connection soon, without waiting for what its peer has sent.
+    ///
+    /// The peer notices at once.
+    package func closeConnection() {
+        shutdown(rawValue, Int32(SHUT_RDWR))
+        var unread: Int32 = 0
+        if ioctl(rawValue, UInt(FIONREAD), &unread) != 0 || unread > 0 {
+            ForeignDescriptors.drain(self, isStream: true)
         }
     }
 
@@ -183,20 +88,9 @@ extension OwnedDescriptor {
 
     /// Makes the kernel report the sender of each datagram from now on (`SO_PASSCRED`; socket(7)).
     func passCredentials() throws(IOError) {
-        guard linux_pass_credentials(rawValue) == 0 else { throw IOError(errno: errno, "cannot receive") }
-    }
-
-    /// Looks at the start of a socket's queue without receiving or waiting; returns recvmsg(2)'s result and flags.
-    ///
-    /// The flag `MSG_CTRUNC` means that descriptors came along, because there is no room for them here.
-    private func peek(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, flags: Int32) {
-        var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
-        return withUnsafeMutablePointer(to: &vector) { vector in
-            var header = msghdr()
-            header.msg_iov = vector
-            header.msg_iovlen = 1
-            let count = recvmsg(rawValue, &header, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK))
-            return (count, header.msg_flags)
+        var on: Int32 = 1
+        guard setsockopt(rawValue, SOL_SOCKET, SO_PASSCRED, &on, socklen_t(MemoryLayout<Int32>.size)) == 0 else {
+            throw IOError(errno: errno, "cannot receive")
         }
     }
 }

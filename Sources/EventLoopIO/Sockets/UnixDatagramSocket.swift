@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
 import Glibc
-import Synchronization
 
 /// A datagram, while it is handled.
 public struct Datagram: ~Copyable {
@@ -16,36 +14,23 @@ public struct Datagram: ~Copyable {
     public let sender: UInt32
 }
 
-/// A datagram socket that is read on the loop and never receives descriptors.
+/// A datagram socket that is read on the loop.
 ///
-/// The loop looks at each datagram before it receives it. A datagram with descriptors is handled while it is still in the queue. Then
-/// another thread receives it without room for the descriptors, so the kernel releases them and they never enter the descriptor table. The
-/// release may wait, and close(2) would wait in more cases. The socket receives nothing until then. If receiving a datagram took long
-/// because of its sender, all datagrams are handled in this way for a while.
+/// Descriptors that come with a datagram are closed, on another thread.
 @EventLoop
 public final class UnixDatagramSocket {
-    /// All sockets have one owner, because the sender is unknown until a datagram is received.
-    private static let turns = TurnQueue()
-    private static let owner: UInt32 = 0
-    private static let lastNumber = Atomic<UInt32>(0)
-    /// When the loop may receive datagrams again, after one that was slow.
-    private static var slowUntil = ContinuousClock.now
+    private enum State {
+        /// It reads nothing before ``UnixDatagramSocket/resume()``.
+        case held
+        case reading
+        case cancelled
+    }
+
     /// Holds a datagram of any socket; only pages that a datagram has filled take memory.
     private static let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
-    /// The number of sockets that wait for the release of descriptors; some are cancelled and still take a descriptor.
-    public nonisolated static var releasingCount: Int { SystemCallThreads.datagrams.count }
-
     private let descriptor: OwnedDescriptor
-    /// A number that hardly any other socket has.
-    private let number = UnixDatagramSocket.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-    /// Whether this socket waits for the next turn or for something else.
-    private var isWaiting = false
-    /// Whether another thread receives the first datagram.
-    private var isReleasing = false
-    /// Whether that datagram has descriptors, so that receiving it may never end.
-    private var mayNeverEnd = false
-    private var isFinishing = false
+    private var state: State
     private var source: IOSource?
     private var handler: (@EventLoop (borrowing Datagram) -> Void)?
     /// Called when the queue is empty.
@@ -63,32 +48,31 @@ public final class UnixDatagramSocket {
     ) throws(IOError) {
         self.descriptor = descriptor
         self.handler = handler
-        isWaiting = isHeld
-        // Without it, the room for the credentials would be room for a descriptor.
-        try descriptor.passCredentials()
-        source = try IOSource(descriptor, events: isHeld ? [] : .readable) { [unowned self] _ in
-            receive()
-        }
+        state = isHeld ? .held : .reading
+        source = try IOSource(descriptor, events: isHeld ? [] : .readable) { [unowned self] _ in receive() }
     }
 
-    isolated deinit { source?.cancel() }
+    isolated deinit { cancel() }
 
-    /// Continues to receive.
+    /// Reads from now on.
     public func resume() {
-        guard !isReleasing else { return }
-        isWaiting = false
+        guard case .held = state else { return }
+        state = .reading
         source?.events = .readable
         receive()
     }
 
     /// Refuses further datagrams; their senders get an error.
-    public func refuse() { shutdown(descriptor.rawValue, Int32(SHUT_RD)) }
+    private func refuse() { shutdown(descriptor.rawValue, Int32(SHUT_RD)) }
 
     /// Receives nothing more and releases the handler.
     ///
     /// Datagrams in the queue are lost; call ``finish(then:)`` to handle them. The socket's file stays.
     public func cancel() {
+        if case .cancelled = state { return }
+        state = .cancelled
         refuse()
+        ForeignDescriptors.drain(descriptor, isStream: false)
         source?.cancel()
         source = nil
         handler = nil
@@ -96,12 +80,8 @@ public final class UnixDatagramSocket {
     }
 
     /// Refuses further datagrams, receives those in the queue, then stops and calls `body`.
-    ///
-    /// A datagram with descriptors is the last one, because their release may never end: those behind it are lost.
     public func finish(then body: @escaping @EventLoop () -> Void = {}) {
         refuse()
-        isFinishing = true
-        if isReleasing, mayNeverEnd { cancel() }
         receiveAll {
             self.cancel()
             body()
@@ -110,10 +90,10 @@ public final class UnixDatagramSocket {
 
     /// Receives the datagrams in the queue, within this socket's shares of turns, then calls `body`.
     ///
-    /// It calls `body` as soon as it finds the queue empty, and at once if the socket has stopped.
+    /// It calls `body` as soon as it finds the queue empty, and at once if the socket was cancelled.
     public func receiveAll(then body: @escaping @EventLoop () -> Void) {
         whenEmpty.append(body)
-        if handler == nil { callWaiters() } else { receive() }
+        if case .cancelled = state { callWaiters() } else { receive() }
     }
 
     private func callWaiters() {
@@ -122,98 +102,27 @@ public final class UnixDatagramSocket {
         for body in bodies { body() }
     }
 
-    /// Receives datagrams until a share is used up: this socket's, or that of all sockets together.
-    private func receive(hasWaited: Bool = false) {
-        guard handler != nil, !isWaiting, !isReleasing else { return }
-        if FlowControl.isHeld { return waitForStreams() }
-        if !hasWaited, Self.turns.mustWait(Self.owner) { return wait() }
+    /// Receives datagrams until the share of the turn is used up.
+    private func receive() {
         let share = TurnShare()
-        defer { Self.turns.note(share.nanosecondsTaken, by: Self.owner) }
-        repeat {
-            switch receiveOne() {
-            case .received: break
-            case .empty: return callWaiters()
-            case .mustRelease: return release()
-            }
-            if FlowControl.isHeld { return waitForStreams() }
-        } while !share.isUsedUp
-        // If nothing arrives, no event continues this.
-        if !whenEmpty.isEmpty { wait() }
-    }
-
-    private func wait() {
-        pause()
-        Self.turns.append(of: Self.owner) { [weak self] in
-            guard let self, !isReleasing else { return }
-            isWaiting = false
-            source?.events = .readable
-            receive(hasWaited: true)
+        while case .reading = state {
+            guard receiveOne() else { return callWaiters() }
+            if share.isUsedUp { break }
         }
+        // If nothing arrives, no event continues this.
+        if !whenEmpty.isEmpty { EventLoop.atNextTurn { [weak self] in self?.receive() } }
     }
 
-    private func waitForStreams() {
-        pause()
-        FlowControl.whenReleased { [weak self] in self?.resume() }
-    }
-
-    /// Receives nothing for the time being.
-    private func pause() {
-        isWaiting = true
-        // Or the loop would find it readable in each turn, instead of other descriptors.
-        source?.events = []
-    }
-
-    private enum Outcome {
-        case received, empty
-        /// The first datagram has been handled, and another thread must receive it.
-        case mustRelease
-    }
-
-    /// How long receiving a datagram may take, in nanoseconds.
-    ///
-    /// After a slower one, other threads receive for this many times as long.
-    private static let (acceptable, severity): (UInt64, Int) = (1_000_000, 200)
-
-    /// Handles and receives the first datagram, if there is one.
-    private func receiveOne() -> Outcome {
-        var flags: Int32 = 0
-        var sender = linux_credentials()
-        let count = linux_peek_datagram(
-            descriptor.rawValue, Self.buffer.baseAddress, Self.buffer.count, &flags, &sender)
-        guard count >= 0 else { return .empty }
-        mayNeverEnd = flags & Int32(MSG_CTRUNC) != 0
-        isReleasing = mayNeverEnd || ContinuousClock.now < Self.slowUntil
-        if !isReleasing { receiveMeasured() }
-        let outcome = isReleasing ? Outcome.mustRelease : .received
+    /// Receives and handles the first datagram; returns false if there is none.
+    private func receiveOne() -> Bool {
+        let received = descriptor.receive(into: Self.buffer)
+        // Last, because for sd_notify_barrier(3) it is the answer.
+        defer { if !received.descriptors.isEmpty { ForeignDescriptors.close(received.descriptors) } }
+        guard received.count >= 0 else { return false }
         handler?(
             Datagram(
-                bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(count)),
-                isTruncated: flags & Int32(MSG_TRUNC) != 0, sender: sender.uid))
-        return outcome
-    }
-
-    private func receiveMeasured() {
-        let share = TurnShare()
-        Self.receiveFirst(descriptor)
-        let taken = share.nanosecondsTaken
-        if taken > Self.acceptable { Self.slowUntil = .now + .nanoseconds(taken) * Self.severity }
-    }
-
-    /// Makes another thread receive the first datagram.
-    private func release() {
-        if isFinishing, mayNeverEnd { return cancel() }
-        pause()
-        SystemCallThreads.datagrams.perform(for: number, isMuch: true) { [descriptor, weak self] in
-            Self.receiveFirst(descriptor)
-            EventLoop.perform {
-                self?.isReleasing = false
-                self?.resume()
-            }
-        }
-    }
-
-    /// Receives and drops the first datagram.
-    private nonisolated static func receiveFirst(_ descriptor: OwnedDescriptor) {
-        recv(descriptor.rawValue, nil, 0, Int32(MSG_DONTWAIT))
+                bytes: UnsafeRawBufferPointer(rebasing: Self.buffer.prefix(received.count)),
+                isTruncated: received.isTruncated, sender: received.sender))
+        return true
     }
 }

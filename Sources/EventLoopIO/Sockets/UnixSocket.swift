@@ -142,18 +142,21 @@ public enum UnixSocket {
 
     /// Accepts a connection; nil if none waits.
     ///
-    /// - Parameters:
-    ///   - listener: the listening socket.
-    ///   - isPrivileged: whether ordinary users cannot connect to the listener.
+    /// - Parameter listener: the listening socket.
     /// - Throws: ``IOError/Code/exhausted`` if only the ``OwnedDescriptor/reserve`` of descriptors is left; the caller must then pause.
-    public static func accept(_ listener: Int32, isPrivileged: Bool = false) throws(IOError) -> OwnedDescriptor? {
+    public static func accept(_ listener: Int32) throws(IOError) -> OwnedDescriptor? {
         if OwnedDescriptor.isInReserve(nextTo: listener) {
             throw IOError(errno: EMFILE, "cannot accept a connection")
         }
         while true {
             let descriptor = accept4(
                 listener, nil, nil, Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue))
-            if descriptor >= 0 { return OwnedDescriptor(adoptingConnection: descriptor, isPrivileged: isPrivileged) }
+            if descriptor >= 0 {
+                // Without this, recvmsg(2) skips an out-of-band byte, and releases the descriptors that came with it.
+                var inLine: Int32 = 1
+                setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &inLine, socklen_t(MemoryLayout<Int32>.size))
+                return OwnedDescriptor(adopting: descriptor)
+            }
             switch errno {
             case EINTR, ECONNABORTED: continue
             case EAGAIN: return nil
@@ -161,11 +164,6 @@ public enum UnixSocket {
             }
         }
     }
-
-    /// Makes the kernel refuse descriptors sent to a socket, and to those accepted from it (`SO_PASSRIGHTS`; socket(7)).
-    ///
-    /// Kernels before Linux 6.16 cannot. With those, ``OwnedDescriptor/receive(into:)`` looks at the input first.
-    public static func refuseDescriptors(_ descriptor: Int32) { _ = linux_refuse_descriptors(descriptor) }
 
     /// Returns the credentials of a connected stream socket's peer, without its supplementary groups (``peerGroups(of:)``).
     public static func peerCredentials(of descriptor: Int32) throws(IOError) -> PeerCredentials {
@@ -200,10 +198,9 @@ public enum UnixSocket {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_UNIX, type | flags, 0)
         guard descriptor >= 0 else { throw IOError(errno: errno, "cannot create a socket") }
-        guard receives else { return OwnedDescriptor(adopting: descriptor) }
-        let socket = OwnedDescriptor(adoptingReceiver: descriptor)
+        let socket = OwnedDescriptor(adopting: descriptor)
         // Before it is bound, so that the sender of each datagram is known.
-        try socket.passCredentials()
+        if receives { try socket.passCredentials() }
         return socket
     }
 

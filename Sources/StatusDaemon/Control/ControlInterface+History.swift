@@ -25,7 +25,7 @@ extension ControlInterface {
             let buffer = HistoryBuffer()
             let stream = call.stream({ buffer.next() }, onClose: { buffer.close() })
             do {
-                try await self.stream(query, through: buffer, stream, for: call.untyped.account)
+                try await self.stream(query, through: buffer, stream, for: call.untyped.userID)
             } catch {
                 stream.fail(self.historyFailure(for: error))
             }
@@ -62,7 +62,7 @@ extension ControlInterface {
         guard since <= until else { throw MonitorError.service(.invalidParameter("since")) }
         call.perform { call throws(MonitorError) in
             do {
-                let summary = try await self.state.read(for: call.untyped.account) {
+                let summary = try await self.state.read(for: call.untyped.userID) {
                     store, isCancelled throws(StoreFailure) in
                     try store.summary(
                         of: server, since: since, until: until, buckets: buckets, now: now, isCancelled: isCancelled)

@@ -118,18 +118,16 @@ final class ControlInterface: MonitorService {
     func post(_ parameters: PostParameters, _ call: MonitorCall<PostReply>) throws {
         let text = try StatusText(parameters.text)
         let revision = try registry.post(text, level: parameters.level ?? .ok, to: parameters.server, by: Caller(call))
-        call.untyped.letStreamsCatchUp()
         call.reply(PostReply(revision: revision))
     }
 
     func select(_ parameters: SelectParameters, _ call: MonitorCall<SelectReply>) throws {
         let server = try parameters.server.map { try known($0) }
         let isChange = (try? monitor.selectedState().name) != server
-        // Earlier events of the old server are written now. Those for which there is no room or no time are never written, but reported as a gap.
+        // Earlier events of the old server are written now. Those for which there is no room are never written, but reported as a gap.
         if isChange { call.untyped.pumpStreams() }
         let change = try monitor.select(server, by: Caller(call))
         registry.didSelect()
-        call.untyped.letStreamsCatchUp()
         // A oneway call need not wait until the others have been told.
         if call.isOneway { return call.untyped.reply() }
         let watcher = watcher
@@ -150,7 +148,6 @@ final class ControlInterface: MonitorService {
 
     func forget(_ parameters: ForgetParameters, _ call: MonitorCall<NoMembers>) throws {
         try registry.forget(try known(parameters.server), by: Caller(call))
-        call.untyped.letStreamsCatchUp()
         call.reply()
     }
 

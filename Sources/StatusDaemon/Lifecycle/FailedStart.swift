@@ -3,7 +3,7 @@
 import EventLoopIO
 import Glibc
 import StatusInterface
-import Synchronization
+import SystemdClient
 import Varlink
 
 /// Answers the clients that made the service manager start a daemon that cannot start.
@@ -20,27 +20,23 @@ struct FailedStart {
     /// The pause before each check.
     private static let interval = Duration.milliseconds(50)
     /// How long the last clients have to read their answers.
-    private static let grace = Duration.milliseconds(20)
-    /// The number of clients of each socket that are answered after each check, because a user can make each answer take milliseconds.
-    private static let clientsAtATime = 16
-    /// The number of connections of each socket that stay open, because a user can make each close take seconds.
-    ///
-    /// Beyond it, ordinary clients wait for the next start.
-    private static let mostClients = 64
+    private static let grace = Duration.milliseconds(40)
+    /// How many clients of each socket are answered after each check.
+    private static let clientsAtATime = 64
+    /// How many connections stay open; beyond it, the oldest are closed.
+    private static let mostClients = 256
 
     /// Checks whether a start would succeed now.
     typealias Check = @EventLoop () async -> Bool
 
-    private let sockets = InheritedSockets.take()
+    private let listeners = ListeningSockets.inherited.takeControl()
     private let message: [UInt8]
     /// Nil if that cannot be checked.
     private let isCorrected: Check?
     /// The clients that were answered.
     ///
-    /// They stay open until the end: a client whose connection is closed while it still writes its call may not read the answer.
+    /// They stay open for a while: a client whose connection is closed while it still writes its call may not read the answer.
     private var clients: [OwnedDescriptor] = []
-    /// The clients of the socket that ordinary users cannot keep busy.
-    private var privileged: [OwnedDescriptor] = []
 
     /// Reports the reason to all clients that connect.
     ///
@@ -51,10 +47,9 @@ struct FailedStart {
     static func answerClients(_ reason: String, isCorrected: Check? = nil) async -> Bool {
         var start = FailedStart(
             message: MonitorError.startFailed(reason: reason).reply?.reply ?? [], isCorrected: isCorrected)
+        defer { for client in start.clients { client.closeConnection() } }
         guard await start.answerUntilCorrected() else { return false }
-        start.sockets.giveBack()
-        _ = Closing(&start.clients)
-        _ = Closing(&start.privileged)
+        ListeningSockets.inherited.giveBackControl(start.listeners)
         return true
     }
 
@@ -63,30 +58,19 @@ struct FailedStart {
         self.isCorrected = isCorrected
     }
 
-    /// Answers for a while, and until all connections of ordinary users are closed; returns whether a start would succeed now.
+    /// Answers for a while; returns whether a start would succeed now.
     private mutating func answerUntilCorrected() async -> Bool {
         answer()
-        guard !clients.isEmpty || !privileged.isEmpty else { return false }
+        guard !clients.isEmpty else { return false }
         let end = ContinuousClock.now + (isCorrected == nil ? Self.shortStay : Self.stay)
         while ContinuousClock.now < end {
+            await Self.pause(Self.interval)
             // The check comes first: the reason may no longer be true.
-            if await becomesCorrected() { return true }
+            if await isCorrected?() == true { return true }
             answer()
         }
         await Self.pause(Self.grace)
-        let closing = Closing(&clients)
-        await Self.pause(Self.grace)
-        while !closing.hasEnded {
-            if await becomesCorrected() { return true }
-            answerPrivileged()
-        }
         // The check is as late as possible: until this process has ended, a requested start joins this one.
-        return await isCorrected?() ?? false
-    }
-
-    /// Checks after a pause whether a start would succeed.
-    private func becomesCorrected() async -> Bool {
-        await Self.pause(Self.interval)
         return await isCorrected?() ?? false
     }
 
@@ -99,53 +83,25 @@ struct FailedStart {
         }
     }
 
-    // MARK: Clients
-
+    /// Accepts some clients and answers them, whatever they call.
     private mutating func answer() {
-        answerPrivileged()
-        clients += answer(sockets.control, most: Self.mostClients - clients.count)
-    }
-
-    private mutating func answerPrivileged() {
-        privileged += answer(sockets.privileged)
-        guard privileged.count > Self.mostClients else { return }
-        let count = privileged.count - Self.mostClients
-        var oldest = Array(privileged.prefix(count))
-        privileged.removeFirst(count)
-        _ = Closing(&oldest)
-    }
-
-    /// Accepts some clients and answers them, whatever they call; returns their connections.
-    private func answer(_ listeners: [OwnedDescriptor], most: Int = clientsAtATime) -> [OwnedDescriptor] {
-        var clients: [OwnedDescriptor] = []
         for listener in listeners {
-            while clients.count < min(most, Self.clientsAtATime) {
+            for _ in 0..<Self.clientsAtATime {
                 guard let client = try? UnixSocket.accept(listener.rawValue) else { break }
                 send(client.rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
                 clients.append(client)
             }
         }
-        return clients
+        while clients.count > Self.mostClients { clients.removeFirst().closeConnection() }
     }
+}
 
-    /// Closes connections on another thread.
-    ///
-    /// If the process ended instead, the kernel would close them. Meanwhile nothing would answer, or notice that the cause has been corrected. If
-    /// closing never ends, the service manager ends the start on its timeout.
-    private final class Closing: Sendable {
-        private let isDone = Atomic(false)
+extension ListeningSockets {
+    private static let controlName = "varlink"
 
-        /// Whether no connection of this process is being closed.
-        var hasEnded: Bool { isDone.load(ordering: .acquiring) && !OwnedDescriptor.isClosing }
+    /// Takes the control sockets that the service manager has opened, which is possible once.
+    func takeControl() -> [OwnedDescriptor] { take(named: Self.controlName) }
 
-        /// Takes the connections, because only the thread may have references to them.
-        init(_ clients: inout [OwnedDescriptor]) {
-            let last = Mutex(clients)
-            clients = []
-            BlockingThread.start { [self] in
-                last.withLock { $0 = [] }
-                isDone.store(true, ordering: .releasing)
-            }
-        }
-    }
+    /// Returns the control sockets, so that they can be taken again.
+    func giveBackControl(_ listeners: [OwnedDescriptor]) { giveBack(listeners, named: Self.controlName) }
 }

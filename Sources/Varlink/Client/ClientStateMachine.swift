@@ -20,8 +20,6 @@ struct ClientStateMachine: ~Copyable {
         var drainTimer: DrainTimer?
         /// Whether to close the socket.
         var closes = false
-        /// Whether the caller of the delivered message also gets the socket, for another protocol.
-        var upgrades = false
     }
 
     enum DrainTimer: Equatable { case start, stop }
@@ -45,8 +43,6 @@ struct ClientStateMachine: ~Copyable {
         case awaiting
         /// The caller of the first call has left; so many replies and bytes were dropped for it.
         case draining(replies: Int, bytes: Int)
-        /// The socket belongs to another owner and protocol.
-        case upgraded
         /// No more replies can come.
         case closed(VarlinkClientError)
     }
@@ -64,17 +60,13 @@ struct ClientStateMachine: ~Copyable {
         switch state {
         case .awaiting: calls.firstCaller == .waiting
         case .draining: true
-        case .idle, .upgraded, .closed: false
+        case .idle, .closed: false
         }
     }
 
     /// Throws if no further call may be made.
     func checkMayCall() throws(VarlinkClientError) {
-        switch state {
-        case .idle, .awaiting, .draining: if calls.endWithUpgrade { throw .upgraded }
-        case .upgraded: throw .upgraded
-        case .closed(let error): throw error
-        }
+        if case .closed(let error) = state { throw error }
     }
 
     // MARK: Inputs from callers
@@ -91,7 +83,6 @@ struct ClientStateMachine: ~Copyable {
     mutating func wait(_ ticket: Ticket) -> Effects {
         switch state {
         case .idle, .awaiting, .draining: calls.wait(ticket) ? Effects() : Effects(cancelled: ticket)
-        case .upgraded: Effects(failed: [ticket], failure: .upgraded)
         case .closed(let error): Effects(failed: [ticket], failure: error)
         }
     }
@@ -120,8 +111,8 @@ struct ClientStateMachine: ~Copyable {
         if continues, calls.firstKind != .stream || isError { return fail(.tooManyReplies) }
         switch state {
         case .draining(let replies, let size):
-            return drop(continues, isError, replies: replies + 1, bytes: size + bytes)
-        case .idle, .awaiting, .upgraded, .closed: return deliver(continues, isError)
+            return drop(continues, replies: replies + 1, bytes: size + bytes)
+        case .idle, .awaiting, .closed: return deliver(continues)
         }
     }
 
@@ -133,10 +124,7 @@ struct ClientStateMachine: ~Copyable {
 
     /// The connection ends: either side closed it, or the service does not speak Varlink.
     mutating func fail(_ error: VarlinkClientError) -> Effects {
-        switch state {
-        case .upgraded, .closed: return Effects()
-        case .idle, .awaiting, .draining: break
-        }
+        if case .closed = state { return Effects() }
         let stop: DrainTimer? = isDrainingStream ? .stop : nil
         state = .closed(error)
         return Effects(failed: calls.removeAll(), failure: error, drainTimer: stop, closes: true)
@@ -148,27 +136,17 @@ struct ClientStateMachine: ~Copyable {
         if case .draining = state { calls.firstKind == .stream } else { false }
     }
 
-    private mutating func deliver(_ continues: Bool, _ isError: Bool) -> Effects {
+    private mutating func deliver(_ continues: Bool) -> Effects {
         var effects = Effects(delivery: calls.first)
-        if continues {
-            calls.satisfyFirst()
-        } else if calls.firstKind == .upgrade, !isError {
-            _ = calls.removeAll()
-            state = .upgraded
-            effects.upgrades = true
-        } else {
-            removeFirst(&effects)
-        }
+        if continues { calls.satisfyFirst() } else { removeFirst(&effects) }
         return effects
     }
 
-    private mutating func drop(_ continues: Bool, _ isError: Bool, replies: Int, bytes: Int) -> Effects {
+    private mutating func drop(_ continues: Bool, replies: Int, bytes: Int) -> Effects {
         var effects = Effects()
         if continues {
             guard replies <= limits.streamReplies, bytes <= limits.streamBytes else { return fail(.endlessStream) }
             state = .draining(replies: replies, bytes: bytes)
-        } else if calls.firstKind == .upgrade, !isError {
-            return fail(.upgraded)
         } else {
             if isDrainingStream { effects.drainTimer = .stop }
             removeFirst(&effects)

@@ -11,8 +11,6 @@ struct PendingCalls {
         case single
         /// Replies until the service ends them.
         case stream
-        /// One reply; the connection speaks another protocol after it.
-        case upgrade
     }
 
     /// The state of a call's caller.
@@ -35,8 +33,6 @@ struct PendingCalls {
     private var next: Ticket = 0
     /// How many callers have left.
     private(set) var abandonedCount = 0
-    /// Whether the last call upgrades the connection, so that none may follow.
-    private(set) var endWithUpgrade = false
 
     /// The kind of the first call; nil if there is none.
     var firstKind: Kind? { calls[first]?.kind }
@@ -45,7 +41,6 @@ struct PendingCalls {
 
     mutating func append(_ kind: Kind) -> Ticket {
         calls[next] = Call(kind: kind)
-        endWithUpgrade = kind == .upgrade
         next += 1
         return next - 1
     }
@@ -54,7 +49,6 @@ struct PendingCalls {
     mutating func removeFirst() {
         if calls.removeValue(forKey: first)?.caller == .gone { abandonedCount -= 1 }
         first += 1
-        if calls.isEmpty { endWithUpgrade = false }
     }
 
     /// The caller of the first call has its reply and has not asked for another yet.
@@ -84,7 +78,6 @@ struct PendingCalls {
         calls = [:]
         first = next
         abandonedCount = 0
-        endWithUpgrade = false
         return waiting
     }
 }

@@ -50,7 +50,6 @@ public struct VarlinkClientError: Error, Sendable, Hashable, CustomStringConvert
 
     static let closed = VarlinkClientError(.closed, "the service closed the connection")
     static let closedByCaller = VarlinkClientError(.closed, "the connection was closed")
-    static let upgraded = VarlinkClientError(.closed, "the connection was upgraded to another protocol")
     static let endlessStream = VarlinkClientError(
         .closed, "the connection was closed: a stream that nobody reads any more did not end")
     static let tooManyAbandoned = VarlinkClientError(

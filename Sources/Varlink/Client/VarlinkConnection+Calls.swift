@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import EventLoopIO
+import EventLoopIO
 
 extension VarlinkConnection {
     /// Calls a method and returns its reply.
@@ -23,67 +23,16 @@ extension VarlinkConnection {
         return try await receive(Reply.self, for: ticket, within: timeout).reply
     }
 
-    /// Calls a method with descriptors; returns its reply and the descriptors that came with it.
-    ///
-    /// Call ``allowDescriptors()`` before this.
-    ///
-    /// - Parameters:
-    ///   - method: its full name.
-    ///   - parameters: writes the members of its parameters.
-    ///   - descriptors: at most 253, which stay open until they have been sent.
-    ///   - returning: the type of the reply's parameters.
-    ///   - timeout: as for a call without descriptors.
-    /// - Throws: as a call without descriptors; also ``VarlinkClientError/Code/system`` if the descriptors cannot be
-    ///   passed.
-    public func call<Reply: JSONReadable & Sendable>(
-        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, descriptors: [OwnedDescriptor],
-        returning: Reply.Type = Reply.self, timeout: Duration? = replyTimeout
-    ) async throws -> (reply: Reply, descriptors: [OwnedDescriptor]) {
-        let ticket = try send(method, .single, parameters, descriptors: descriptors)
-        let received = try await receive(Reply.self, for: ticket, within: timeout)
-        return (received.reply, received.descriptors)
-    }
-
-    /// Calls a method that upgrades the connection to another protocol; returns its reply and the connection.
-    ///
-    /// No further call can be made, unless the service answers with an error. If the task is cancelled and the service
-    /// upgrades the connection, it is closed.
-    ///
-    /// - Parameters:
-    ///   - method: its full name.
-    ///   - parameters: writes the members of its parameters.
-    ///   - returning: the type of the reply's parameters.
-    ///   - timeout: as for other calls.
-    /// - Throws: as other calls. After an error of the service, the connection can still be used.
-    public func upgrade<Reply: JSONReadable & Sendable>(
-        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, returning: Reply.Type = Reply.self,
-        timeout: Duration? = replyTimeout
-    ) async throws -> (reply: Reply, connection: UpgradedConnection) {
-        let ticket = try send(method, .upgrade, parameters)
-        let reply: Reply
-        do {
-            reply = try await receive(Reply.self, for: ticket, within: timeout).reply
-        } catch {
-            // Nobody would use the other protocol.
-            _ = takeUpgraded()
-            throw error
-        }
-        guard let connection = takeUpgraded() else { throw VarlinkClientError.closed }
-        return (reply, connection)
-    }
-
     /// Calls a method without waiting for a reply.
     ///
     /// - Parameters:
     ///   - method: its full name.
     ///   - parameters: writes the members of its parameters.
-    ///   - descriptors: at most 253, which need ``allowDescriptors()``.
     public func callOneway(
-        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }, descriptors: [OwnedDescriptor] = []
+        _ method: String, _ parameters: (inout JSONWriter) -> Void = { _ in }
     ) throws(VarlinkClientError) {
-        try check(descriptors)
         try checkMayCall()
-        write(method, "oneway", parameters, descriptors)
+        write(method, "oneway", parameters)
     }
 
     /// Calls a method that answers with more than one reply.
@@ -106,8 +55,8 @@ extension VarlinkConnection {
             source: RepliesSource(connection: self, ticket: ticket, timeout: timeout, silence: silence))
     }
 
-    /// A reply, whether others follow, and its descriptors.
-    typealias Received<Reply> = (reply: Reply, continues: Bool, descriptors: [OwnedDescriptor])
+    /// A reply, and whether others follow.
+    typealias Received<Reply> = (reply: Reply, continues: Bool)
 
     /// Waits for the next reply to a call.
     func receive<Reply: JSONReadable & Sendable>(
@@ -158,7 +107,7 @@ extension VarlinkConnection {
             }
             do throws(JSONError) {
                 let reply = try JSONReader.readReply(message, envelope.parameters, as: Reply.self)
-                return (.success((reply, envelope.continues, descriptors)), nil)
+                return (.success((reply, envelope.continues)), nil)
             } catch {
                 let error = VarlinkClientError.malformed("\(error)")
                 return (.failure(error), error)

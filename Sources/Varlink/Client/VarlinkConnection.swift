@@ -23,8 +23,6 @@ public final class VarlinkConnection {
     private let transport: Transport
     /// The service, if it was started for this connection.
     private var process: ServiceProcess?
-    /// The connection after an upgrade, until its caller takes it.
-    private var upgraded: UpgradedConnection?
     private let limits: ClientStateMachine.Limits
     private var machine: ClientStateMachine
     /// Resume the waiting callers; each returns an error if it cannot read the message.
@@ -111,47 +109,19 @@ public final class VarlinkConnection {
 
     // MARK: Sending
 
-    /// Allows file descriptors to travel with calls and replies.
-    ///
-    /// Call this before the first call. The service must be trusted not to send descriptors that are slow to receive.
-    /// Without this, descriptors that it sends are closed.
-    ///
-    /// - Throws: ``VarlinkClientError/Code/system`` if this is not a Unix socket.
-    public func allowDescriptors() throws(VarlinkClientError) {
-        guard transport.allowDescriptors() else {
-            throw VarlinkClientError(.system, "cannot pass descriptors: the connection is not over a Unix socket")
-        }
-    }
-
     func checkMayCall() throws(VarlinkClientError) { try machine.checkMayCall() }
 
     /// Sends a call that expects a reply; returns its ticket.
     func send(
-        _ method: String, _ kind: PendingCalls.Kind, _ parameters: (inout JSONWriter) -> Void,
-        descriptors: [OwnedDescriptor] = []
+        _ method: String, _ kind: PendingCalls.Kind, _ parameters: (inout JSONWriter) -> Void
     ) throws(VarlinkClientError) -> Ticket {
-        try check(descriptors)
         let ticket = try machine.call(kind)
-        let flag: StaticString? =
-            switch kind {
-            case .single: nil
-            case .stream: "more"
-            case .upgrade: "upgrade"
-            }
-        write(method, flag, parameters, descriptors)
+        write(method, kind == .stream ? "more" : nil, parameters)
         return ticket
     }
 
-    /// Throws if these descriptors cannot be sent with a call.
-    func check(_ descriptors: [OwnedDescriptor]) throws(VarlinkClientError) {
-        do { try DescriptorPassing.check(descriptors, on: transport) } catch { throw VarlinkClientError(error) }
-    }
-
-    func write(
-        _ method: String, _ flag: StaticString?, _ parameters: (inout JSONWriter) -> Void,
-        _ descriptors: [OwnedDescriptor]
-    ) {
-        transport.write(descriptors) { writer in
+    func write(_ method: String, _ flag: StaticString?, _ parameters: (inout JSONWriter) -> Void) {
+        transport.write { writer in
             writer.member("method", method)
             writer.member("parameters", parameters)
             if let flag { writer.member(flag, true) }
@@ -192,7 +162,7 @@ public final class VarlinkConnection {
         if result == .ended {
             perform(machine.fail(.closed))
         } else if result == .descriptors {
-            perform(machine.fail(.malformed("too many descriptors, or in the middle of a message")))
+            perform(machine.fail(.malformed("it came with descriptors")))
         } else if transport.input.count > Self.maximumReplyBytes {
             perform(machine.fail(.malformed("longer than \(Self.maximumReplyBytes) bytes")))
         }
@@ -209,12 +179,7 @@ public final class VarlinkConnection {
         transport.interest = machine.wantsMessage ? .input : []
     }
 
-    /// The descriptors that came with the message that is being taken.
-    var descriptors: [OwnedDescriptor] { transport.passing?.current ?? [] }
-
     private func take(_ message: UnsafeRawBufferPointer) {
-        transport.passing?.beginMessage(length: message.count + 1, unread: transport.input.count)
-        defer { transport.passing?.endMessage() }
         do throws(JSONError) {
             let envelope = try ReplyEnvelope(message)
             let effects = machine.message(
@@ -231,26 +196,12 @@ public final class VarlinkConnection {
             process?.end()
         }
         if let change = effects.drainTimer { limitDraining(change) }
-        if effects.upgrades { handOver() }
         if let ticket = effects.delivery, let error = callers.removeValue(forKey: ticket)?(outcome) {
             carryOut(machine.fail(error))
         }
         if let ticket = effects.cancelled { _ = callers.removeValue(forKey: ticket)?(.cancelled) }
         guard let failure = effects.failure else { return }
         for ticket in effects.failed { _ = callers.removeValue(forKey: ticket)?(.failed(failure)) }
-    }
-
-    private func handOver() {
-        let bytes = transport.input.takeRest()
-        guard let descriptor = transport.release() else { return }
-        upgraded = UpgradedConnection(descriptor, bytes: bytes, process: process)
-        process = nil
-    }
-
-    /// Takes the connection after an upgrade; nil if it was closed or taken before.
-    func takeUpgraded() -> UpgradedConnection? {
-        defer { upgraded = nil }
-        return upgraded
     }
 
     private func limitDraining(_ change: ClientStateMachine.DrainTimer) {

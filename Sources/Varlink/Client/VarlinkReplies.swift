@@ -76,7 +76,7 @@ final class RepliesSource {
     func next<Reply: JSONReadable & Sendable>(_ type: Reply.Type) async throws -> Reply? {
         guard !hasEnded else { return nil }
         do {
-            let (reply, continues, _) = try await connection.receive(Reply.self, for: ticket, within: timeout)
+            let (reply, continues) = try await connection.receive(Reply.self, for: ticket, within: timeout)
             timeout = silence
             hasEnded = !continues
             return reply

@@ -7,7 +7,6 @@ import LogLimiting
 @EventLoop
 final class Acceptor {
     private let listener: OwnedDescriptor
-    private let isPrivileged: Bool
     private let failures: LogLimiter
     private let onConnection: @EventLoop (OwnedDescriptor) -> Void
     private var source: IOSource?
@@ -20,18 +19,11 @@ final class Acceptor {
     private static let connectionsPerWake = 16
     /// How long to wait when descriptors have run out; otherwise the loop would spin.
     private static let pause = Duration.milliseconds(100)
-    /// How long to wait while many connections are being closed.
-    private static let shortPause = Duration.milliseconds(1)
 
-    /// Creates an acceptor.
-    ///
-    /// - Parameter isPrivileged: whether ordinary users cannot connect; then it pauses later.
     init(
-        _ listener: OwnedDescriptor, isPrivileged: Bool, failures: LogLimiter,
-        onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
+        _ listener: OwnedDescriptor, failures: LogLimiter, onConnection: @escaping @EventLoop (OwnedDescriptor) -> Void
     ) throws(IOError) {
         self.listener = listener
-        self.isPrivileged = isPrivileged
         self.failures = failures
         self.onConnection = onConnection
         source = try IOSource(listener, events: .readable) { [weak self] _ in self?.accept() }
@@ -46,21 +38,16 @@ final class Acceptor {
     }
 
     private func accept() {
-        if OwnedDescriptor.areTooManyClosing(isPrivileged: isPrivileged) { return wait(Self.shortPause) }
         for _ in 0..<Self.connectionsPerWake {
             do throws(IOError) {
-                guard let descriptor = try UnixSocket.accept(listener.rawValue, isPrivileged: isPrivileged)
-                else { return }
+                guard let descriptor = try UnixSocket.accept(listener.rawValue) else { return }
                 onConnection(descriptor)
             } catch {
                 failures.log("cannot accept connections for now: \(error)", about: error.message)
-                return wait(Self.pause)
+                source?.events = []
+                timer?.schedule(after: Self.pause)
+                return
             }
         }
-    }
-
-    private func wait(_ pause: Duration) {
-        source?.events = []
-        timer?.schedule(after: pause)
     }
 }

@@ -5,10 +5,6 @@
 /// It hands out one call at a time; the next one waits until that is answered. A connection alternates between reading
 /// and answering, writing or streaming. At the end it drains: it takes no more calls, sends the remaining replies, and
 /// is closed.
-///
-/// After an upgrade it sends the last reply and is handed over. That happens even if the client has left, because the
-/// client may have sent something in the other protocol. But a client that leaves while its call waits for an answer
-/// ends the call, which then upgrades nothing.
 struct ConnectionStateMachine: ~Copyable {
     /// What the connection must do, in this order.
     struct Effects: OptionSet, Hashable {
@@ -36,8 +32,6 @@ struct ConnectionStateMachine: ~Copyable {
         case nothing
         /// Nothing: the connection must be closed.
         case end
-        /// Nothing: the socket must be handed to the handler of the upgrade.
-        case upgrade
     }
 
     private enum State {
@@ -45,16 +39,14 @@ struct ConnectionStateMachine: ~Copyable {
         case reading
         /// The current call is not answered yet.
         case answering
-        /// The current call is answered in pieces, the next of which may wait for a turn.
-        case writing(isQueued: Bool)
+        /// The current call is answered in pieces.
+        case writing
         /// The current call is answered by a stream.
         case streaming
         /// A call was answered, and the next ones are handled at the end of the turn.
         case resuming
         /// No more calls are taken, but replies are still being sent.
         case draining
-        /// The reply that upgrades the connection is still being sent.
-        case upgrading
         case closed
     }
 
@@ -74,7 +66,7 @@ struct ConnectionStateMachine: ~Copyable {
     private var hasDeparted = false
     /// Whether calls are being handled, further up the stack.
     private(set) var isHandling = false
-    /// Whether the next calls wait for a turn, or until streams have caught up.
+    /// Whether the next calls wait for the next turn.
     private(set) var isQueued = false
     /// How many bytes of replies may be unsent before calls have to wait.
     private let maximumUnsent: Int
@@ -92,12 +84,12 @@ struct ConnectionStateMachine: ~Copyable {
     var isAnswering: Bool {
         switch state {
         case .answering, .writing, .streaming: true
-        case .reading, .resuming, .draining, .upgrading, .closed: false
+        case .reading, .resuming, .draining, .closed: false
         }
     }
 
-    /// Whether the next pieces of a reply may be written now.
-    var mayWrite: Bool { if case .writing(isQueued: false) = state { true } else { false } }
+    /// Whether a reply is being written in pieces.
+    var isWriting: Bool { if case .writing = state { true } else { false } }
 
     /// Whether calls are neither being handled nor waiting for a turn.
     var mayBeginHandling: Bool { !isHandling && !isQueued }
@@ -115,7 +107,7 @@ struct ConnectionStateMachine: ~Copyable {
     var isReadable: Bool { if case .open(isReadable: true) = input { true } else { false } }
 
     private func mayRead(unsent: Int) -> Bool {
-        guard case .open = input, !isQueued else { return false }
+        guard case .open = input else { return false }
         return mayHandle(unsent: unsent)
     }
 
@@ -185,17 +177,7 @@ struct ConnectionStateMachine: ~Copyable {
 
     /// The current call is answered in pieces.
     mutating func writingBegan() {
-        if case .answering = state { state = .writing(isQueued: false) }
-    }
-
-    /// Leaves the next pieces to a later turn.
-    mutating func queueWriting() {
-        if case .writing = state { state = .writing(isQueued: true) }
-    }
-
-    /// The turn for the next pieces has come.
-    mutating func writingTurnCame() {
-        if case .writing = state { state = .writing(isQueued: false) }
+        if case .answering = state { state = .writing }
     }
 
     /// The last piece of the reply has been written.
@@ -209,11 +191,6 @@ struct ConnectionStateMachine: ~Copyable {
         // While calls are being handled, that loop continues by itself.
         state = isHandling ? .reading : .resuming
         return isHandling ? [] : .resume
-    }
-
-    /// The current call has been answered with an upgrade to another protocol.
-    mutating func upgradeBegan() {
-        if isAnswering { state = .upgrading }
     }
 
     /// The end of the turn has come in which a call was answered.
@@ -254,7 +231,7 @@ struct ConnectionStateMachine: ~Copyable {
         switch state {
         case .answering: return abandonCall()
         case .streaming: return .wakeStream
-        case .reading, .writing, .resuming, .draining, .upgrading, .closed: return []
+        case .reading, .writing, .resuming, .draining, .closed: return []
         }
     }
 
@@ -264,7 +241,6 @@ struct ConnectionStateMachine: ~Copyable {
         switch state {
         case .closed: return .end
         case .draining where unsent == 0: return .end
-        case .upgrading where unsent == 0: return .upgrade
         default: break
         }
         if mayRead(unsent: unsent) { return .input }

@@ -2,14 +2,6 @@
 
 public import EventLoopIO
 
-/// A call that was read, and its method.
-struct ReceivedCall {
-    var envelope: CallEnvelope
-    let route: Route
-    /// Whether the envelope was only assumed (``ExpectedEnvelope``) and is not confirmed by the parameters yet.
-    var isUnverified = false
-}
-
 /// A client's call.
 ///
 /// It is answered once, by a stream, or, if it is oneway, not at all.
@@ -31,51 +23,44 @@ public final class VarlinkCall {
     /// Whether the method changes nothing (``VarlinkInterface/onlyReads(_:)``).
     public var onlyReads: Bool { route.onlyReads }
     /// Whether the client wants more than one reply.
-    public var wantsMore: Bool { received.envelope.wantsMore }
+    public var wantsMore: Bool { envelope.wantsMore }
     /// Whether the client wants no reply.
-    public var isOneway: Bool { received.envelope.isOneway }
+    public var isOneway: Bool { envelope.isOneway }
     /// Whether the client wants a reply and has not left.
     public var isHeard: Bool { !isOneway && connection.mayReply }
-    /// Whether the client wants to speak another protocol after the reply (``upgrade(_:then:)``).
-    public var wantsUpgrade: Bool { received.envelope.wantsUpgrade }
-    var route: Route { received.route }
+    /// Whether the client wants to speak another protocol after the reply, which this service does not support.
+    var wantsUpgrade: Bool { envelope.wantsUpgrade }
+    let route: Route
     /// Whether it comes from this process (``VarlinkService/add(_:isInternal:)``).
     public var isInternal: Bool { connection.isInternal }
+    /// The user of the calling process, as it was when it connected.
+    public var userID: UInt32 { connection.credentials.userID }
     /// The calling process, as it was when it connected.
     public var caller: PeerCredentials { connection.caller }
 
-    /// The user whose limits apply (``VarlinkService/account``).
-    public var account: UInt32 { connection.account }
-
     private let connection: ServerConnection
-    private var received: ReceivedCall
+    private let envelope: CallEnvelope
     /// The call's text, which is valid while its handler runs.
     private var message: UnsafeRawBufferPointer?
     private var state = State.open
     private var onDeparture: CheckedContinuation<Void, Never>?
 
-    init(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer, connection: ServerConnection) {
-        self.received = received
+    init(
+        _ envelope: CallEnvelope, route: Route, in message: UnsafeRawBufferPointer, connection: ServerConnection
+    ) {
+        self.envelope = envelope
+        self.route = route
         self.message = message
         self.connection = connection
-    }
-
-    /// Reuses a call that has ended, and that nobody else holds, for the next one of its connection.
-    func become(_ received: consuming ReceivedCall, in message: UnsafeRawBufferPointer) {
-        self.received = received
-        self.message = message
-        state = .open
     }
 
     deinit {
         guard state != .ended else { return }
         // Nobody can answer any more, and the client must not wait forever.
-        EventLoop.perform { [connection, received] in
-            connection.callWasForgotten(received.route.fullName, isOneway: received.envelope.isOneway)
+        EventLoop.perform { [connection, route, envelope] in
+            connection.callWasForgotten(route.fullName, isOneway: envelope.isOneway)
         }
     }
-
-    var isUnverified: Bool { received.isUnverified }
 
     /// Whether the call has been answered, or its client has left.
     public var isEnded: Bool { state == .ended }
@@ -90,36 +75,11 @@ public final class VarlinkCall {
     ) throws(VarlinkError) -> Parameters {
         guard let message else { preconditionFailure("a call's parameters are read before its handler returns") }
         do throws(JSONError) {
-            if isUnverified { return try expectedParameters(message) }
-            return try JSONReader.readParameters(message, received.envelope.parameters, as: Parameters.self)
+            return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
         } catch {
             throw .invalidParameter(error.member ?? "parameters")
         }
     }
-
-    /// Reads the parameters from their assumed place, or else from where the whole message has them.
-    private func expectedParameters<Parameters: JSONReadable>(
-        _ message: UnsafeRawBufferPointer
-    ) throws(JSONError) -> Parameters {
-        // Not `try?`: the type of its optional result would be looked up at each call.
-        do throws(JSONError) {
-            let parameters = try JSONReader.readParameters(
-                message, received.envelope.parameters, as: Parameters.self)
-            received.isUnverified = false
-            return parameters
-        } catch {
-            let envelope = try CallEnvelope(message)
-            received.isUnverified = false
-            received.envelope.parameters = envelope.parameters
-            connection.expectationFailed()
-            return try JSONReader.readParameters(message, envelope.parameters, as: Parameters.self)
-        }
-    }
-
-    /// The descriptors that came with the call, if the service passes descriptors.
-    ///
-    /// Read this only while ``VarlinkInterface/handle(_:)`` runs. After that, descriptors that nobody holds are closed.
-    public var descriptors: [OwnedDescriptor] { message == nil ? [] : connection.transport.passing?.current ?? [] }
 
     // MARK: Answering
 
@@ -132,22 +92,6 @@ public final class VarlinkCall {
         connection.callEnded()
     }
 
-    /// Sends the reply, with descriptors.
-    ///
-    /// - Parameters:
-    ///   - descriptors: at most 253, which stay open until they have been sent.
-    ///   - body: writes the members of the reply's parameters.
-    /// - Throws: `IOError.Code.systemCall` if there are too many descriptors, or this connection passes none. Then
-    ///   the call is not answered yet.
-    public func reply(
-        descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void = { _ in }
-    ) throws(IOError) {
-        try DescriptorPassing.check(descriptors, on: connection.transport)
-        guard end() else { return }
-        if !isOneway { connection.transport.write(descriptors) { $0.member("parameters", body) } }
-        connection.callEnded()
-    }
-
     /// Sends a reply that may be long: it is written in pieces, as the client reads it.
     ///
     /// - Parameter body: writes the next members of the reply's parameters, or part of one, and returns whether there
@@ -155,25 +99,6 @@ public final class VarlinkCall {
     public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
         guard end() else { return }
         if isOneway { connection.callEnded() } else { connection.write(MessageInPieces(continues: false, body)) }
-    }
-
-    /// Answers a call with ``wantsUpgrade``, and switches the connection to another protocol.
-    ///
-    /// A call without it is answered with the error `InvalidParameter`.
-    ///
-    /// - Parameters:
-    ///   - body: writes the members of the reply's parameters.
-    ///   - handOver: gets the connection, which the service no longer counts, and the bytes that came after the call.
-    ///     Called once the reply has been sent, or the client has left after this method was called. Not called if
-    ///     the call had ended (``isEnded``), because the client left while the call waited for its answer, or if the
-    ///     service closes the connection first.
-    public func upgrade(
-        _ body: (inout JSONWriter) -> Void = { _ in }, then handOver: @escaping @EventLoop (UpgradedConnection) -> Void
-    ) {
-        guard wantsUpgrade else { return fail(.invalidParameter("upgrade")) }
-        guard end() else { return }
-        connection.transport.write { $0.member("parameters", body) }
-        connection.upgrade(handOver)
     }
 
     /// Answers with an error.
@@ -263,11 +188,6 @@ public final class VarlinkCall {
     ///
     /// Use it in a call that makes what they would write obsolete.
     public func pumpStreams() { connection.service.streams.pump() }
-
-    /// Holds up the client's next calls while streams are behind (`FlowControl`).
-    ///
-    /// Use it in a call that gives streams something to write.
-    public func letStreamsCatchUp() { connection.holdUp() }
 
     // MARK: -
 

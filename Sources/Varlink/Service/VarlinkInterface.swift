@@ -18,17 +18,9 @@ public protocol VarlinkInterface: AnyObject {
     /// Their calls are skipped if the client has left. A service may also use this for permissions
     /// (``VarlinkCall/onlyReads``).
     nonisolated func onlyReads(_ method: String) -> Bool
-
-    /// Whether a method can upgrade the connection (``VarlinkCall/upgrade(_:then:)``).
-    ///
-    /// A call with `upgrade` of any other method is refused, because its client would take a reply for an upgrade.
-    nonisolated func upgrades(_ method: String) -> Bool
 }
 
 extension VarlinkInterface {
     /// Every method may change something.
     public nonisolated func onlyReads(_ method: String) -> Bool { false }
-
-    /// No method upgrades a connection.
-    public nonisolated func upgrades(_ method: String) -> Bool { false }
 }

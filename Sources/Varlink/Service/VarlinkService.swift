@@ -28,10 +28,6 @@ public final class VarlinkService {
         /// The default is three eighths of the process's descriptors, but at most 2048, which limits the memory for all
         /// clients to about 400 MB.
         public var maximumConnections = min(2048, OwnedDescriptor.limit * 3 / 8)
-        /// The users whose calls skip the queue, so that other users cannot delay them.
-        ///
-        /// They are trusted not to slow down the event loop.
-        public var preferredUsers: Set<UInt32> = [0, geteuid()]
         /// How long clients may take to read their last replies when the service ends.
         public var drainTime = Duration.seconds(1)
 
@@ -60,8 +56,8 @@ public final class VarlinkService {
     /// A change does not close connections.
     public var limits: Limits {
         didSet {
-            places.limitOfUser = limits.maximumConnectionsPerUser
-            places.limitOfAll = limits.maximumConnections
+            counts.ofUser = limits.maximumConnectionsPerUser
+            counts.ofAll = limits.maximumConnections
         }
     }
 
@@ -70,24 +66,18 @@ public final class VarlinkService {
     /// If it returns nil, the connection is closed without an error.
     public var refusal: (_ limit: StaticString, _ value: Int) -> VarlinkError? = { _, _ in nil }
 
-    /// Returns the user whose limits and share of each turn apply to a client of `user`.
-    ///
-    /// Permissions still depend on the client's own user.
-    public var account: (_ user: UInt32) -> UInt32 = { $0 }
-
-    private let routes: RouteTable
+    /// The methods, by the bytes of their names: hashing a string of a client could take the square of its length.
+    private let routes: [[UInt8]: Route]
+    /// The method of the last call, which most clients call again.
+    private var lastRoute = Route(unknown: "")
     private let interfaceNames: Set<String>
-    private let listeners, privilegedListeners: [OwnedDescriptor]
-    /// Whether descriptors may travel with messages.
-    let passesDescriptors: Bool
+    private let listeners: [OwnedDescriptor]
     let logger: Logger
     private let jobs: AsyncStream<@EventLoop @Sendable () async -> Void>
     private let enqueueJob: AsyncStream<@EventLoop @Sendable () async -> Void>.Continuation
     private var acceptors: [Acceptor] = []
     private var connections: [ObjectIdentifier: ServerConnection] = [:]
-    private var places: ConnectionPlaces
-    /// The work that waits for its user's turn.
-    let turns = TurnQueue()
+    private var counts: ConnectionLimits
     /// The streams that have something to write.
     let streams = StreamQueue()
     private let refusals: LogLimiter
@@ -105,39 +95,19 @@ public final class VarlinkService {
     ///   - interfaces: what it serves, apart from `org.varlink.service`.
     ///   - unlisted: interfaces that it serves, but that `GetInfo` does not list.
     ///   - listeners: the listening sockets.
-    ///   - privilegedListeners: listeners that ordinary users cannot connect to. Their clients are accepted even while
-    ///     many refused connections are being closed, which delays others.
-    ///   - passesDescriptors: whether file descriptors may come with calls and go with replies, over Unix sockets. The
-    ///     clients of such a service must be trusted: they can use up this process's descriptors, and send some that are
-    ///     slow to receive.
     ///   - limits: the limits for clients.
     ///   - logger: gets refused connections and errors of handlers.
     public init(
         info: Info, interfaces: [any VarlinkInterface], unlisted: [any VarlinkInterface] = [],
-        listeners: [OwnedDescriptor], privilegedListeners: [OwnedDescriptor] = [],
-        passesDescriptors: Bool = false, limits: Limits = Limits(), logger: Logger = Logger(label: "varlink")
+        listeners: [OwnedDescriptor], limits: Limits = Limits(), logger: Logger = Logger(label: "varlink")
     ) {
         let listed = [ServiceInterface(info: info, interfaces: interfaces.map(\.interfaceDescription))] + interfaces
         let all = listed + unlisted
-        routes = RouteTable(
-            all.flatMap { interface in
-                let description = interface.interfaceDescription
-                return description.methods.enumerated().map { index, method in
-                    Route(
-                        fullName: "\(description.name).\(method.name)", method: method.name, index: index,
-                        interface: interface)
-                }
-            })
+        routes = Dictionary(all.flatMap(Route.all).map { (Array($0.fullName.utf8), $0) }) { first, _ in first }
         interfaceNames = Set(listed.map(\.interfaceDescription.name))
         self.listeners = listeners
-        self.privilegedListeners = privilegedListeners
-        self.passesDescriptors = passesDescriptors
-        if !passesDescriptors {
-            for listener in listeners + privilegedListeners { UnixSocket.refuseDescriptors(listener.rawValue) }
-        }
         self.limits = limits
-        places = ConnectionPlaces(
-            limitOfUser: limits.maximumConnectionsPerUser, limitOfAll: limits.maximumConnections)
+        counts = ConnectionLimits(ofUser: limits.maximumConnectionsPerUser, ofAll: limits.maximumConnections)
         self.logger = logger
         refusals = LogLimiter(logger, .notice)
         failures = LogLimiter(logger, .warning)
@@ -155,8 +125,9 @@ public final class VarlinkService {
     /// ``Limits/drainTime``, and closes all connections.
     public func run() async throws {
         defer { stopAccepting() }
-        for listener in privilegedListeners { try accept(from: listener, isPrivileged: true) }
-        for listener in listeners { try accept(from: listener, isPrivileged: false) }
+        for listener in listeners {
+            acceptors.append(try Acceptor(listener, failures: failures) { [weak self] in self?.add($0) })
+        }
         await perform()
         await drain()
     }
@@ -168,11 +139,6 @@ public final class VarlinkService {
             self.stopAccepting()
             group.cancelAll()
         }
-    }
-
-    private func accept(from listener: OwnedDescriptor, isPrivileged: Bool) throws(IOError) {
-        acceptors.append(
-            try Acceptor(listener, isPrivileged: isPrivileged, failures: failures) { [weak self] in self?.add($0) })
     }
 
     private func stopAccepting() {
@@ -211,23 +177,23 @@ public final class VarlinkService {
     func route(_ method: CallEnvelope.Method?, in message: UnsafeRawBufferPointer) -> Route {
         switch method {
         case .inPlace(let range):
-            let bytes = UnsafeRawBufferPointer(rebasing: message[range]).assumingMemoryBound(to: UInt8.self)
-            return route(bytes)
-        case .decoded(let text): return Array(text.utf8).withUnsafeBufferPointer(route)
-        case nil: return unknown("")
+            let name = UnsafeRawBufferPointer(rebasing: message[range])
+            if !lastRoute.isNamed(name) { lastRoute = route(Array(name)) }
+            return lastRoute
+        case .decoded(let text): return route(Array(text.utf8))
+        case nil: return route([])
         }
     }
 
-    private func route(_ name: UnsafeBufferPointer<UInt8>) -> Route {
-        routes[name] ?? unknown(String(decoding: name.prefix(VarlinkError.maximumNameBytes), as: UTF8.self))
+    private func route(_ name: [UInt8]) -> Route {
+        routes[name]
+            ?? Route(unknown: String(decoding: name.prefix(VarlinkError.maximumNameBytes), as: UTF8.self))
     }
-
-    private func unknown(_ name: String) -> Route { Route(fullName: name, method: name, interface: nil) }
 
     /// Has the interface answer a call.
     func handle(_ call: VarlinkCall) {
         guard let interface = call.route.interface else { return call.fail(notFound(call.route.fullName)) }
-        if call.wantsUpgrade, !call.route.upgrades { call.failNotImplemented() } else { interface.handle(call) }
+        if call.wantsUpgrade { call.failNotImplemented() } else { interface.handle(call) }
     }
 
     /// The error for an unknown method.
@@ -248,64 +214,38 @@ public final class VarlinkService {
     ///   - isInternal: whether the client is part of this process. It is not counted, and is never closed to make room
     ///     for another.
     public func add(_ descriptor: OwnedDescriptor, isInternal: Bool = false) {
-        // Groups are looked up later, because that may be slow, few calls need them, and this client may be refused.
+        // Groups are looked up later, because few calls need them.
         guard !isStopping, let credentials = try? UnixSocket.peerCredentials(of: descriptor.rawValue) else { return }
-        let account = self.account(credentials.userID)
-        switch isInternal ? .place : places.take(for: account) {
-        case .place: break
-        case .placeOf(let greediest): closeConnection(of: greediest)
-        case .tooManyOfUser(let limit):
-            return refuse(
-                descriptor, of: credentials, account: account, limit, "limit reached: \(limit) connections of this user"
-            )
-        case .tooManyOfAll(let limit):
-            return refuse(
-                descriptor, of: credentials, account: account, limit, "limit reached: \(limit) connections of all users"
-            )
+        do throws(ConnectionLimits.Reached) {
+            if !isInternal { try counts.add(credentials.userID) }
+        } catch {
+            return refuse(descriptor, of: credentials.userID, error)
         }
         do throws(IOError) {
             let connection = try ServerConnection(
-                descriptor, credentials: credentials, account: account, isInternal: isInternal, service: self)
+                descriptor, credentials: credentials, isInternal: isInternal, service: self)
             connections[ObjectIdentifier(connection)] = connection
         } catch {
-            if !isInternal { places.giveBack(of: account) }
+            if !isInternal { counts.remove(credentials.userID) }
             failures.log("cannot serve a connection: \(error)", about: error.message)
         }
     }
 
-    /// Closes a connection of the account that has the most.
-    private func closeConnection(of account: UInt32) {
-        guard let connection = connections.values.first(where: { $0.account == account && !$0.isInternal })
-        else { return }
-        let user = connection.credentials.userID
+    /// Refuses a client, because a limit was reached.
+    private func refuse(_ descriptor: OwnedDescriptor, of user: UInt32, _ limit: ConnectionLimits.Reached) {
+        if let message = refusal("connections", limit.value)?.reply {
+            send(descriptor.rawValue, message, message.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        }
+        descriptor.closeConnection()
+        let whose = if case .ofUser = limit { "this user" } else { "all users" }
         refusals.log(
-            "closed a connection of \(Self.name(user, account)), who had the most connections, to make room for another user",
-            about: "user \(account)", metadata: ["user-id": "\(user)"])
-        connections[ObjectIdentifier(connection)] = nil
-        connection.close()
-    }
-
-    /// Refuses a client of an account, because a limit was reached.
-    private func refuse(
-        _ descriptor: OwnedDescriptor, of credentials: PeerCredentials, account: UInt32, _ limit: Int,
-        _ reason: String
-    ) {
-        let socket = ForeignSocket(descriptor, user: account)
-        let message = refusal("connections", limit)?.reply ?? []
-        // The caller still holds the descriptor.
-        EventLoop.atEndOfTurn { socket.dismiss(with: message) }
-        refusals.log(
-            "refused a connection of \(Self.name(credentials.userID, account)): \(reason)", about: "user \(account)",
-            metadata: ["user-id": "\(credentials.userID)"])
-    }
-
-    private static func name(_ user: UInt32, _ account: UInt32) -> String {
-        user == account ? "user \(user)" : "user \(user) (counted as user \(account))"
+            "refused a connection of user \(user): limit reached: \(limit.value) connections of \(whose)",
+            about: "user \(user)", metadata: ["user-id": "\(user)"])
     }
 
     func remove(_ connection: ServerConnection) {
         guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-        if !connection.isInternal { places.giveBack(of: connection.account) }
+        if !connection.isInternal { counts.remove(connection.credentials.userID) }
         resumeIfAllClosed()
     }
 

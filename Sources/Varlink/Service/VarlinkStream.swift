@@ -48,32 +48,23 @@ public final class VarlinkStream {
 
     /// Has the producer called now, because what it would write will soon be lost.
     ///
-    /// If there is no room or no time for that, input is held up for a moment (`FlowControl`).
+    /// If there is no room, it is lost.
     public func wakeNow() {
         // Its client may have read since, which the loop has not noticed yet.
-        if isHungry, let connection {
-            connection.transport.flush()
-            if connection.transport.unsentCount == 0 { enqueue() }
-            if isBeingSent { connection.service.streams.awaitSending(of: self) }
-        }
-        wake()
-        if isQueued { connection?.service.streams.catchUp() }
+        if isHungry { connection?.transport.flush() }
+        if connection?.transport.unsentCount == 0 { pump() } else { wake() }
     }
-
-    /// Whether other threads are sending its output, and its client takes it.
-    var isBeingSent: Bool { connection?.transport.isBeingSent ?? false }
 
     /// Has the stream write when its turn comes.
     func enqueue() {
         guard !isQueued, produce != nil, let connection else { return }
         isQueued = true
-        connection.service.streams.append(self, of: connection.account)
+        connection.service.streams.append(self)
     }
 
     /// Its turn has come.
     func takeTurn() {
         isQueued = false
-        connection?.service.streams.endAwaiting(of: self)
         connection?.goOn(with: self)
     }
 
@@ -160,7 +151,6 @@ public final class VarlinkStream {
     /// Closes the stream, for whatever reason.
     func close() {
         let onClose = onClose
-        connection?.service.streams.endAwaiting(of: self)
         produce = nil
         pieces = nil
         connection = nil

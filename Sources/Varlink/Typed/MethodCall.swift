@@ -21,29 +21,15 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
     /// The calling process, as it was when it connected.
     public var caller: PeerCredentials { untyped.caller }
 
-    /// The descriptors that came with the call (``VarlinkCall/descriptors``).
-    public var descriptors: [OwnedDescriptor] { untyped.descriptors }
-
     /// Sends the reply.
     @inlinable
     public func reply(_ reply: Reply) {
         untyped.reply { reply.writeMembers(to: &$0) }
     }
 
-    /// Sends the reply, with descriptors (``VarlinkCall/reply(descriptors:_:)``).
-    public func reply(_ reply: Reply, descriptors: [OwnedDescriptor]) throws(IOError) {
-        try untyped.reply(descriptors: descriptors) { reply.writeMembers(to: &$0) }
-    }
-
     /// Sends a reply that may be long, in pieces (``VarlinkCall/reply(inPieces:)``).
     public func reply(inPieces body: @escaping @EventLoop (inout JSONWriter) -> Bool) {
         untyped.reply(inPieces: body)
-    }
-
-    /// Answers a call with `upgrade`, and switches the connection to another protocol
-    /// (``VarlinkCall/upgrade(_:then:)``).
-    public func upgrade(_ reply: Reply, then handOver: @escaping @EventLoop (UpgradedConnection) -> Void) {
-        untyped.upgrade({ reply.writeMembers(to: &$0) }, then: handOver)
     }
 
     /// Answers with an error.

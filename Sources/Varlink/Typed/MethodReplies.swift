@@ -39,16 +39,6 @@ extension VarlinkConnection {
         } catch { throw Failure(call: error) }
     }
 
-    /// Calls a method with `upgrade` (``VarlinkConnection/upgrade(_:_:returning:timeout:)``).
-    public func upgrade<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
-        _ method: String, _ parameters: some JSONStructure, returning: Reply.Type, failure: Failure.Type,
-        timeout: Duration?
-    ) async throws(Failure) -> (reply: Reply, connection: UpgradedConnection) {
-        do {
-            return try await upgrade(method, parameters.writeMembers(to:), returning: Reply.self, timeout: timeout)
-        } catch { throw Failure(call: error) }
-    }
-
     /// Calls a method with `more` (``VarlinkConnection/stream(_:_:of:timeout:silence:)``).
     public func stream<Reply: JSONReadable & Sendable, Failure: InterfaceError>(
         _ method: String, _ parameters: some JSONStructure, of: Reply.Type, failure: Failure.Type,

@@ -27,12 +27,6 @@ package struct MessageInput: ~Copyable {
     /// How many bytes are left.
     package var count: Int { end - start }
 
-    /// Whether the next byte begins a message, because only whole messages are left.
-    var endsMessage: Bool {
-        guard let base, count > 0 else { return true }
-        return (base + (end - 1)).load(as: UInt8.self) == 0
-    }
-
     deinit { base?.deallocate() }
 
     /// Returns memory to read into.
@@ -59,13 +53,6 @@ package struct MessageInput: ~Copyable {
         start = nul + 1
         scanned = start
         return message
-    }
-
-    /// Takes all bytes that are left, as they are.
-    mutating func takeRest() -> [UInt8] {
-        guard let base else { return [] }
-        defer { start = end }
-        return Array(UnsafeRawBufferPointer(start: base + start, count: count))
     }
 
     private mutating func endOfMessage() -> Int? {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
 package import EventLoopIO
 import Glibc
 
@@ -13,33 +12,33 @@ package final class Transport {
         case open
         /// The peer sends no more.
         case ended
-        /// The peer sent descriptors where none are allowed.
+        /// The peer sent descriptors, which Varlink has no use for.
         case descriptors
+    }
+
+    private struct Socket {
+        let descriptor: OwnedDescriptor
+        let source: IOSource
+        let onReady: @EventLoop (IOSource.Events) -> Void
+    }
+
+    private enum State {
+        case unopened(OwnedDescriptor)
+        case open(Socket)
+        /// The peer reads no more; output is dropped.
+        case deaf(Socket)
+        case closed
     }
 
     /// The bytes that were read and not used yet.
     package var input = MessageInput()
-    /// The bytes still to be sent, except those that other threads have.
+    /// The bytes still to be sent.
     private var output = ByteOutput()
-    /// How many bytes other threads may still have to send.
-    private var unsentElsewhere = 0
-
-    /// Nil once it is closed.
-    private var descriptor: OwnedDescriptor?
-    /// Makes the system calls, if the peer may belong to any user.
-    private var foreign: ForeignSocket?
-    /// The descriptors that travel with messages; nil unless that was allowed.
-    private(set) var passing: DescriptorPassing?
-    private var source: IOSource?
-    private var onReady: (@EventLoop (IOSource.Events) -> Void)?
+    private var state: State
     private var isFlushScheduled = false
     private var isWriting = false
-    /// Whether the peer reads no more; then output is dropped.
-    private var isDeaf = false
 
     /// Larger output memory is freed once everything is sent.
-    ///
-    /// While only input is awaited and other threads have at most this much to send, no notice of its end is requested.
     private static let keptCapacity = 16 * 1024
 
     /// The events to wait for, apart from room for output.
@@ -53,8 +52,6 @@ package final class Transport {
         /// The peer has gone.
         package static let hangUp = Interest(rawValue: 2)
         /// There is room for output, even if there is none yet.
-        ///
-        /// If other threads send: everything has been sent.
         package static let room = Interest(rawValue: 4)
     }
 
@@ -64,107 +61,61 @@ package final class Transport {
     }
 
     /// Whether this side has not closed it.
-    var isOpen: Bool { source != nil }
+    var isOpen: Bool { socket != nil }
 
-    /// How many bytes wait to be sent, or may still be on their way to the socket.
-    var unsentCount: Int { output.count + unsentElsewhere }
+    /// How many bytes wait to be sent.
+    var unsentCount: Int { output.count }
 
-    /// Whether other threads are sending, and the peer takes it.
-    var isBeingSent: Bool { unsentElsewhere > 0 && foreign?.isFull == false }
+    private var socket: Socket? {
+        switch state {
+        case .open(let socket), .deaf(let socket): socket
+        case .unopened, .closed: nil
+        }
+    }
 
     /// Takes over a connected, non-blocking socket.
-    package init(_ descriptor: OwnedDescriptor) { self.descriptor = descriptor }
-
-    /// Takes over a connected, non-blocking socket whose peer may belong to any user.
-    init(_ descriptor: OwnedDescriptor, user: UInt32) {
-        self.descriptor = descriptor
-        foreign = ForeignSocket(descriptor, user: user)
-    }
+    package init(_ descriptor: OwnedDescriptor) { state = .unopened(descriptor) }
 
     /// Starts to watch the socket.
     ///
     /// `onReady` is called for events in `interest`, when the peer has gone or reads no more (`hangUp`), and, without
     /// events, after output was sent.
     package func open(_ onReady: @escaping @EventLoop (IOSource.Events) -> Void) throws(IOError) {
-        self.onReady = onReady
-        guard let descriptor else { return }
-        source = try IOSource(descriptor, events: [], isEdgeTriggered: foreign != nil) {
-            [unowned self] in ready($0)
-        }
-        foreign?.onNotice = { [unowned self] in noticed($0) }
+        guard case .unopened(let descriptor) = state else { return }
+        let source = try IOSource(descriptor, events: []) { [unowned self] in ready($0) }
+        state = .open(Socket(descriptor: descriptor, source: source, onReady: onReady))
         watch()
     }
 
     /// Closes the socket and drops what was not sent.
     ///
     /// Call this before the last reference goes. Work that is still queued may hold the transport longer, but not the
-    /// descriptor.
+    /// socket.
     package func close() {
-        guard let source else { return }
-        source.cancel()
-        self.source = nil
-        onReady = nil
+        guard let socket else { return }
+        state = .closed
         output.removeFirst(output.count, keeping: 0)
-        unsentElsewhere = 0
-        if foreign == nil, let descriptor { shutdown(descriptor.rawValue, Int32(SHUT_RDWR)) }
-        // The other threads close the socket when they drop the last reference.
-        descriptor = nil
-        passing?.close()
-        passing = nil
-        foreign?.close()
-        foreign = nil
-    }
-
-    /// Stops everything like ``close()``, but returns the socket, which stays connected.
-    ///
-    /// Returns nil if it was closed, or if other threads still work on it. Then `onReady` is called when they have
-    /// finished.
-    func release() -> OwnedDescriptor? {
-        if let foreign, !foreign.release() { return nil }
-        foreign = nil
-        let released = descriptor
-        descriptor = nil
-        close()
-        return released
-    }
-
-    /// Allows descriptors to travel with messages; returns false if this is not a Unix socket.
-    ///
-    /// The loop itself receives and closes them, so the peer must be trusted not to slow that down.
-    func allowDescriptors() -> Bool {
-        precondition(foreign == nil, "other threads pass no descriptors")
-        var domain: Int32 = 0
-        var length = socklen_t(MemoryLayout<Int32>.size)
-        guard let descriptor, getsockopt(descriptor.rawValue, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0,
-            domain == AF_UNIX
-        else { return false }
-        linux_refuse_additions(descriptor.rawValue)
-        if passing == nil { passing = DescriptorPassing() }
-        return true
+        socket.source.cancel()
+        socket.descriptor.closeConnection()
     }
 
     /// The supplementary groups of the peer.
-    var peerGroups: [UInt32] { descriptor.map { UnixSocket.peerGroups(of: $0.rawValue) } ?? [] }
+    var peerGroups: [UInt32] { socket.map { UnixSocket.peerGroups(of: $0.descriptor.rawValue) } ?? [] }
 
     /// Reads once, as much as there is room for.
     package func read() -> ReadResult {
-        guard let descriptor else { return .ended }
-        let isAtStart = passing != nil && input.endsMessage
-        let room = input.room()
-        while true {
-            let count =
-                passing?.receive(into: room, isAtStart: isAtStart, from: descriptor) ?? foreign?.look(into: room)
-                ?? descriptor.receive(into: room)
-            if count > 0 {
-                input.add(count)
-                if foreign != nil { scheduleFlush() }
-                return .open
-            }
-            if count == 0 { return .ended }
-            if errno == EAGAIN { return .open }
-            if errno == EPROTO { return .descriptors }
-            // ECONNRESET and the like: there is no more input.
-            if errno != EINTR { return .ended }
+        guard let socket else { return .ended }
+        let count = socket.descriptor.receiveBytes(into: input.room())
+        if count > 0 {
+            input.add(count)
+            return .open
+        }
+        if count == 0 { return .ended }
+        switch errno {
+        case EAGAIN: return .open
+        case EPROTO: return .descriptors
+        // ECONNRESET and the like: there is no more input.
+        default: return .ended
         }
     }
 
@@ -181,18 +132,11 @@ package final class Transport {
         if isWritten == true { scheduleFlush() }
     }
 
-    /// Appends one message with descriptors, which must have been checked (``DescriptorPassing/check(_:on:)``).
-    func write(_ descriptors: [OwnedDescriptor], _ body: (inout JSONWriter) -> Void) {
-        let start = output.count
-        write(body)
-        passing?.attach(descriptors, to: start..<output.count)
-    }
-
     /// Appends whole messages, each with its NUL.
     ///
     /// They are sent at the end of the loop's turn.
     package func write(_ messages: [UInt8]) {
-        guard isOpen, !isDeaf else { return }
+        guard case .open = state else { return }
         messages.withUnsafeBufferPointer { output.append($0) }
         scheduleFlush()
     }
@@ -202,7 +146,7 @@ package final class Transport {
     /// Returns whether there may be more. The caller has to ``flush()`` them.
     func writeMessages(upTo limit: Int, _ body: (inout JSONWriter) -> Bool) -> Bool {
         withWriter { writer in
-            while writer.output.count + unsentElsewhere < limit {
+            while writer.output.count < limit {
                 guard writer.message(body) else { return false }
             }
             return true
@@ -214,7 +158,7 @@ package final class Transport {
     /// Returns whether there is more. The caller has to ``flush()`` them.
     func write(_ message: inout MessageInPieces, upTo limit: Int, within share: TurnShare) -> Bool {
         withWriter { writer in
-            while writer.output.count + unsentElsewhere < limit {
+            while writer.output.count < limit {
                 guard message.write(to: &writer) else { return false }
                 if share.isUsedUp { break }
             }
@@ -224,7 +168,7 @@ package final class Transport {
 
     /// Has `body` append to the output; returns nil if the peer reads no more.
     private func withWriter(_ body: (inout JSONWriter) -> Bool) -> Bool? {
-        guard isOpen, !isDeaf else { return nil }
+        guard case .open = state else { return nil }
         precondition(!isWriting, "a message is written while another one is being written")
         isWriting = true
         defer { isWriting = false }
@@ -236,103 +180,57 @@ package final class Transport {
         return result
     }
 
-    /// Sends as much as the socket takes now, or hands everything to other threads.
+    /// Sends as much as the socket takes now.
     func flush() {
-        guard isOpen, let descriptor else { return }
-        if let foreign { sendElsewhere(foreign) } else { send(to: descriptor) }
-        watch()
-    }
-
-    private func send(to descriptor: OwnedDescriptor) {
+        guard let socket else { return }
         while output.count > 0 {
             let bytes = output.bytes
-            let count =
-                passing?.send(bytes, to: descriptor)
-                ?? Glibc.send(
-                    descriptor.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+            let count = send(
+                socket.descriptor.rawValue, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
             if count >= 0 {
                 output.removeFirst(count, keeping: Self.keptCapacity)
             } else if errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM {
                 break
             } else if errno != EINTR {
-                // The peer has gone or reads no more, or too many descriptors of this user are in transit
-                // (ETOOMANYREFS). Without this, the loop would keep reporting room in the socket.
+                // The peer has gone or reads no more. Without this, the loop would keep reporting room in the socket.
                 dropOutput()
-                EventLoop.atEndOfTurn { self.onReady?(.hangUp) }
+                EventLoop.atEndOfTurn { self.report(.hangUp) }
             }
         }
+        watch()
     }
-
-    private func sendElsewhere(_ foreign: ForeignSocket) {
-        foreign.send(output.bytes)
-        output.removeFirst(output.count, keeping: Self.keptCapacity)
-        lookAtUnsent(foreign)
-    }
-
-    private func lookAtUnsent(_ foreign: ForeignSocket) { unsentElsewhere = isDeaf ? 0 : foreign.unsentCount }
 
     /// Drops all output from now on, because the peer reads no more.
     func dropOutput() {
-        isDeaf = true
+        if case .open(let socket) = state { state = .deaf(socket) }
         output.removeFirst(output.count, keeping: 0)
-        unsentElsewhere = 0
-        passing?.dropOutput()
-        foreign?.dropOutput()
         watch()
     }
 
     private func scheduleFlush() {
         guard !isFlushScheduled else { return }
         isFlushScheduled = true
-        EventLoop.atEndOfTurn { self.flushScheduled() }
-    }
-
-    private func flushScheduled() {
-        isFlushScheduled = false
-        guard isOpen else { return }
-        flush()
-        onReady?([])
+        EventLoop.atEndOfTurn {
+            self.isFlushScheduled = false
+            self.flush()
+            self.report([])
+        }
     }
 
     private func ready(_ events: IOSource.Events) {
-        if let foreign {
-            if events.contains(.writable) { foreign.resume() }
-            lookAtUnsent(foreign)
-            watch()
-        } else if events.contains(.writable) {
-            flush()
-        }
-        onReady?(events)
+        if events.contains(.writable) { flush() }
+        report(events)
     }
 
-    /// Handles a notice from other threads.
-    private func noticed(_ notice: ForeignSocket.Notice) {
-        guard let foreign else { return }
-        lookAtUnsent(foreign)
-        var events: IOSource.Events = []
-        if notice.contains(.readable) { events.insert(.readable) }
-        if unsentElsewhere == 0 { events.insert(.writable) }
-        if notice.contains(.failed) {
-            dropOutput()
-            events.insert(.hangUp)
-        }
-        watch()
-        onReady?(events)
-    }
+    private func report(_ events: IOSource.Events) { socket?.onReady(events) }
 
     private func watch() {
-        guard let source else { return }
+        guard let socket else { return }
         var events: IOSource.Events = []
         if interest.contains(.input) { events.insert(.readable) }
         if interest.contains(.hangUp) { events.insert(.hangUp) }
-        if let foreign {
-            if foreign.isFull { events.insert(.writable) }
-            let isAwaited = interest != .input || unsentElsewhere > Self.keptCapacity
-            if unsentElsewhere > 0, isAwaited { foreign.notifyWhenSent() }
-        } else if interest.contains(.room) || output.count > 0 {
-            events.insert(.writable)
-        }
-        source.events = events
+        if interest.contains(.room) || output.count > 0 { events.insert(.writable) }
+        socket.source.events = events
     }
 }
 

@@ -9,7 +9,7 @@ final class ClientMachineHarness {
     typealias Ticket = ClientStateMachine.Ticket
 
     enum Input: CaseIterable {
-        case callSingle, callStream, callUpgrade
+        case callSingle, callStream
         case wait, waitLast
         case reply, replyAndContinue, replyError
         case cancelFirst, cancelLast
@@ -32,7 +32,6 @@ final class ClientMachineHarness {
     private var finished: Set<Ticket> = []
     private var isDrainTimerRunning = false
     private(set) var closings = 0
-    private(set) var isUpgraded = false
     /// The effects of the last input.
     private(set) var effects = ClientStateMachine.Effects()
     /// Whether the last input was refused, or could not occur.
@@ -40,7 +39,7 @@ final class ClientMachineHarness {
 
     init(_ inputs: [Input] = []) { for input in inputs { put(input) } }
 
-    var hasEnded: Bool { closings > 0 || isUpgraded }
+    var hasEnded: Bool { closings > 0 }
     var wantsMessage: Bool { machine.wantsMessage }
 
     func put(_ input: Input) {
@@ -49,7 +48,6 @@ final class ClientMachineHarness {
         switch input {
         case .callSingle: call(.single)
         case .callStream: call(.stream)
-        case .callUpgrade: call(.upgrade)
         case .wait: wait(tickets.first { !waiting.contains($0) && !finished.contains($0) })
         case .waitLast: wait(tickets.last { !waiting.contains($0) && !finished.contains($0) })
         case .reply: reply(continues: false, isError: false)
@@ -94,7 +92,6 @@ final class ClientMachineHarness {
             #expect(!gone.contains(ticket))
             if !continues { finished.insert(ticket) }
         }
-        if effects.upgrades { #expect(call.kind == .upgrade && effects.delivery == call.ticket) }
         take(effects)
     }
 
@@ -114,9 +111,8 @@ final class ClientMachineHarness {
         let wasEnded = hasEnded
         self.effects = effects
         if effects.closes { closings += 1 }
-        if effects.upgrades { isUpgraded = true }
-        #expect(closings <= 1 && !(effects.closes && isUpgraded), "it ends once")
-        if wasEnded { #expect(effects.delivery == nil && !effects.upgrades) }
+        #expect(closings <= 1, "it ends once")
+        if wasEnded { #expect(effects.delivery == nil) }
         #expect(effects.failed.isEmpty || effects.failure != nil)
         #expect(effects.failed == effects.failed.sorted())
         for ticket in [effects.delivery, effects.cancelled].compactMap(\.self) + effects.failed {

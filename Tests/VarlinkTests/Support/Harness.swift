@@ -14,12 +14,10 @@ struct Harness: Sendable {
 
     /// Runs a service during `body`.
     static func run(
-        limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
-        listeners: [OwnedDescriptor] = [], passesDescriptors: Bool = false,
+        limits: VarlinkService.Limits = VarlinkService.Limits(), listeners: [OwnedDescriptor] = [],
         _ body: @Sendable (Harness) async throws -> Void
     ) async throws {
-        let harness = try await make(
-            limits: limits, preferredUsers: preferredUsers, listeners: listeners, passesDescriptors: passesDescriptors)
+        let harness = try await make(limits: limits, listeners: listeners)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await harness.service.run() }
             try await body(harness)
@@ -29,20 +27,14 @@ struct Harness: Sendable {
     }
 
     /// A service that is not yet running.
-    ///
-    /// Its clients count as ordinary users, even if the tests run as root.
     static func make(
-        limits: VarlinkService.Limits = VarlinkService.Limits(), preferredUsers: Set<UInt32> = [],
-        listeners: [OwnedDescriptor] = [], passesDescriptors: Bool = false
+        limits: VarlinkService.Limits = VarlinkService.Limits(), listeners: [OwnedDescriptor] = []
     ) async throws -> Harness {
-        var limits = limits
-        limits.preferredUsers = preferredUsers
         let interface = try await TestInterface()
         let info = VarlinkService.Info(vendor: "Example", product: "test", version: "1", url: "https://example.org/")
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let service = await VarlinkService(
-            info: info, interfaces: [interface], listeners: listeners, passesDescriptors: passesDescriptors,
-            limits: limits, logger: logger)
+            info: info, interfaces: [interface], listeners: listeners, limits: limits, logger: logger)
         return Harness(service: service, interface: interface)
     }
 

@@ -113,12 +113,21 @@ final class RawClient {
     /// Whether the service closes the connection without sending anything more.
     func seesEnd() async -> Bool { await receive() == nil }
 
-    /// Sends bytes with descriptors, few enough to fit into the socket; returns whether the socket took them.
-    static func send(_ text: String, _ descriptors: [OwnedDescriptor], to socket: Int32) -> Bool {
-        let bytes = Array(text.utf8)
-        let numbers = descriptors.map(\.rawValue)
-        return withExtendedLifetime(descriptors) {
-            linux_send_descriptors(socket, bytes, bytes.count, numbers, numbers.count) == bytes.count
+    /// Sends bytes with a descriptor, few enough to fit into the socket; returns whether the socket took them.
+    static func send(_ text: String, with descriptor: OwnedDescriptor, to socket: Int32) -> Bool {
+        var bytes = Array(text.utf8)
+        // A control message by hand (cmsg(3)): length, level, type, descriptor.
+        var control: [Int32] = [20, 0, SOL_SOCKET, Int32(SCM_RIGHTS), descriptor.rawValue, 0]
+        return bytes.withUnsafeMutableBytes { bytes in
+            control.withUnsafeMutableBytes { control in
+                var vector = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+                return withUnsafeMutablePointer(to: &vector) { vector in
+                    var header = msghdr()
+                    (header.msg_iov, header.msg_iovlen) = (vector, 1)
+                    (header.msg_control, header.msg_controllen) = (control.baseAddress, 24)
+                    return sendmsg(socket, &header, 0) == bytes.count
+                }
+            }
         }
     }
 

@@ -30,14 +30,6 @@ final class TestInterface: VarlinkInterface {
         # Counts up to count; without count for ever; with size 0 each tenth reply is one in pieces, with size -1 there is one
         # of 1000 bytes each time the stream is woken.
         method Count(count: ?int, size: ?int) -> (number: int)
-        # Gives streams so much to say that they are behind for a while.
-        method Flood() -> ()
-        # Answers with the inode numbers of the descriptors that came, and count times the descriptors themselves.
-        method Pass(count: ?int) -> (files: []int)
-        # Answers with so many bytes, and upgrades the connection.
-        method Upgrade(count: ?int) -> (text: string)
-        # Answers and upgrades the connection when the test says so.
-        method UpgradeLater() -> ()
         # Is described, and not there.
         method Missing() -> ()
 
@@ -45,7 +37,7 @@ final class TestInterface: VarlinkInterface {
 
         """
 
-    /// The texts of the calls of Echo, in order; `released` marks the point at which Flood was released.
+    /// The texts of the calls of Echo, in order.
     private(set) var echoed: [String] = []
     /// The number of calls of Fill.
     private(set) var filled = 0
@@ -65,16 +57,12 @@ final class TestInterface: VarlinkInterface {
     let cancelled = Signal()
     let ended = Signal()
     let streamClosed = Signal()
-    /// The connection that was upgraded last; fires when there is one.
-    private(set) var upgraded: UpgradedConnection?
-    let handedOver = Signal()
 
     init() throws {
         interfaceDescription = try InterfaceDescription(parsing: Self.text)
     }
 
     nonisolated func onlyReads(_ method: String) -> Bool { method == "Fill" }
-    nonisolated func upgrades(_ method: String) -> Bool { method.hasPrefix("Upgrade") }
 
     func handle(_ call: VarlinkCall) {
         if keepsCalls { keptCalls.append(call) }
@@ -92,28 +80,13 @@ final class TestInterface: VarlinkInterface {
                 let count = try call.parameters(CountParameters.self).count ?? 0
                 filled += 1
                 call.reply { $0.member("text", String(repeating: "x", count: count)) }
-            case "Flood":
-                FlowControl.hold()
-                FlowControl.whenReleased { self.echoed.append("released") }
-                call.reply()
-                call.letStreamsCatchUp()
             case "List": try list(call)
-            case "Pass": try pass(call)
-            case "Upgrade":
-                let text = String(repeating: "x", count: try call.parameters(CountParameters.self).count ?? 0)
-                call.upgrade({ $0.member("text", text) }, then: take)
-            case "UpgradeLater": wait(call) { $0.upgrade(then: self.take) }
             case "Count": try count(call)
             default: call.failNotImplemented()
             }
         } catch {
             call.fail(error)
         }
-    }
-
-    private func take(_ connection: UpgradedConnection) {
-        upgraded = connection
-        handedOver.fire()
     }
 
     private func wait(_ call: VarlinkCall, end: @escaping @EventLoop @Sendable (VarlinkCall) -> Void) {
@@ -129,17 +102,6 @@ final class TestInterface: VarlinkInterface {
             }
             end(call)
             ended.fire()
-        }
-    }
-
-    private func pass(_ call: VarlinkCall) throws(VarlinkError) {
-        let descriptors = call.descriptors
-        let count = try call.parameters(CountParameters.self).count ?? 1
-        let copies = Array(repeatElement(descriptors, count: count).joined())
-        do throws(IOError) {
-            try call.reply(descriptors: copies) { $0.member("files", descriptors.map { inode(of: $0) }) }
-        } catch {
-            throw VarlinkError("org.example.test.Failed") { $0.member("reason", error.message) }
         }
     }
 

@@ -48,7 +48,7 @@ public final class NotifySockets: SharedResource {
     private func make(
         for server: ServerName, _ access: AccessPolicy, predecessor: NotifySource?, _ restored: RestoredSource?
     ) throws(SourceProblem) -> NotifySource {
-        guard NotifySource.count + UnixDatagramSocket.releasingCount < Self.limit else {
+        guard NotifySource.count < Self.limit else {
             throw SourceProblem(
                 "limit reached: \(Self.limit) notify sockets, a quarter of the descriptors; raise LimitNOFILE= of the service"
             )

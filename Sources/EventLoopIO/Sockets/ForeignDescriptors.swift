@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLinux
+import Glibc
+import Synchronization
+
+/// Closes descriptors that other processes have sent, on one thread, because close(2) may wait.
+///
+/// A TCP socket with SO_LINGER waits until its peer has read everything, so lingering is switched off first. No descriptor that was sent is
+/// ever used.
+enum ForeignDescriptors {
+    private enum Worker {
+        case none
+        /// A thread runs, and does this next.
+        case running([@Sendable () -> Void])
+    }
+
+    private static let worker = Mutex(Worker.none)
+
+    /// Closes descriptors that came with received bytes.
+    static func close(_ descriptors: [Int32]) { perform { closeNow(descriptors) } }
+
+    /// Receives what is left in a socket's queue, so that descriptors in it are not released by the last close(2) on another thread.
+    ///
+    /// Nothing more can arrive: the caller has shut the socket down for reading.
+    ///
+    /// - Parameter isStream: whether zero bytes are the end, and not an empty datagram.
+    static func drain(_ socket: OwnedDescriptor, isStream: Bool) {
+        perform {
+            withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 16) { room in
+                var received: OwnedDescriptor.Received
+                repeat {
+                    received = socket.receive(into: room)
+                    closeNow(received.descriptors)
+                } while received.count > 0 || received.count == 0 && !isStream
+            }
+        }
+    }
+
+    private static func closeNow(_ descriptors: [Int32]) {
+        for descriptor in descriptors {
+            var off = linger(l_onoff: 0, l_linger: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &off, socklen_t(MemoryLayout<linger>.size))
+            Glibc.close(descriptor)
+        }
+    }
+
+    private static func perform(_ work: @escaping @Sendable () -> Void) {
+        let mustStart = worker.withLock { worker in
+            switch worker {
+            case .none:
+                worker = .running([work])
+                return true
+            case .running(let next):
+                worker = .running(next + [work])
+                return false
+            }
+        }
+        if mustStart { BlockingThread.start(run) }
+    }
+
+    @Sendable private static func run() {
+        while true {
+            let next = worker.withLock { worker -> [@Sendable () -> Void] in
+                guard case .running(let next) = worker, !next.isEmpty else {
+                    worker = .none
+                    return []
+                }
+                worker = .running([])
+                return next
+            }
+            if next.isEmpty { return }
+            for work in next { work() }
+        }
+    }
+}

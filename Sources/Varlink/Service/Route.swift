@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Glibc
+
+/// A method of a service, and the interface that implements it.
+@EventLoop
+final class Route {
+    /// `interface.Method`.
+    let fullName: String
+    /// The name without its interface.
+    let method: String
+    /// The interface; nil for an unknown method.
+    let interface: (any VarlinkInterface)?
+    /// Its position in its interface's description.
+    let index: Int
+    /// Whether it changes nothing.
+    let onlyReads: Bool
+
+    private init(_ fullName: String, method: String, index: Int, interface: any VarlinkInterface) {
+        self.fullName = fullName
+        self.method = method
+        self.index = index
+        self.interface = interface
+        onlyReads = interface.onlyReads(method)
+    }
+
+    /// The route of a method that no interface has.
+    init(unknown name: String) {
+        fullName = name
+        method = name
+        index = -1
+        interface = nil
+        onlyReads = true
+    }
+
+    /// Whether these bytes are its full name.
+    func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
+        guard let start = name.baseAddress, name.count == fullName.utf8.count else { return false }
+        var fullName = fullName
+        return fullName.withUTF8 { bytes in bytes.baseAddress.map { memcmp($0, start, name.count) == 0 } ?? false }
+    }
+
+    /// The routes of all methods of an interface.
+    static func all(of interface: any VarlinkInterface) -> [Route] {
+        let description = interface.interfaceDescription
+        return description.methods.enumerated().map { index, method in
+            Route("\(description.name).\(method.name)", method: method.name, index: index, interface: interface)
+        }
+    }
+}
