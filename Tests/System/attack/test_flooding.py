@@ -476,38 +476,6 @@ def costly_calls_of_many():
                 stop_and_time(daemon)
 
 
-@test("a user with 1800 subordinate users, each with a connection, does not delay others", limit=120)
-def subordinate_users():
-    need_root()
-    members = ",".join(f'"{number:x}":1' for number in range(7400))
-    costly = f'{{"method":"org.statusd.monitor.Describe","parameters":{{"x":{{{members}}}}}}}\0'.encode()
-
-    def attack(daemon, call):
-        os.nice(19)
-        connections = []
-        for user in range(52_000, 53_800):
-            os.seteuid(user)
-            connections.append(control_socket(daemon.socket))
-            os.seteuid(0)
-        os.setuid(NOBODY)
-        left = dict.fromkeys(connections, call)
-        for _ in until_the_end():
-            for connection in connections:
-                left[connection] = left[connection][max(0, send_what_fits(connection, left[connection])):] or call
-                drain(connection)
-        return connections
-
-    for name, call in ("costly calls", costly), ("lists", LIST * 50):
-        with Daemon("accept: any\n") as daemon:
-            fill(daemon, SERVERS)
-            with Bystander(daemon) as bystander, Bystander(daemon, user=0) as root:
-                with Attacker(attack, daemon, call, user=0) as attacker:
-                    attacker.wait()
-                bystander.finish(f"{name} of 1800 users")
-                root.finish("the same, to root")
-                stop_and_time(daemon)
-
-
 @test("one change that answers the waits of many users does not delay others", limit=120)
 def waits_of_many():
     call = b'{"method":"org.statusd.monitor.Wait","parameters":{"server":"web","level":"%s"}}\0'
@@ -608,7 +576,7 @@ def ask_once(path):
         connection.call("Describe", {"server": "server7"})
 
 
-@test("users who take all the connections they can get lock out neither root nor a newcomer", limit=120)
+@test("users who take all the connections they can get lock out neither root nor clients that are connected", limit=120)
 def crowds():
     need_root()
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))}
@@ -620,8 +588,7 @@ def crowds():
         crowd = [stack.enter_context(Attacker(fill_up, daemon.socket, user=50_000 + number)) for number in range(20)]
         for attacker in crowd:
             attacker.wait()
-        for user in (0, 52_000):
-            as_user(user, ask_once, daemon.socket)
+        as_user(0, ask_once, daemon.socket)
         bystander.finish("users who take all connections")
         lines = daemon.log().count("refused a connection")
         assert 0 < lines < 100, f"{lines} lines in the log"

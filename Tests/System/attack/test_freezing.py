@@ -2,12 +2,8 @@
 """Invariant 16: nothing that another process can slow down blocks the loop."""
 
 import contextlib
-import ctypes
 import json
 import os
-import pathlib
-import resource
-import select
 import signal
 import socket
 import struct
@@ -18,7 +14,7 @@ from harness.attacker import Attacker, as_user, need_root
 from harness.bystander import Bystander
 from harness.daemon import NOBODY, STATUSD, Daemon, run
 from harness.dead_disk import dead_disk, stuck_pipe
-from harness.expect import Skip, contains, equal, eventually
+from harness.expect import equal, eventually
 from harness.faulty_store import faulty_daemon
 from harness.preload import preloaded
 from harness.runner import test
@@ -134,113 +130,10 @@ def lingering_notify():
             lambda daemon: hand_over(lambda: notify_socket(daemon.notify_path("backup")), b"STATUS=x", 5))
 
 
-@test("more such sockets than the daemon's descriptor limit, each queued in another one, delay nobody", limit=120)
-def lingering_crowd():
-    def attack(daemon):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (16_384, 16_384))
-        sender = notify_socket(daemon.notify_path("backup"))
-        sender.setblocking(False)
-        peers, nested, unsent = [], [], []
-        for _ in range(4500):
-            lingering, peer = lingering_socket()
-            peers.append(peer)
-            inner, outer = socket.socketpair()
-            socket.send_fds(inner, [b"x"], [lingering.fileno()])
-            lingering.close()
-            inner.close()
-            nested.append(outer)
-        for start in range(0, len(nested), 250):
-            some = nested[start:start + 250]
-            try:
-                socket.send_fds(sender, [b"STATUS=x"], [each.fileno() for each in some])
-            except BlockingIOError:  # the queue is full; closing the rest would block this process
-                unsent += some
-                continue
-            for each in some:
-                each.close()
-        return peers, unsent
-
-    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))}
-    measure("more lingering sockets than there are descriptors", attack, CONFIGURATION + "  other: { notify: true }\n",
-            limits=limits, meanwhile=notify_another)
-
-
-def detach_file_system(files):
-    """A pipe that is a file and the last reference to a file system with so many files."""
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def check(result):
-        if result != 0:
-            raise Skip(f"no file system of one's own: {os.strerror(ctypes.get_errno())}")
-
-    user, group = os.getuid(), os.getgid()
-    libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, which the change of user cleared
-    check(libc.unshare(0x10000000 | 0x20000))  # CLONE_NEWUSER, CLONE_NEWNS
-    for name, text in ("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1"):
-        pathlib.Path("/proc/self", name).write_text(text)
-    check(libc.mount(b"tmpfs", b"/mnt", b"tmpfs", 0, b"nr_inodes=0"))
-    for number in range(files):
-        os.close(os.open(f"/mnt/{number}", os.O_CREAT | os.O_WRONLY))
-    os.mkfifo("/mnt/pipe")
-    pipe = os.open("/mnt/pipe", os.O_RDWR)
-    check(libc.umount2(b"/mnt", 2))  # MNT_DETACH
-    return pipe
-
-
-@test("a pipe that is the last reference to a large file system, sent to a notify socket, delays nobody", limit=120)
-def detached_pipe():
-    def attack(daemon):
-        sender = notify_socket(daemon.notify_path("backup"))
-        try:
-            pipe = detach_file_system(files=200_000)
-        except (OSError, Skip) as reason:
-            print(f"     {reason}", flush=True)
-            return
-        socket.send_fds(sender, [b"STATUS=x"], [pipe])
-        os.close(pipe)
-
-    measure("a pipe of a file system that goes with it", attack)
-
-
-@test("files that can never be closed, sent to many notify sockets, delay neither other sockets nor the shutdown")
-def unclosable():
-    def attack(daemon):
-        path = daemon.folder / "dead" / "file"
-        eventually(path.exists, "the file system")
-        file = os.open(path, os.O_RDWR)
-        for number in range(20):
-            socket.send_fds(notify_socket(daemon.notify_path(f"backup{number}")), [b"STATUS=x"], [file] * 100)
-        return file
-
-    servers = "".join(f"  backup{number}: {{ notify: {{ users: [65534] }} }}\n" for number in range(20))
-    with Daemon("servers:\n  other: { notify: true }\n" + servers, start=False) as daemon:
-        os.chmod(daemon.folder, 0o755)
-        daemon.start()
-        # Removes the disk first, because the attacker cannot end before.
-        with Attacker(attack, daemon) as attacker, dead_disk(daemon.folder / "dead", opens=True), Bystander(daemon) as bystander:
-            attacker.wait()
-            for number in range(20):
-                eventually(lambda: daemon.text(f"backup{number}") == "x", "the text beside the descriptors")
-            notify_another(daemon)
-            bystander.finish("files that never can be closed")
-            stop_and_time(daemon)
-
-
 @test("sockets that block when they are closed, sent to the control socket, delay nobody")
 def lingering_control():
     measure("lingering sockets to the control socket",
             lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5))
-
-
-def old_kernel():
-    """The environment that simulates a kernel which cannot refuse descriptors (before Linux 6.16)."""
-    return preloaded("old_kernel")
-
-
-@test("sockets that block when they are closed delay nobody under a kernel that cannot refuse descriptors")
-def lingering_old_kernel():
-    measure("lingering sockets to the control socket, kernel before 6.16",
-            lambda daemon: hand_over(lambda: control_socket(daemon.socket), CALL, 5), variables=old_kernel())
 
 
 @test("sockets that block when they are closed delay nobody if clients over the connection limit send them")
@@ -249,7 +142,7 @@ def lingering_too_many():
         kept = [control_socket(daemon.socket) for _ in range(128)]
         return kept, hand_over(lambda: control_socket(daemon.socket), CALL, 5)
 
-    measure("lingering sockets by refused clients, kernel before 6.16", attack, variables=old_kernel())
+    measure("lingering sockets by refused clients", attack)
 
 
 @test("sockets that block when they are closed delay nobody if their clients disconnect before they are read")
@@ -258,13 +151,12 @@ def lingering_left_unread():
         peers, _ = hand_over(lambda: control_socket(daemon.socket), CALL, 5, keep=False)
         return peers
 
-    measure("lingering sockets left unread, kernel before 6.16", attack, variables=old_kernel())
+    measure("lingering sockets left unread", attack)
 
 
 @test("sockets that block when they are closed delay nobody if a stopping daemon never accepts their clients")
 def lingering_never_accepted():
     with Daemon("accept: any\n", start=False) as daemon, contextlib.ExitStack() as stack:
-        daemon.environment.update(old_kernel())
         daemon.start()
         with daemon.connect() as connection:
             for number in range(500):
@@ -294,7 +186,6 @@ def lingering_flood():
                 peers.pop(0).close()
 
     with Daemon(CONFIGURATION, start=False) as daemon:
-        daemon.environment.update(old_kernel())
         daemon.start()
         before, most, slowest = daemon.descriptors(), 0, 0
         with Bystander(daemon) as bystander:
@@ -367,156 +258,6 @@ def unending():
             equal(daemon.stop(), 0, "exit status")
         first.wait(15)
 
-
-@test("a notification queued behind descriptors that are slow to release does not replace a newer one")
-def late_release():
-    def attack(daemon):
-        pipe = stuck_pipe(daemon.folder / "dead")
-        sender = notify_socket(daemon.notify_path("backup"))
-        socket.send_fds(sender, [b"STATUS=first"], [pipe])
-        sender.send(b"STATUS=late")
-        os.close(pipe)
-        return pipe
-
-    configuration = "servers: {{ backup: {{ notify: {{ users: [{}] }} }}, other: {{ notify: true }} }}\n"
-    with Daemon(configuration.format(NOBODY), start=False) as daemon:
-        os.chmod(daemon.folder, 0o755)
-        daemon.start()
-        before = daemon.descriptors()
-        with stuck_release(attack, daemon):
-            eventually(lambda: daemon.text("backup") == "first", "the text beside the pipe")
-            daemon.file.write_text(configuration.format(f"{NOBODY}, {NOBODY - 1}"))
-            daemon.done("reload")
-            notify_socket(daemon.notify_path("backup")).send(b"STATUS=newer")
-            eventually(lambda: daemon.text("backup") == "newer", "the text sent to the new socket")
-        eventually(lambda: daemon.descriptors() <= before, "the former socket is closed")
-        equal(daemon.text("backup"), "newer")
-
-
-WATCHES = 40_000
-"""How often an attacker's socket is watched. Each message that the daemon receives or sends wakes all of them, which takes some 4 ms."""
-
-
-def in_child(prepare, go_on=lambda: time.sleep(0.1)):
-    """Starts a child that prepares an attack. Once the child is ready, this returns, and the child continues until this process ends."""
-    reading, writing = os.pipe()
-    parent = os.getpid()
-    if os.fork() == 0:
-        try:
-            kept = prepare()
-            os.write(writing, b"x")
-            while os.getppid() == parent:
-                go_on()
-            del kept
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as pipe:
-        assert pipe.read(1), "the child could not prepare it"
-
-
-def watch_often(connection, watches=WATCHES):
-    """Watches a socket many times, from a child, because a process is limited to about a thousand descriptors."""
-    count = int(watches ** 0.5)
-
-    def watch():
-        twins = [os.dup(connection.fileno()) for _ in range(count)]
-        kept = [select.epoll() for _ in range(count)]
-        for each in kept:
-            for twin in twins:
-                each.register(twin, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
-        return twins, kept
-
-    in_child(watch)
-
-
-def await_room(connection, waits=WATCHES):
-    """Makes many watches in children wait for room in a socket. Sending to it wakes none of them; receiving from it wakes all."""
-    room, poll = select.epoll(), select.poll()
-    room.register(connection, select.EPOLLOUT | select.EPOLLET)
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    children = waits // (most - 1000) + 1
-
-    def wait():
-        poll.poll(100)
-        room.poll(0)
-
-    for _ in range(children):
-        in_child(lambda: [poll.register(os.dup(room.fileno()), select.POLLIN) for _ in range(waits // children)], wait)
-
-
-def time_of_other_threads(daemon):
-    """The seconds of processor time of all the daemon's threads except the loop's (proc_pid_stat(5))."""
-    def taken(path):
-        return sum(map(int, pathlib.Path(path).read_text().rsplit(")", 1)[1].split()[11:13]))
-
-    process = daemon.process.pid
-    return (taken(f"/proc/{process}/stat") - taken(f"/proc/{process}/task/{process}/stat")) / os.sysconf("SC_CLK_TCK")
-
-
-@test("clients whose sockets thousands of epoll watches slow down do not delay others", limit=150)
-def watched_sockets():
-    need_root()
-
-    def attack(daemon, watch, message, size):
-        os.nice(19)
-        kept = []
-        for _ in range(10):
-            with contextlib.suppress(OSError):  # refused after the first ones
-                connection = control_socket(daemon.socket)
-                watch(connection)
-                connection.setblocking(False)
-                kept.append(connection)
-        end = time.monotonic() + DURATION
-        while time.monotonic() < end:
-            for connection in kept:
-                with contextlib.suppress(OSError):
-                    for start in range(0, len(message), size):
-                        connection.send(message[start:start + size])
-                with contextlib.suppress(OSError):
-                    connection.recv(1 << 16)
-            time.sleep(0.001)
-
-    oneway = b'{"method":"org.varlink.service.GetInfo","oneway":true}\0'
-    watch = b'{"method":"org.statusd.monitor.Watch","parameters":{"all":true},"more":true}\0'
-    for name, act, message, size in (
-        ("calls", watch_often, CALL, 1000),
-        ("calls byte by byte", watch_often, CALL, 1),
-        ("oneway calls", watch_often, oneway * 20, 5),
-        ("streams", watch_often, watch, 1000),
-        ("oneway calls, which wake whoever waits for room,", await_room, oneway * 20, 5),
-    ):
-        with Daemon(CONFIGURATION) as daemon, Attacker(attack, daemon, act, message, size) as attacker, Bystander(daemon) as bystander:
-            with daemon.connect() as connection:
-                while not attacker.is_done():
-                    connection.call("Post", {"server": "db", "text": str(time.monotonic())})
-                    time.sleep(0.01)
-            bystander.finish(f"{name} by sockets that are watched very often")
-            if act is watch_often:
-                assert time_of_other_threads(daemon) > 0.1, "the watches cost nothing, so nothing was tested"
-            stop_and_time(daemon)
-
-
-@test("a sender whose socket thousands of epoll watches slow down delays nobody, and its notifications arrive")
-def watched_sender():
-    def attack(daemon):
-        os.nice(19)
-        sender = notify_socket(daemon.notify_path("backup"))
-        watch_often(sender)
-        end, number = time.monotonic() + DURATION, 0
-        while time.monotonic() < end:
-            number += 1
-            sender.send(b"STATUS=%d" % number)
-            time.sleep(0.001)
-        sender.send(b"STATUS=last")
-
-    with Daemon(CONFIGURATION) as daemon, Attacker(attack, daemon) as attacker, Bystander(daemon) as bystander:
-        while not attacker.is_done():
-            time.sleep(0.1)
-        eventually(lambda: daemon.text("backup") == "last", "the last text")
-        bystander.finish("a sender whose socket is watched very often")
-        stop_and_time(daemon)
 
 
 @test("users without access cannot open the daemon's directories or search that of the notify sockets, so cannot lock them")
