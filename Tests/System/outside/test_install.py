@@ -25,7 +25,8 @@ FILES = ["usr/bin/statusctl", "usr/bin/statusd", "usr/lib/systemd/system/statusd
          *(f"usr/share/bash-completion/completions/{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/zsh/vendor-completions/_{program}" for program in ("statusctl", "statusd")),
          *(f"usr/share/fish/vendor_completions.d/{program}.fish" for program in ("statusctl", "statusd"))]
-MANUALS = [f"usr/share/man/man{page[-1]}/{page}" for page in ("statusctl.1", "statusd.yaml.5", "org.statusd.monitor.7", "statusd.8")]
+MANUALS = [f"usr/share/man/man{page[-1]}/{page}"
+           for page in ("statusctl.1", "statusd.yaml.5", "org.statusd.monitor.7", "statusd-security.7", "statusd.8")]
 """The manual pages, which pandoc makes."""
 
 

@@ -76,7 +76,7 @@ def contents():
         found[path] = mode
         usual = "drwxr-xr-x" if path.endswith("/") or not path else "-rw-r--r--"
         equal((owner, mode), ("root/root", MODES.get(path, usual)), path)
-    wanted = {f"{file}.gz" if file.startswith("usr/share/man/") or file.endswith("/SECURITY.md") else file for file in (*FILES, *IN_ADDITION)}
+    wanted = {f"{file}.gz" if file.startswith("usr/share/man/") else file for file in (*FILES, *IN_ADDITION)}
     equal({path for path in found if path and not path.endswith("/")}, wanted)
     equal(run("dpkg-deb", "-I", package, "conffiles").out, "/etc/statusd/statusd.yaml\n")
 
