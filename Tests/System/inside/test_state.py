@@ -206,7 +206,7 @@ def commands():
         follow(manual.out)
         ELSEWHERE.rename(COPY)
         for end in ("", "-wal"):
-            (COPY / f"statusd.sqlite{end}").rename(COPY / f"statusd.sqlite.unread{end}")
+            (COPY / f"statusd.sqlite{end}").rename(COPY / f"statusd.sqlite.newer{end}")
         follow(manual.aside, manual.back)
         restored()
         # To another directory, as the manual says.
@@ -265,7 +265,7 @@ def hostile_commands():
         program.chmod(0o4755)
         for place in (STATE / "open" / "x", STATE / "statusd.sqlite.linked"):
             place.hardlink_to(program)
-        (STATE / "statusd.sqlite.unread").symlink_to(victim)
+        (STATE / "statusd.sqlite.newer").symlink_to(victim)
         os.mkfifo(STATE / "statusd.sqlite.pipe")
         # A user may rename a file of root's in a directory of his own.
         (STATE / "statusd.sqlite.ofroot").write_text("secret")
@@ -298,7 +298,7 @@ def foreign_files():
         for path in (runtime / "events", STATE / "statusd.sqlite", runtime / "notify"):
             equal(path.owner(), "statusd", path)
         equal([path.owner() for path in runtime.glob("notify.foreign.*")], ["nobody"])
-        contains(run("/usr/bin/statusctl", "status", "db").err, "statusd.sqlite belongs to user 65534, not to statusd's user", "statusd.sqlite.unreadable")
+        contains(run("/usr/bin/statusctl", "status", "db").err, "statusd.sqlite belongs to user 65534, not to statusd's user", "statusd.sqlite.newerable")
         notify("db", "well")
         eventually(lambda: describe("db").get("status", {}).get("text") == "well", "the status")
         # Nor what such a daemon has opened for others.
