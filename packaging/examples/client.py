@@ -11,7 +11,7 @@ address = sys.argv[1] if len(sys.argv) > 1 else "unix:/run/statusd/org.statusd.m
 with varlink.Client.new_with_address(address) as client, client.open("org.statusd.monitor") as statusd:
     for server in statusd.List()["servers"]:
         print("known:", server["name"])
-    # A stream of events: first the state as it is, then each change, and each new selection with its whole state.
+    # A stream of events: first the current state, then each change, and each new selection with its whole state.
     for reply in statusd.Watch(_more=True):
         event = reply["event"]
         server = event.get("server")

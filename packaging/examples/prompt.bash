@@ -1,5 +1,6 @@
 # bash: the selected server of statusd in the prompt, while it is not ok.
-# Add these lines to ~/.bashrc, after what sets PS1. A daemon that does not answer delays no prompt for longer than half a second.
+# Add these lines to ~/.bashrc, after the lines that set PS1. A daemon that does not answer delays a prompt by at most
+# 0.5 s.
 statusd_prompt() {
     local line status=$?
     line=$(timeout 0.5 statusctl status --format '[{name}: {level}] ' 2>/dev/null)
