@@ -12,8 +12,8 @@ from .processes import BUILD, ROOT, folder, pin, running, statusd, until
 
 PEERS = ["raw", "redis", "mosquitto", "nats", "dbus", "statusd", "notify"]
 TITLES = {
-    "raw": "a bare relay (the floor)", "redis": "Redis", "mosquitto": "mosquitto", "nats": "NATS", "dbus": "D-Bus",
-    "statusd": "**statusd**", "notify": "**statusd**, by sd_notify",
+    "raw": "bare relay", "redis": "Redis", "mosquitto": "mosquitto", "nats": "NATS", "dbus": "D-Bus",
+    "statusd": "**statusd**", "notify": "**statusd** (notify)",
 }
 MODES = {"latency": 10_000, "selected": 200_000, "fanin": 200_000}
 MOSQUITTO, NATS = 21883, 24222
@@ -106,6 +106,6 @@ def report(rounds, scale):
             figures.spread(selected), figures.ratio(selected, values("dbus", "selected", "rate")),
             figures.spread(fanin), figures.ratio(fanin, values("redis", "fanin", "rate")), missed,
         ])
-    header = ["through", "one update, µs", "of the relay", "selected server, updates/s", "of D-Bus",
-              "1000 servers, updates/s", "of Redis", "missed"]
-    return ["**Delivery**: from a publisher to a subscriber who follows one of 1000 servers.", ""] + figures.table(header, rows)
+    header = ["through", "one update, µs", "of the relay", "selected, /s", "of D-Bus",
+              "1000 servers, /s", "of Redis", "missed"]
+    return ["**Delivery**: from a publisher to a subscriber that follows one of 1000 servers.", ""] + figures.table(header, rows)

@@ -153,5 +153,5 @@ def report(rounds, scale):
     rows.append([f"until ready with {STORED} restored servers, ms", figures.spread(times), "", ""])
     rows.append(["resident after that, MB", f"{figures.median(resident) / 1000:.1f}", "", ""])
     rows += [[name, figures.spread(values), "", ""] for name, values in history(rounds).items()]
-    title = f"**State**: what it costs that a restart forgets nothing, and to read a history of {CHANGES:,} changes of one server."
+    title = f"**State**: the cost of saving the state, and of reading a history of {CHANGES:,} changes of one server."
     return [title, ""] + figures.table(["what", "with a state", "with `--state none`", "ratio"], rows)
