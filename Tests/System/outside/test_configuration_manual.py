@@ -93,7 +93,7 @@ def known_keys(daemon):
     found |= {("server", key) for key in entry}
     for kind in kinds:
         found |= {("server", kind, key) for key in known(f"servers: {{ a: {{ {kind}: {{ x: 1 }} }} }}\n")}
-    for expected in (("select",), ("limits", "looks"), ("history", "keep"), ("server", "ttl"), ("server", "http", "url"), ("server", "notify", "users")):
+    for expected in (("select",), ("limits", "files"), ("history", "keep"), ("server", "ttl"), ("server", "http", "url"), ("server", "notify", "users")):
         assert expected in found, f"verify does not name {expected}: {sorted(found)}"
     return found
 
@@ -200,7 +200,7 @@ def defaults_in_code():
     http = (PROJECT / "Sources/StatusSources/HTTP/Settings/HTTPSettings.swift").read_text()
     configuration_type = (PROJECT / "Sources/StatusConfiguration/Configuration.swift").read_text()
     numbers = {("limits", key): clients for key in ("message", "unsent", "connections", "servers")}
-    numbers |= {("limits", key): checks for key in ("checks", "processes", "requests", "looks")}
+    numbers |= {("limits", key): checks for key in ("checks", "processes", "requests", "files")}
     numbers |= {("history", key): history for key in ("keep", "changes")}
     numbers |= {("server", key): schedule for key in ("interval", "timeout", "failures", "successes")}
     numbers[("server", "http", "redirects")] = http
