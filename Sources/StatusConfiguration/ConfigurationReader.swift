@@ -134,7 +134,8 @@ struct ConfigurationReader {
 
     private mutating func readLimits(_ node: YAMLNode) throws(Problem) {
         try readSection(node, "limits", example: "{ checks: 64 }") { reader, key, value throws(Problem) in
-            guard let limit = Self.limits.first(where: { $0.key == key.string }) else {
+            let name = key.string == Self.formerFiles ? "files" : key.string
+            guard let limit = Self.limits.first(where: { $0.key == name }) else {
                 return reader.warnOfUnknown(key, among: Self.limits.map(\.key), within: "limits")
             }
             let value = try reader.reader.count(value, of: limit.key, in: limit.range)
@@ -158,13 +159,16 @@ struct ConfigurationReader {
         }
     }
 
+    /// A former name of the limit `files`, which is still read.
+    private static let formerFiles = "looks"
+
     /// The keys of the limits, with their ranges.
     private static let limits:
         [(key: String, path: any WritableKeyPath<Limits, Int> & Sendable, range: ClosedRange<Int>)] = [
             ("message", \.message, 1024...16 << 20), ("unsent", \.unsent, 4096...1 << 30),
             ("connections", \.connections, 1...65_536), ("servers", \.servers, 0...65_536),
             ("checks", \.checks.checks, 1...4096), ("processes", \.checks.processes, 1...1024),
-            ("requests", \.checks.requests, 1...1024), ("looks", \.checks.looks, 1...1024),
+            ("requests", \.checks.requests, 1...1024), ("files", \.checks.files, 1...1024),
         ]
 
     private mutating func readServers(_ node: YAMLNode) throws(Problem) {

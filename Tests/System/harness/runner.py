@@ -47,24 +47,44 @@ def _run_one(function, limit):
         signal.alarm(0)
 
 
-def run_all(prefix, only):
-    """Runs the tests whose file or sentence contains `only`; returns the exit status."""
+def _run(function, sentence, limit, prefix, mark_of_failure):
+    """Runs a test and prints its line; returns its outcome."""
+    began = time.monotonic()
+    outcome, about = _run_one(function, limit)
+    seconds = time.monotonic() - began
+    mark = {"passed": "ok  ", "failed": mark_of_failure, "skipped": "SKIP"}[outcome]
+    reason = f": {about}" if outcome == "skipped" else ""
+    print(f"{mark} {prefix}{_file(function)}: {sentence} ({seconds:.1f} s){reason}", flush=True)
+    if outcome == "failed":
+        print("     " + about.rstrip().replace("\n", "\n     "), flush=True)
+    return outcome
+
+
+def _file(function):
+    return function.__module__.rsplit(".", 1)[-1]
+
+
+def run_all(prefix, only, shard=(1, 1)):
+    """Runs the tests whose file or sentence contains `only`; returns the exit status.
+
+    A test that fails is run once more at the end, by itself. If it passes then, it is printed as FLAKY and does not fail
+    the run. `shard`: which part of how many parts of the tests to run."""
     signal.signal(signal.SIGALRM, _on_alarm)
     # A shell makes its background processes ignore SIGINT, and each command would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for function, sentence, limit in TESTS:
-        file = function.__module__.rsplit(".", 1)[-1]
-        if only and only not in file and only not in sentence:
-            continue
-        began = time.monotonic()
-        outcome, about = _run_one(function, limit)
-        counts[outcome] += 1
-        seconds = time.monotonic() - began
-        mark = {"passed": "ok  ", "failed": "FAIL", "skipped": "SKIP"}[outcome]
-        reason = f": {about}" if outcome == "skipped" else ""
-        print(f"{mark} {prefix}{file}: {sentence} ({seconds:.1f} s){reason}", flush=True)
+    failed = []
+    chosen = [test for test in TESTS if not only or only in _file(test[0]) or only in test[1]]
+    for function, sentence, limit in chosen[shard[0] - 1::shard[1]]:
+        outcome = _run(function, sentence, limit, prefix, "RETRY")
         if outcome == "failed":
-            print("     " + about.rstrip().replace("\n", "\n     "), flush=True)
+            failed.append((function, sentence, limit))
+        else:
+            counts[outcome] += 1
+    for function, sentence, limit in failed:
+        outcome = _run(function, sentence, limit, prefix, "FAIL")
+        counts[outcome] += 1
+        if outcome == "passed":
+            print(f"FLAKY {prefix}{_file(function)}: {sentence}", flush=True)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped", flush=True)
     return 1 if counts["failed"] or not sum(counts.values()) else 0

@@ -8,14 +8,14 @@ public struct CheckLimits: Sendable, Equatable {
     public var processes: Int
     /// HTTP requests among these, each in a process.
     public var requests: Int
-    /// Looks at this host's disks among these, each in a process.
-    public var looks: Int
+    /// Checks of files among these, each in a process.
+    public var files: Int
 
     /// Creates limits, each at least one; the defaults are those of an empty configuration.
-    public init(checks: Int = 128, processes: Int = 16, requests: Int = 64, looks: Int = 8) {
+    public init(checks: Int = 128, processes: Int = 16, requests: Int = 64, files: Int = 8) {
         self.checks = max(1, checks)
         self.processes = max(1, processes)
         self.requests = max(1, requests)
-        self.looks = max(1, looks)
+        self.files = max(1, files)
     }
 }

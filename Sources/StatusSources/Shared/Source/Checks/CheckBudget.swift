@@ -202,7 +202,7 @@ extension CheckLimits {
         switch resource {
         case .process: ("processes", processes)
         case .request: ("requests", requests)
-        case .look: ("looks", looks)
+        case .look: ("files", files)
         case .connection: nil
         }
     }
