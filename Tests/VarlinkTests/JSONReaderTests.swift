@@ -24,7 +24,7 @@ struct JSONReaderTests {
         "1e+", "0x1", "NaN", "Infinity", "\"", "\"a", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\\u+123\"",
         "\"\\ud83d\"", "\"\\ude00\"", "\"\\ud83d\\u0041\"", "\"\\ud83dx\"", "\"tab\there\"", "\"line\nfeed\"",
         "\"nul\0\"",
-        "/* */ 1", "1 // one", "\u{FEFF}{}", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}", "{\"ä\":1,\"\\u00e4\":2}",
+        "/* */ 1", "1 // one", "\u{FEFF}{}",
         "[\u{A0}1]", "\0", "{}\0",
     ]
 
@@ -182,14 +182,6 @@ struct JSONReaderTests {
         #expect(!isAccepted(nested(33, "{\"a\":", "}")))
         #expect(!isAccepted(nested(1_000_000, "[", "]")))
         #expect(isAccepted(Array("[[],[],[],[[]]]".utf8)))
-    }
-
-    @Test("An object of ten thousand members is read, and its last name may not be one of the others")
-    func readsManyMembers() {
-        let members = (0..<10_000).map { "\"name\($0)\":\($0)" }.joined(separator: ",")
-        #expect(isAccepted(Array("{\(members)}".utf8)))
-        #expect(!isAccepted(Array("{\(members),\"name7\":1}".utf8)))
-        #expect(!isAccepted(Array("{\(members),\"name9999\":1}".utf8)))
     }
 
     @Test("An error names the member, by its path if it is nested")

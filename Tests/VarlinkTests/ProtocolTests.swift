@@ -225,8 +225,6 @@ struct ProtocolTests {
             #"{"method":"org.example.test.Echo","other":1}"#, #"{"method":"org.example.test.Fill","more":1}"#,
             #"{"method":"org.example.test.Fill","more":true,"oneway":true}"#,
             #"{"method":"org.example.test.Fill","oneway":true,"upgrade":true}"#,
-            #"{"method":"org.example.test.Fill","method":"org.example.test.Fill"}"#,
-            #"{"method":"org.example.test.Echo","parameters":{"text":"x","text":"y"}}"#,
             #"{"method":"org.example.test.Fill"} {}"#, #"{"method":"org.example.test.Fill",}"#,
             #"{"method":"org.example.test.Echo","parameters":{"text":"\ud800"}}"#,
             String(repeating: "[", count: 100), String(repeating: #"{"a":"#, count: 100),

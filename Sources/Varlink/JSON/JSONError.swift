@@ -12,8 +12,6 @@ public struct JSONError: Error, Sendable, Equatable {
         case depth
         /// The text is not UTF-8, or an escape names half of a surrogate pair.
         case encoding
-        /// An object has two members of this name.
-        case duplicateMember(String)
         /// The value has another type than requested.
         case type(expected: String)
         /// The number does not fit into the requested type.
@@ -47,7 +45,7 @@ public struct JSONError: Error, Sendable, Equatable {
     public var member: String? {
         switch reason {
         case .unknownMember(let name), .missingMember(let name), .invalidMember(let name): name
-        case .syntax, .depth, .encoding, .duplicateMember, .type, .number: nil
+        case .syntax, .depth, .encoding, .type, .number: nil
         }
     }
 
@@ -59,7 +57,7 @@ public struct JSONError: Error, Sendable, Equatable {
             case .unknownMember(let inner): .unknownMember(name + "." + inner)
             case .missingMember(let inner): .missingMember(name + "." + inner)
             case .invalidMember(let inner): .invalidMember(name + "." + inner)
-            case .syntax, .depth, .encoding, .duplicateMember: reason
+            case .syntax, .depth, .encoding: reason
             }
         return JSONError(reason, offset: offset)
     }
@@ -73,7 +71,6 @@ extension JSONError: CustomStringConvertible {
             case .syntax: "invalid JSON"
             case .depth: "nested too deeply"
             case .encoding: "invalid UTF-8"
-            case .duplicateMember(let name): "duplicate member “\(name)”"
             case .type(let expected): "not of type \(expected)"
             case .number: "number out of range"
             case .unknownMember(let name): "unknown member “\(name)”"

@@ -2,8 +2,8 @@
 
 /// Reads JSON from bytes, value by value, as its caller requests them.
 ///
-/// It is strict (RFC 8259): the text must be UTF-8 without comments, trailing commas, lone surrogates or duplicate
-/// members. Only the strings that are requested are copied.
+/// It is strict (RFC 8259): the text must be UTF-8 without comments, trailing commas or lone surrogates. Of members with
+/// the same name, the last one counts. Only the strings that are requested are copied.
 ///
 /// It cannot be copied, so it stays inside the closure in which it is valid.
 public struct JSONReader: ~Copyable {
@@ -69,13 +69,12 @@ public struct JSONReader: ~Copyable {
         _ member: (_ name: JSONName, inout JSONReader) throws(JSONError) -> Void
     ) throws(JSONError) {
         try open(UInt8(ascii: "{"), expected: "object")
-        var names = MemberNames()
         var isLast = try closes(UInt8(ascii: "}"))
         while !isLast {
-            if let name = try plainMemberName(&names) {
+            if let name = try plainMemberName() {
                 try readMember(JSONName(bytes: name), member)
             } else {
-                let name = try decodedMemberName(&names)
+                let name = try decodedMemberName()
                 try name.withUnsafeBufferPointer { name throws(JSONError) in
                     try readMember(JSONName(bytes: name), member)
                 }
@@ -122,10 +121,9 @@ public struct JSONReader: ~Copyable {
             try skipString()
         case UInt8(ascii: "{"):
             try open(UInt8(ascii: "{"), expected: "object")
-            var names = MemberNames()
             var isLast = try closes(UInt8(ascii: "}"))
             while !isLast {
-                try skipMemberName(&names)
+                if try plainMemberName() == nil { _ = try decodedMemberName() }
                 try skip()
                 isLast = try ends(UInt8(ascii: "}"))
             }
@@ -221,31 +219,18 @@ extension JSONReader {
     ///
     /// Returns nil and reads nothing if the name must be decoded.
     @inline(__always)
-    private mutating func plainMemberName(
-        _ names: inout MemberNames
-    ) throws(JSONError) -> UnsafeBufferPointer<UInt8>? {
+    private mutating func plainMemberName() throws(JSONError) -> UnsafeBufferPointer<UInt8>? {
         guard current == UInt8(ascii: "\"") else { throw error(.syntax) }
         guard let name = plainString() else { return nil }
-        guard names.insert(NameHash.hash(name)) else {
-            throw error(.duplicateMember(String(decoding: name, as: UTF8.self)))
-        }
         try colon()
         return name
     }
 
     /// Reads a member's name that has escapes or non-ASCII characters, and its colon.
-    private mutating func decodedMemberName(_ names: inout MemberNames) throws(JSONError) -> [UInt8] {
-        let text = try string()
-        let name = Array(text.utf8)
-        guard names.insert(name.withUnsafeBufferPointer { NameHash.hash($0) }) else {
-            throw error(.duplicateMember(text))
-        }
+    private mutating func decodedMemberName() throws(JSONError) -> [UInt8] {
+        let name = Array(try string().utf8)
         try colon()
         return name
-    }
-
-    private mutating func skipMemberName(_ names: inout MemberNames) throws(JSONError) {
-        if try plainMemberName(&names) == nil { _ = try decodedMemberName(&names) }
     }
 
     /// The error for a value of another type than expected.
