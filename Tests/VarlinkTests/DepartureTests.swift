@@ -121,18 +121,17 @@ struct DepartureTests {
         }
     }
 
-    @Test("A slow oneway call ends when its client leaves; the calls behind it are handled")
+    @Test("A slow oneway call does not hold up the calls behind it, and goes on when its client leaves")
     func endsOneway() async throws {
         try await Harness.run { harness in
             let client = await harness.client()
             await client.send(Call.call("Wait", "{}", "oneway"), Call.call("Echo", #"{"text":"behind"}"#, "oneway"))
             await harness.interface.waiting.wait()
-            await harness.settle()
-            #expect(await !harness.interface.echoed.contains("behind"))
+            while await !harness.interface.echoed.contains("behind") { await EventLoop.run {} }
             client.close()
-            await harness.interface.cancelled.wait()
             await harness.becomesEmpty()
-            #expect(await harness.interface.echoed.contains("behind"))
+            await harness.interface.release.fire()
+            await harness.interface.ended.wait()
         }
     }
 

@@ -66,8 +66,6 @@ extension ControlInterface {
 
     func wait(_ parameters: WaitParameters, _ call: MonitorCall<WaitReply>) throws {
         try parameters.check()
-        // A oneway call waits for nothing.
-        if !call.isHeard { return call.untyped.reply() }
         let monitor = monitor
         let name = parameters.server
         let timeout = parameters.timeoutMilliseconds.map { Duration.milliseconds($0) }

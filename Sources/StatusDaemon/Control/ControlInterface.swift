@@ -128,8 +128,6 @@ final class ControlInterface: MonitorService {
         if isChange { call.untyped.pumpStreams() }
         let change = try monitor.select(server, by: Caller(call))
         registry.didSelect()
-        // A oneway call need not wait until the others have been told.
-        if call.isOneway { return call.untyped.reply() }
         let watcher = watcher
         call.perform { call in
             await Self.waitUntilShown(change.selection, by: watcher)
@@ -154,10 +152,6 @@ final class ControlInterface: MonitorService {
     func reload(_ parameters: ReloadParameters, _ call: MonitorCall<ReloadReply>) {
         let isDryRun = parameters.dryRun ?? false
         let (reloader, watcher, monitor, caller) = (reloader, watcher, monitor, Caller(call))
-        if call.isOneway {
-            if !isDryRun { reloader.request(by: caller) }
-            return call.untyped.reply()
-        }
         call.perform { call in
             let outcome = await reloader.reload(isDryRun: isDryRun, by: caller)
             if outcome != nil { await Self.waitUntilShown(monitor.selection, by: watcher) }

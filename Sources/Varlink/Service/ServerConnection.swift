@@ -253,7 +253,8 @@ final class ServerConnection {
         let envelope: CallEnvelope
         do throws(JSONError) { envelope = try CallEnvelope(message) } catch { return refuse("\(error)") }
         let route = service.route(envelope.method, in: message)
-        if !mayReply, route.onlyReads { return }
+        // Nobody would learn what it reads.
+        if route.onlyReads, envelope.isOneway || !mayReply { return }
         let call = VarlinkCall(envelope, route: route, in: message, connection: self)
         machine.callBegan()
         service.handle(call)

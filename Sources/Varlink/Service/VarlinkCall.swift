@@ -12,6 +12,8 @@ public final class VarlinkCall {
         case open
         /// A child task of the service is answering it.
         case performing
+        /// A child task of the service does what a oneway call asks for; the connection goes on with the next call.
+        case detached
         case streaming
         case ended
     }
@@ -26,8 +28,6 @@ public final class VarlinkCall {
     public var wantsMore: Bool { envelope.wantsMore }
     /// Whether the client wants no reply.
     public var isOneway: Bool { envelope.isOneway }
-    /// Whether the client wants a reply and has not left.
-    public var isHeard: Bool { !isOneway && connection.mayReply }
     /// Whether the client wants to speak another protocol after the reply, which this service does not support.
     var wantsUpgrade: Bool { envelope.wantsUpgrade }
     let route: Route
@@ -55,7 +55,7 @@ public final class VarlinkCall {
     }
 
     deinit {
-        guard state != .ended else { return }
+        guard state != .ended, state != .detached else { return }
         // Nobody can answer any more, and the client must not wait forever.
         EventLoop.perform { [connection, route, envelope] in
             connection.callWasForgotten(route.fullName, isOneway: envelope.isOneway)
@@ -119,10 +119,13 @@ public final class VarlinkCall {
     ///
     /// It is cancelled when the client leaves or the service ends. The connection's next call waits until this one is
     /// answered. If `body` ends without an answer, the connection is closed.
+    ///
+    /// Nobody waits for a oneway call. So its connection goes on, and `body` is cancelled only when the service ends.
     public func perform(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) {
         guard state == .open else { return }
-        state = .performing
+        state = isOneway ? .detached : .performing
         connection.service.enqueue { [self] in await run(body) }
+        if isOneway { connection.callEnded() }
     }
 
     /// Closes the connection without an answer, as if the service had ended before the call.
@@ -132,6 +135,7 @@ public final class VarlinkCall {
     }
 
     private func run(_ body: @escaping @EventLoop @Sendable (VarlinkCall) async -> Void) async {
+        if state == .detached { return await body(self) }
         guard state == .performing else { return }
         let work: @EventLoop @Sendable () async -> Void = {
             await body(self)
@@ -202,9 +206,9 @@ public final class VarlinkCall {
         resumeDeparture()
     }
 
-    /// Ends the call; returns false if it had ended before.
+    /// Ends the call; returns false if it had ended before, or was oneway and its connection has gone on.
     private func end() -> Bool {
-        guard state != .ended else { return false }
+        guard state != .ended, state != .detached else { return false }
         state = .ended
         return true
     }

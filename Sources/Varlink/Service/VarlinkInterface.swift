@@ -15,7 +15,7 @@ public protocol VarlinkInterface: AnyObject {
 
     /// Whether a method changes nothing; for generated services, the option `reads` lists these methods.
     ///
-    /// Their calls are skipped if the client has left. A service may also use this for permissions
+    /// Their calls are skipped if they are oneway, or the client has left. A service may also use this for permissions
     /// (``VarlinkCall/onlyReads``).
     nonisolated func onlyReads(_ method: String) -> Bool
 }

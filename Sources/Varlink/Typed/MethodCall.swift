@@ -16,8 +16,6 @@ public struct MethodCall<Reply: JSONStructure, Failure: InterfaceError>: Sendabl
     public var wantsMore: Bool { untyped.wantsMore }
     /// Whether the client wants no reply.
     public var isOneway: Bool { untyped.isOneway }
-    /// Whether the client wants a reply and has not left.
-    public var isHeard: Bool { untyped.isHeard }
     /// The calling process, as it was when it connected.
     public var caller: PeerCredentials { untyped.caller }
 
