@@ -39,9 +39,6 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    /// The file with the tally of events.
-    var tally: String { "\(runtime)/events" }
-
     var controlSocket: String { "\(runtime)/\(MonitorInterface.name)" }
 
     /// Creates missing directories and locks them: until the lock is released, no other daemon uses them.

@@ -63,9 +63,7 @@ final class DaemonParts {
         // it again.
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
-        let tally = TallyFile(at: directories.tally)
-        monitor = StatusMonitor(
-            restoring: state.memory(after: tally?.past), tally: tally?.tally, notesUnsaved: state.store != nil)
+        monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)
         reporter = try ServiceManagerReporter(verification: reading.verification)
         expiry = try ExpiryTimer(monitor: monitor)
         runner = SourceRunner()

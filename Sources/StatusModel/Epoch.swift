@@ -2,7 +2,7 @@
 
 /// Names the events that a revision counts, with 128 random bits, written as 32 hexadecimal digits.
 ///
-/// It goes on over restarts, as long as the daemon knows which events its clients can have seen.
+/// It continues over clean restarts. After a crash nobody knows which events clients have seen, so there is another one.
 ///
 /// It is a number, not a text, because every event carries one.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {
@@ -24,12 +24,6 @@ public struct Epoch: Hashable, Sendable, CustomStringConvertible {
     public static func random() -> Epoch {
         Epoch(high: .random(in: 1 ... .max), low: .random(in: 0 ... .max))
     }
-
-    /// The two halves of the number.
-    public var words: (UInt64, UInt64) { (high, low) }
-
-    /// The epoch with these halves.
-    public init(_ words: (UInt64, UInt64)) { self.init(high: words.0, low: words.1) }
 
     /// Parses the form of ``description``; any other text is ``none``.
     public init(_ text: String) {

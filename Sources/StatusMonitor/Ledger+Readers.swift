@@ -94,19 +94,9 @@ extension Ledger {
     private func resume(_ position: inout WatchPosition, behind since: Cursor) {
         guard since.epoch == epoch, since.revision >= 0, since.revision <= log.latest else {
             position.isLost = true
-            // Not a place of this run: a reader that comes back with it gets the gap again.
+            // Not a position of this epoch: a reader that comes back with it gets the gap again.
             position.revision = -1
             return
-        }
-        if lost.before.contains(where: { $0.contains(since.revision) }) {
-            position.isLost = true
-            position.revision = since.revision
-            return
-        }
-        var since = since
-        if let past, since.revision <= past.events.latest {
-            guard hasSeenAll(&position, behind: since.revision, of: past) else { return }
-            since.revision = past.events.latest
         }
         position.revision = since.revision
         guard since.revision < lastOfInterest(to: position) else { return }

@@ -3,21 +3,20 @@
 import StatusModel
 
 extension Ledger {
-    /// Takes over what an earlier run has left, without an event: for readers, the log goes on.
+    /// Takes over what an earlier run has left, without an event.
+    ///
+    /// After a clean stop the log continues, and so do its readers. A run that was killed may have given out events that
+    /// were not saved. Nobody knows what its readers have seen, so the cursors of this run get a new epoch.
     mutating func restore(_ memory: consuming LedgerMemory, at now: Moment) {
-        epoch = memory.log.epoch
         var position = memory.log
-        if let events = memory.past, events.epoch == epoch, events.latest >= position.revision {
-            past = (events, position.revision)
-            position.revision = events.latest
-            // What the log cannot give any more, it has dropped.
-            let latest = Revisions(updates: events.latest, changes: events.latest)
-            (position.droppedOfAll, position.droppedOfSelected) = (latest, latest)
-            (position.followedOfAll, position.followed) = (latest, latest)
+        if memory.isComplete {
+            epoch = position.epoch
+        } else {
+            // Servers are saved a little later than the position. Each later event must be newer than their states.
+            position.revision = memory.servers.reduce(position.revision) { max($0, $1.state.revision) }
         }
-        log.restore(memory.entries, upTo: position)
+        log.restore(memory.isComplete ? memory.entries : [], upTo: position)
         restorePositions(position)
-        restoreLost(memory.log.lost, now: past.flatMap { $0.events.lost(after: $0.saved) })
         let shift = memory.shift(to: now)
         for server in memory.servers where records.place(of: server.state.name) == nil {
             var record = Record(server, isSelected: server.state.name == memory.log.selected, shift: shift)
@@ -26,49 +25,7 @@ extension Ledger {
             // Otherwise the next start would take its times for those of this boot, or give it the grace again.
             if hasGrace || !memory.isOfThisBoot { _ = noteUnsaved(at: place) }
         }
-        notePastEvents()
-        // Cursors of this run come after this entry, so they are distinct from those of the run that was killed.
-        if let past {
-            _ = appendProbe()
-            tally?.markStart(at: log.latest, after: past.saved)
-        }
         if let name = memory.log.selected, records[name] != nil { restoreSelection(name) }
-    }
-}
-
-extension Ledger {
-    /// Notes the last events of servers that had some which were not saved.
-    private mutating func notePastEvents() {
-        guard let (events, saved) = past, events.latest > saved else { return }
-        var last: [UInt64: Revisions] = [:]
-        for (offset, entry) in events.entries.enumerated() where events.oldest + offset > saved {
-            if let kind = entry.event { last[entry.server, default: Revisions()].note(events.oldest + offset, kind) }
-        }
-        for place in records.indices {
-            guard let revisions = last[records[place].server.number] else { continue }
-            records[place].followed.updates = revisions.updates
-            if revisions.changes > 0 { records[place].followed.changes = revisions.changes }
-            // The next start must know it, too, and has another tally.
-            _ = noteUnsaved(at: place)
-        }
-    }
-
-    /// Whether a reader with a cursor of a run that was killed has missed nothing of it.
-    ///
-    /// Otherwise it begins with a gap of known length. That may be zero: the reader has seen events that were not saved, so the state is an older one.
-    func hasSeenAll(
-        _ position: inout WatchPosition, behind revision: Int, of past: (events: PastEvents, saved: Int)
-    ) -> Bool {
-        let missed = past.events.count(after: revision, wantedBy: position)
-        // What was lost before the run that gave out the cursor, its readers have not seen, unless this run continues with an older state.
-        let saved = past.events.lastStart(upTo: revision, after: past.saved) ?? past.saved
-        if missed == 0, past.events.count(after: saved, wantedBy: position) == 0 { return true }
-        position.revision = revision
-        (position.isLost, position.lost) = (true, missed)
-        // Events of this run count, too, unless the log has dropped some of them.
-        if log.oldest > past.events.latest + 1, lastDropped(of: position) > past.events.latest { position.lost = nil }
-        position.pending = position.countOfInterest(in: log, after: past.events.latest)
-        return false
     }
 }
 

@@ -65,19 +65,12 @@ struct Ledger {
     private(set) var followedOfAll = Revisions()
     /// What has changed since it was last saved.
     var unsaved: Unsaved
-    /// What an earlier run, which was killed, had noted of its events; and the revision up to which they were saved.
-    var past: (events: PastEvents, saved: Int)?
-    /// The revisions of events that were lost before, and those that are lost since this start (``LogMemory/lost``).
-    private(set) var lost: (before: [ClosedRange<Int>], now: ClosedRange<Int>?) = ([], nil)
-    /// Notes the events for the case that this process is killed.
-    var tally: EventTally?
     /// When the next look for stale statuses is scheduled.
     var nextExpiry: Duration?
     /// The revision at which the selection last moved.
     private(set) var selectionRevision = 0
 
-    init(epoch: Epoch, capacities: ClosedRange<Int>, notesUnsaved: Bool = false, tally: EventTally? = nil) {
-        self.tally = tally
+    init(epoch: Epoch, capacities: ClosedRange<Int>, notesUnsaved: Bool = false) {
         self.epoch = epoch
         unsaved = Unsaved(isOn: notesUnsaved)
         log = EventLog(capacities: capacities)
@@ -218,16 +211,6 @@ struct Ledger {
         return effects
     }
 
-    @inline(__always)
-    private mutating func noteInTally(_ entry: LogEntry, _ place: Int?) {
-        guard tally != nil else { return }
-        let kind: EventKind? = if case .event(let kind) = entry.kind { kind } else { nil }
-        let noted = EventTally.Entry(
-            server: place.map { records[$0].server.number } ?? 0, revision: entry.revision, kind: kind,
-            isOfSelected: entry.isOfSelected)
-        tally?.note(noted, at: entry.revision)
-    }
-
     // MARK: Restarts
 
     /// What a restart should keep of the selection and the log.
@@ -236,7 +219,6 @@ struct Ledger {
         (memory.followedOfAll, memory.followed) = (followedOfAll, followed)
         (memory.droppedOfAll, memory.droppedOfSelected) = log.dropped
         (memory.selected, memory.selectionRevision) = (selected, selectionRevision)
-        memory.lost = lost.before + (lost.now.map { [$0] } ?? [])
         return memory
     }
 
@@ -248,22 +230,7 @@ struct Ledger {
 
     mutating func restoreSelection(_ name: ServerName) { selected = name }
 
-    /// Restores which events were lost, and notes those of the run that was killed.
-    mutating func restoreLost(_ before: [ClosedRange<Int>], now: ClosedRange<Int>?) {
-        lost = (Self.limited(before), now)
-    }
-
-    /// Joins the oldest ranges if there are too many: their readers begin anew, too.
-    private static func limited(_ ranges: [ClosedRange<Int>]) -> [ClosedRange<Int>] {
-        let excess = ranges.count - mostLostRanges
-        guard excess > 0, let first = ranges.first else { return ranges }
-        return [first.lowerBound...max(first.lowerBound, ranges[excess].upperBound)] + ranges[(excess + 1)...]
-    }
-
-    private static let mostLostRanges = 32
-
     private mutating func append(_ entry: LogEntry, ofServerAt place: Int? = nil) -> Effects {
-        noteInTally(entry, place)
         log.append(entry)
         if case .event(let kind) = entry.kind {
             followedOfAll.note(entry.revision, kind)

@@ -49,7 +49,7 @@ public struct SourceMemory: Hashable, Sendable {
 
 /// What a restart keeps of the selection and the event log.
 public struct LogMemory: Equatable, Sendable {
-    /// The run of the daemon, which goes on after a restart.
+    /// The epoch of the cursors, which continues after a clean stop.
     public var epoch: Epoch
     /// The newest event.
     public var revision: Int
@@ -64,10 +64,6 @@ public struct LogMemory: Equatable, Sendable {
     public var selected: ServerName?
     /// The revision at which it was selected.
     public var selectionRevision = 0
-    /// The revisions of events that were lost, because the runs in which they happened were killed before they were saved.
-    ///
-    /// The state of a reader that has seen some of them is no longer true.
-    public var lost: [ClosedRange<Int>] = []
     /// When this was noted.
     public var notedAt: Moment
 
@@ -84,16 +80,14 @@ public struct LogMemory: Equatable, Sendable {
 public struct LedgerMemory: Sendable {
     /// The selection and the positions of the log.
     public var log: LogMemory
-    /// The newest entries, in order and up to the newest; empty if they are lost.
+    /// The newest entries, in order and up to the newest; they count only if ``isComplete``.
     public var entries: [LogEntry]
     /// The servers, sorted by name.
     public var servers: [ServerMemory]
     /// Whether the machine has not booted since.
     public var isOfThisBoot: Bool
-    /// Whether nothing happened after that, because the daemon was stopped.
+    /// Whether nothing happened after that, because the daemon was stopped; false if it was killed.
     public var isComplete = true
-    /// The newest events of a run that was killed, also those that were not saved; nil if they are unknown.
-    public var past: PastEvents?
 
     public init(log: LogMemory, entries: [LogEntry] = [], servers: [ServerMemory], isOfThisBoot: Bool) {
         self.log = log

@@ -16,13 +16,7 @@ public final class Server: Sendable, CustomStringConvertible {
     /// The server's name.
     public let name: ServerName
 
-    /// A number for the name, the same in every run.
-    let number: UInt64
-
-    init(name: ServerName) {
-        self.name = name
-        number = StableHash(of: name.rawValue).value
-    }
+    init(name: ServerName) { self.name = name }
 
     public var description: String { name.rawValue }
 

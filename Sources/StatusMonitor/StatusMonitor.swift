@@ -20,27 +20,22 @@ public final class StatusMonitor: Sendable {
     /// Creates a monitor without servers, or with those of an earlier run.
     ///
     /// - Parameters:
-    ///   - epoch: names this run of the daemon, for cursors, unless it continues an earlier one.
+    ///   - epoch: names the events of this run, for cursors, unless it continues the log of an earlier one.
     ///   - memory: what an earlier run has left.
-    ///   - tally: notes the events for the case that this process is killed; if a run was killed, the same that it has left.
     ///   - notesUnsaved: whether to note what changes, for ``takeUnsaved()``.
     ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps more for it; powers of two.
     ///     The default is what the daemon accepts in seven and in thirty milliseconds at full load; a reader may get no processor for ten.
     ///   - bus: where servers post their notifications.
     ///   - clock: returns the current time.
     public init(
-        epoch: Epoch = .random(), restoring memory: LedgerMemory? = nil, tally: sending EventTally? = nil,
-        notesUnsaved: Bool = false,
-        capacities: ClosedRange<Int> = 4096...16384,
-        bus: NotificationBus = NotificationBus(),
+        epoch: Epoch = .random(), restoring memory: LedgerMemory? = nil, notesUnsaved: Bool = false,
+        capacities: ClosedRange<Int> = 4096...16384, bus: NotificationBus = NotificationBus(),
         clock: @escaping @Sendable () -> Moment = Moment.now
     ) {
         self.bus = bus
         self.clock = clock
-        var ledger = Ledger(epoch: epoch, capacities: capacities, notesUnsaved: notesUnsaved, tally: tally)
+        var ledger = Ledger(epoch: epoch, capacities: capacities, notesUnsaved: notesUnsaved)
         if let memory { ledger.restore(memory, at: clock()) }
-        // After a crash, it goes on.
-        if ledger.past == nil { ledger.tally?.begin(ledger.epoch, after: ledger.log.latest) }
         self.ledger = Mutex(ledger)
     }
 

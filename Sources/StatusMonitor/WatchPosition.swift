@@ -45,10 +45,8 @@ struct WatchPosition {
     var hasMoreThanMoves = false
     /// Whether the pending events must not be written, because the selection has moved on.
     var isSuperseded = false
-    /// Whether the stream begins with a gap, because its cursor is too old or of another run, or a crash has lost events.
+    /// Whether the stream begins with a gap of unknown length, because its cursor is too old or of another epoch.
     var isLost = false
-    /// The length of that gap before new events; nil if it is unknown.
-    var lost: Int?
     var snapshot: SnapshotReason?
     /// The progress of a snapshot of all servers; nil when the reader is past it.
     var snapshotProgress: SnapshotProgress?
@@ -72,20 +70,6 @@ struct WatchPosition {
         case .probe: return false
         case .server(let name): return entry.snapshot?.state.name == name && kind != .selected
         case .selected: return entry.isForSelected
-        }
-    }
-
-    /// Whether the reader wants an event of an earlier run.
-    ///
-    /// - Parameter server: the number of its server's name; nil if it follows others.
-    func wants(_ entry: EventTally.Entry, server: UInt64?) -> Bool {
-        guard let kind = entry.event else { return target == .probe }
-        if kind == .updated && !wantsUpdates { return false }
-        return switch target {
-        case .all: true
-        case .probe: false
-        case .server: entry.server == server && kind != .selected
-        case .selected: kind == .selected || entry.isOfSelected == 1
         }
     }
 
@@ -116,7 +100,6 @@ struct WatchPosition {
         pending = 0
         isSuperseded = false
         isLost = false
-        lost = nil
     }
 
     /// The next step of a reader.
@@ -144,7 +127,7 @@ struct WatchPosition {
             return takeSnapshot(in: log)
         }
         if isLost || pending > 0 && (isSuperseded || snapshot == .afterGap || isOverrun(log)) {
-            let missed = isLost ? lost.map { $0 + pending } : pending
+            let missed = isLost ? nil : pending
             skipPending()
             snapshot = .afterGap
             // The cursor stays. A client that loses its connection before the snapshot must get the gap again.

@@ -27,11 +27,6 @@ struct Parameters {
 
     mutating func add(_ value: Timestamp?) throws(SQLiteError) { try add(value?.milliseconds) }
 
-    /// Ranges as words: `3-7 20-24`.
-    mutating func add(_ ranges: [ClosedRange<Int>]) throws(SQLiteError) {
-        try add(ranges.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: " "))
-    }
-
     /// A time in microseconds.
     mutating func add(_ value: Duration?) throws(SQLiteError) { try add(value?.microseconds) }
 }
@@ -69,15 +64,6 @@ struct Columns {
     mutating func duration() -> Duration? { integer().map { .microseconds($0) } }
 
     mutating func user() -> UInt32? { integer().flatMap { UInt32(exactly: $0) } }
-
-    /// Ranges as words, without those that are damaged.
-    mutating func ranges() -> [ClosedRange<Int>] {
-        (text() ?? "").split(separator: " ").compactMap { word in
-            let bounds = word.split(separator: "-").compactMap { Int($0) }
-            guard bounds.count == 2, 0 <= bounds[0], bounds[0] <= bounds[1] else { return nil }
-            return bounds[0]...bounds[1]
-        }
-    }
 
     mutating func name() -> ServerName? { text().flatMap { ServerName($0) } }
 }

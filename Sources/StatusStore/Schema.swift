@@ -14,6 +14,8 @@ enum Schema {
     static var version: Int64 { Int64(migrations.count) }
 
     /// The steps from an empty file to the current version; a step that was released never changes.
+    ///
+    /// The columns `daemon.lost` and `names.is_open`, and the index `open_names`, are not used any more.
     static let migrations = [
         """
         CREATE TABLE daemon (

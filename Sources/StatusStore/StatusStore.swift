@@ -25,8 +25,6 @@ public final class StatusStore: Sendable {
         var file: StoreFile?
         /// Whether the file has a state that could not be read, and must not be replaced.
         var isUnread = false
-        /// What a run that was killed has left, until the history is compared with it.
-        var killed: LedgerMemory?
         /// Damage that a reader has found.
         var damage: String?
         /// Since when changes may have come that are not saved: a file that is opened later begins with this moment.
@@ -80,7 +78,6 @@ public final class StatusStore: Sendable {
                 opening.isEmpty = exists && opened.contents.memory == nil && opened.setAside == nil
                 try opened.file.begin(after: opened.contents, at: now)
                 use.file = opened.file
-                use.killed = opened.contents.memory.flatMap { $0.isComplete ? nil : $0 }
             } catch {
                 opening.failure = StoreFailure(error, at: path)
                 if opening.contents.memory == nil { readOnly(&opening) }
@@ -152,15 +149,6 @@ public final class StatusStore: Sendable {
     /// Removes some old entries of the history; returns whether there may be more.
     public func prune(before oldest: Timestamp, keeping changes: Int) throws(StoreFailure) -> Bool {
         try attempt { file throws(SQLiteError) in try file.prune(before: oldest, keeping: changes) } ?? false
-    }
-
-    /// Completes the history after a run that was killed; to be called before the first ``save(_:)``.
-    ///
-    /// - Throws: ``StoreFailure``; the next ``save(_:)`` opens a new file if it was set aside.
-    public func completeHistory() throws(StoreFailure) {
-        let (killed, now) = use.withLock { use in (use.killed.take(), use.beginning) }
-        guard let killed else { return }
-        _ = try attempt { file throws(SQLiteError) in try file.completeHistory(of: killed, at: now) }
     }
 
     /// Looks for damage in the history, which takes seconds if it is large, beside all other calls; the next ``save(_:)`` deals with it.

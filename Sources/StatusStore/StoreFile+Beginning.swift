@@ -12,110 +12,12 @@ extension StoreFile {
             try database.execute("UPDATE daemon SET is_complete = 0")
             try database.execute("DELETE FROM events")
             try database.execute("DELETE FROM changes WHERE id > \(Self.greatestEntry)")
-            firstEntry = (try database.integer("SELECT max(id) FROM changes") ?? 0) + 1
             try beginRun(after: contents.memory, at: now)
         }
     }
 
     /// The greatest number of an entry that is believed; a damaged row may have any, and none could follow it.
     private static let greatestEntry: Int64 = 1 << 53
-
-    /// Adds what the history lacks of a run that was killed: entries that were held back, or came just after the last batch.
-    ///
-    /// Otherwise a level that the servers still have would never be in it. It must be called before the first change of this run is saved, because
-    /// the entries come before its beginning.
-    ///
-    /// - Parameters:
-    ///   - memory: what that run has left.
-    ///   - now: when this run began.
-    func completeHistory(of memory: LedgerMemory, at now: Moment) throws(SQLiteError) {
-        let missing = try missingChanges(of: memory)
-        guard !missing.isEmpty else { return }
-        let boot = (bootNumber, newestChange)
-        var isDone = false
-        defer {
-            if !isDone {
-                (bootNumber, newestChange) = boot
-                names = [:]
-            }
-        }
-        try database.transaction { () throws(SQLiteError) in
-            try database.execute("DELETE FROM changes WHERE id >= \(firstEntry)")
-            try continueBoot()
-            for change in missing { try append(change, since: memory.log.notedAt) }
-            try beginRun(after: memory, at: now)
-        }
-        isDone = true
-    }
-
-    private func missingChanges(of memory: LedgerMemory) throws(SQLiteError) -> [Change] {
-        // Without names, there is no history.
-        guard try database.integer("SELECT 1 FROM names LIMIT 1") != nil else { return [] }
-        var missing: [Change] = []
-        let notedAt = memory.log.notedAt.wall
-        let states = memory.servers.map(\.state)
-        for state in states {
-            let newest = try newestEntry(of: state.name)
-            if newest.isCurrent(state) { continue }
-            let changedAt = state.status?.changedAt ?? notedAt
-            // If its text and level are older than the entry, something else has changed since.
-            let time = changedAt > newest.at ? changedAt : notedAt
-            missing.append(Change(.changed, at: time, revision: state.revision, server: state))
-        }
-        for name in try openNames().subtracting(states.map(\.name)).sorted() {
-            guard let source = try newestEntry(of: name).source else { continue }
-            let server = ServerState(name: name, source: source, phase: .empty)
-            missing.append(Change(.removed, at: notedAt, revision: memory.log.revision, server: server))
-        }
-        return missing
-    }
-
-    /// The servers whose newest entry says that they exist.
-    private func openNames() throws(SQLiteError) -> Set<ServerName> {
-        let statement = try database.statement("SELECT name FROM names WHERE is_open")
-        defer { statement.reset() }
-        var names: Set<ServerName> = []
-        while try statement.step() {
-            var columns = Columns(statement)
-            if let name = columns.name() { names.insert(name) }
-        }
-        return names
-    }
-
-    /// What the history says last of a server.
-    private struct NewestEntry {
-        var kind: ChangeKind?
-        var grade = Grade.none
-        var text, source: String?
-        var at = Timestamp(milliseconds: .min)
-
-        /// Whether it is the state.
-        func isCurrent(_ state: ServerState) -> Bool {
-            // Without an entry, what removed entries have said last counts.
-            guard let kind else { return grade == Grade(state) }
-            return kind != .removed && grade == Grade(state) && text == state.status?.text.rawValue
-        }
-    }
-
-    private func newestEntry(of name: ServerName) throws(SQLiteError) -> NewestEntry {
-        let statement = try database.statement(
-            """
-            SELECT c.kind, coalesce(c.grade, n.grade, 0), c.text, c.source, c.at FROM names n
-            LEFT JOIN changes c ON c.id = (
-                SELECT id FROM changes WHERE server = n.id AND grade IS NOT NULL ORDER BY id DESC LIMIT 1)
-            WHERE n.name = ?
-            """)
-        defer { statement.reset() }
-        try statement.bind(name.rawValue, at: 0)
-        var entry = NewestEntry()
-        guard try statement.step() else { return entry }
-        var columns = Columns(statement)
-        entry.kind = columns.text().flatMap { ChangeKind(rawValue: $0) }
-        entry.grade = Grade(number: columns.integer() ?? 0)
-        (entry.text, entry.source) = (columns.text(), columns.text())
-        entry.at = columns.time() ?? entry.at
-        return entry
-    }
 
     /// Notes, in a transaction, that this run begins, and when the one before has ended.
     private func beginRun(after memory: LedgerMemory?, at now: Moment) throws(SQLiteError) {
@@ -131,7 +33,6 @@ extension StoreFile {
     }
 
     /// Goes on with the boot of the newest entry; returns when the last run began, if the history has nothing after that.
-    @discardableResult
     private func continueBoot() throws(SQLiteError) -> Moment? {
         let statement = try database.statement(
             "SELECT life, since_boot, kind, at FROM changes ORDER BY id DESC LIMIT 1")

@@ -12,8 +12,7 @@ extension StoreFile {
         """
 
     static let nameInsertion = "INSERT OR IGNORE INTO names (name) VALUES (?)"
-    static let nameQuery = "SELECT id, is_open FROM names WHERE name = ?"
-    static let nameUpdate = "UPDATE names SET is_open = ? WHERE id = ?"
+    static let nameQuery = "SELECT id FROM names WHERE name = ?"
 
     /// Appends an entry.
     ///
@@ -57,22 +56,15 @@ extension StoreFile {
 
     /// The number of an entry's server in the history.
     private func number(of name: ServerName, after change: Change) throws(SQLiteError) -> Int64 {
-        var known = try known(name)
-        if change.grade != nil, known.isOpen != (change.kind != .removed) {
-            known.isOpen.toggle()
-            let statement = try database.statement(Self.nameUpdate)
-            try statement.bind(known.isOpen ? 1 : 0, at: 0)
-            try statement.bind(known.number, at: 1)
-            try statement.run()
-        }
+        let number = try number(of: name)
         // A server that was removed may never come back.
-        names[name] = known.isOpen ? known : nil
-        return known.number
+        names[name] = change.kind == .removed ? nil : number
+        return number
     }
 
-    /// What the history knows of a server, which begins with its first entry.
-    func known(_ name: ServerName) throws(SQLiteError) -> HistoryName {
-        if let known = names[name] { return known }
+    /// The number of a server in the history, which it gets with its first entry.
+    func number(of name: ServerName) throws(SQLiteError) -> Int64 {
+        if let number = names[name] { return number }
         let insertion = try database.statement(Self.nameInsertion)
         try insertion.bind(name.rawValue, at: 0)
         try insertion.run()
@@ -82,15 +74,8 @@ extension StoreFile {
         guard try query.step(), let number = query.integer(0) else {
             throw SQLiteError(.damaged, "damaged: the table “names”")
         }
-        return HistoryName(number: number, isOpen: query.integer(1) == 1)
+        return number
     }
-}
-
-/// A server in the history.
-struct HistoryName {
-    let number: Int64
-    /// Whether its newest entry says that it exists.
-    var isOpen: Bool
 }
 
 extension Change {

@@ -99,7 +99,7 @@ extension StoreFile {
             let state = server.memory.state
             let statement = try database.statement("UPDATE names SET grade = ? WHERE id = ?")
             try statement.bind(Grade(state).number, at: 0)
-            try statement.bind(try known(state.name).number, at: 1)
+            try statement.bind(try number(of: state.name), at: 1)
             try statement.run()
         }
         try database.execute("INSERT INTO pruned VALUES (1, \(now.wall.milliseconds), 1)")

@@ -12,14 +12,12 @@ final class StoreFile {
     let database: Database
     /// Identifies the machine's boot in the history: the number of the first entry since then (column `life`).
     var bootNumber: Int64 = 0
-    /// The number of the first entry of this run.
-    var firstEntry: Int64 = 0
     /// When the newest entry since then was made, by the boot clock.
     var newestChange = Duration.zero
     /// The number of entries of the history; nil if they were not counted yet.
     var changeCount: Int?
-    /// What is known of the servers in the history that have changed.
-    var names: [ServerName: HistoryName] = [:]
+    /// The numbers in the history of the servers that have changed.
+    var names: [ServerName: Int64] = [:]
     /// Whether the next batch, which has all servers, replaces what another run has left.
     ///
     /// Until then it is kept, for the case that this run is killed before.
@@ -75,7 +73,7 @@ final class StoreFile {
         // They fail without all tables and columns.
         let statements = [
             Self.logInsertion, Self.serverInsertion, Self.entryInsertion, Self.changeInsertion, Self.nameInsertion,
-            Self.nameQuery, Self.nameUpdate,
+            Self.nameQuery,
         ]
         for sql in statements { _ = try database.statement(sql) }
     }
@@ -111,23 +109,20 @@ final class StoreFile {
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
         // A file that can only be read may lack what a later version has added.
         let later = try? loadLaterColumns()
-        memory.log.lost = later?.lost ?? []
         contents.historyClock = later?.historyClock
         contents.isCopy = later?.file.map { $0 != FileIdentity(of: path)?.description } ?? false
-        memory.entries = isComplete ? try loadEntries(upTo: log.revision) : []
-        memory.isComplete = isComplete
+        let entries = isComplete ? try loadEntries(upTo: log.revision) : nil
+        (memory.entries, memory.isComplete) = (entries ?? [], entries != nil)
         contents.memory = memory
         return contents
     }
 
-    private func loadLaterColumns() throws(SQLiteError) -> (
-        historyClock: Timestamp?, lost: [ClosedRange<Int>], file: String?
-    ) {
-        let statement = try database.statement("SELECT history_clock, lost, file FROM daemon")
+    private func loadLaterColumns() throws(SQLiteError) -> (historyClock: Timestamp?, file: String?) {
+        let statement = try database.statement("SELECT history_clock, file FROM daemon")
         defer { statement.reset() }
-        guard try statement.step() else { return (nil, [], nil) }
+        guard try statement.step() else { return (nil, nil) }
         var columns = Columns(statement)
-        return (columns.time(), columns.ranges(), columns.text())
+        return (columns.time(), columns.text())
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
@@ -146,18 +141,19 @@ final class StoreFile {
         return servers
     }
 
-    /// The entries of the log; none if one is missing, because they must have no hole.
-    private func loadEntries(upTo revision: Int) throws(SQLiteError) -> [LogEntry] {
+    /// The entries of the log, up to its newest event; nil if one is missing, because they must have no hole.
+    private func loadEntries(upTo revision: Int) throws(SQLiteError) -> [LogEntry]? {
         var entries: [LogEntry] = []
         let statement = try database.statement("SELECT \(LogEntry.columns) FROM events ORDER BY entry_revision")
         defer { statement.reset() }
         while try statement.step() {
             var columns = Columns(statement)
-            guard let entry = LogEntry(from: &columns) else { return [] }
-            if let last = entries.last, entry.revision != last.revision + 1 { return [] }
+            guard let entry = LogEntry(from: &columns) else { return nil }
+            if let last = entries.last, entry.revision != last.revision + 1 { return nil }
             entries.append(entry)
         }
-        return entries.last?.revision == revision ? entries : []
+        // After a crash, a run without an event has none.
+        return entries.isEmpty || entries.last?.revision == revision ? entries : nil
     }
 
     // MARK: Writing
@@ -195,7 +191,6 @@ final class StoreFile {
         try parameters.add(boot)
         try parameters.add(batch.configuredSelection?.rawValue)
         try parameters.add(batch.historyClock)
-        try parameters.add(log.lost)
         try parameters.add(identity?.description)
         try log.write(to: &parameters)
         try statement.run()
@@ -227,8 +222,8 @@ final class StoreFile {
     }
 
     private static let logInsertion = """
-        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, lost, file, \(LogMemory.columns))
-        VALUES (1, \(places(20)))
+        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, file, \(LogMemory.columns))
+        VALUES (1, \(places(19)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

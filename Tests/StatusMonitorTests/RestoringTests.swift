@@ -118,6 +118,40 @@ struct RestoringTests {
         #expect(try second.watch(.server(name("quiet")), since: seen) { _ in }.lines() == [])
     }
 
+    @Test("invariant 6: behind a cursor from before a crash, a stream begins with an unknown gap and a snapshot")
+    func crash() throws {
+        let runs = Runs()
+        runs.add("a")
+        runs.add("quiet")
+        try runs.post("1", to: "a")
+        var memory = runs.memory()
+        (memory.isComplete, memory.entries) = (false, [])
+        try runs.post("lost", to: "a")
+        let second = runs.restart(with: memory)
+        for seen in [Cursor(epoch: memory.log.epoch, revision: memory.log.revision), runs.first.cursor] {
+            #expect(try second.watch(.server(name("a")), since: seen) { _ in }.lines() == ["gap -", "snapshot a 1"])
+            let watch = try second.watch(.server(name("quiet")), since: seen) { _ in }
+            #expect(watch.next()?.cursor.revision == -1, "whoever leaves before the snapshot gets the gap again")
+            #expect(watch.lines() == ["snapshot quiet no status yet"])
+        }
+        let seen = second.cursor
+        try second.post(try StatusText("2"), level: .ok, to: name("a"))
+        #expect(try second.watch(.all, since: seen) { _ in }.lines() == ["changed a 2"])
+    }
+
+    @Test("invariant 4: after a crash, events are newer than all states, also those saved after the log's position")
+    func laterStates() throws {
+        let runs = Runs()
+        runs.add("a")
+        for count in 1...3 { try runs.post("\(count)", to: "a") }
+        var memory = runs.memory()
+        (memory.isComplete, memory.entries, memory.log.revision) = (false, [], 1)
+        let second = runs.restart(with: memory)
+        let before = try second.state(of: name("a")).revision
+        try second.post(try StatusText("4"), level: .ok, to: name("a"))
+        #expect(try second.state(of: name("a")).revision > before)
+    }
+
     @Test("removes the mark with the first report, and tells listeners")
     func firstReport() async throws {
         let runs = Runs()

@@ -177,58 +177,6 @@ struct HistoryTests {
             ])
     }
 
-    @Test("has the states with which a killed daemon is continued, also those whose entries it lacks")
-    func completed() throws {
-        let servers = try ["changed", "new", "same"].map { stored(try state($0, "down", level: .critical, at: 3000)) }
-        // Its text and level are those of its entry, so it became stale later.
-        var stale = try state("stale", "up", at: 1700)
-        stale.isStale = true
-        var last = batch(
-            servers + [stored(stale)],
-            changes: [
-                try change("changed", "up", at: 1000), try change("same", "down", level: .critical, at: 1500),
-                try change("stale", "up", at: 1700),
-            ],
-            at: 4000, revision: 7)
-        last.changes.append(try change("removed", "up", at: 2000))
-        try store.save(last)
-        for _ in 0..<2 {
-            let next = fixture.store()
-            _ = next.open(at: moment(9000))
-            try next.completeHistory()
-            #expect(
-                try read(HistoryQuery()).prefix(10).map {
-                    "\($0.kind) \($0.server?.name.rawValue ?? "-") \($0.at.milliseconds)"
-                } == [
-                    "started - 0", "changed changed 1000", "changed same 1500", "changed stale 1700",
-                    "changed removed 2000",
-                    "changed changed 3000", "changed new 3000", "changed stale 4000", "removed removed 4000",
-                    "stopped - 4000",
-                ])
-        }
-        let removal = try read(HistoryQuery(server: name("removed"))).last
-        #expect(removal?.kind == .removed)
-    }
-
-    @Test("completes what a killed daemon of the version before has left")
-    func completedAfterUpgrade() throws {
-        var last = batch(changes: [try change("stays", "up", at: 1000)], at: 4000)
-        last.changes += [try change("removed", "up", at: 1500), try change("gone", "up", at: 1600)]
-        last.changes.append(
-            Change(
-                .removed, at: Timestamp(milliseconds: 1700), revision: 1700,
-                server: ServerState(name: name("gone"), source: "push", phase: .empty)))
-        try store.save(last)
-        try Database(path: fixture.path).execute(
-            "DROP INDEX open_names; ALTER TABLE names DROP COLUMN is_open; PRAGMA user_version = 3")
-        let next = fixture.store()
-        _ = next.open(at: moment(9000))
-        try next.completeHistory()
-        #expect(
-            try read(HistoryQuery(since: Timestamp(milliseconds: 1601))).compactMap(\.server?.name.rawValue)
-                == ["gone", "removed"])
-    }
-
     @Test("forgets servers of which it has nothing any more, in steps")
     func forgottenServers() throws {
         let database = try Database(path: fixture.path)

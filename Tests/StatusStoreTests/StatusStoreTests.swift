@@ -47,7 +47,6 @@ struct StatusStoreTests {
         log.droppedOfAll = Revisions(updates: 3, changes: 2)
         log.droppedOfSelected = Revisions(updates: 2, changes: 1)
         (log.selected, log.selectionRevision) = (name("db"), 6)
-        log.lost = [3...3, 5...8]
         return log
     }
 
@@ -89,6 +88,20 @@ struct StatusStoreTests {
         let again = try #require(fixture.store().open(at: moment(3000)).contents.memory)
         #expect(!again.isComplete)
         #expect(again.entries.isEmpty)
+    }
+
+    @Test("does not count a log as complete if an entry is damaged")
+    func damagedEntry() throws {
+        var batch = StoreBatch(log: log())
+        batch.entries = (7...9).map { LogEntry(revision: $0, kind: .probe) }
+        for change in ["DELETE FROM events WHERE entry_revision = 8", "UPDATE events SET kind = 'dancing'"] {
+            let store = try fixture.openStore()
+            try store.save(batch)
+            store.close()
+            try Database(path: fixture.path).execute(change)
+            let memory = try #require(fixture.store().open(at: moment(3000)).contents.memory)
+            #expect(!memory.isComplete && memory.entries.isEmpty, "\(change)")
+        }
     }
 
     @Test("forgets a server that was removed")
@@ -200,7 +213,6 @@ struct StatusStoreTests {
         let changes = [
             "DROP TABLE daemon", "PRAGMA user_version = 0", "DROP TABLE pruned", "ALTER TABLE changes DROP COLUMN user",
             "ALTER TABLE servers DROP COLUMN streak", "ALTER TABLE events RENAME message TO words",
-            "DROP INDEX open_names; ALTER TABLE names DROP COLUMN is_open",
         ]
         for change in changes {
             let store = try fixture.openStore()

@@ -68,27 +68,6 @@ struct SummaryTests {
     }
 
     @Test(
-        "counts the time before what a killed run had not entered, by the clock of its boot",
-        arguments: [("1", 3_603_500), ("2", 0)] as [(String, Int64)])
-    func completed(boot: String, sinceBoot: Int64) throws {
-        let store = fixture.store(boot: "1")
-        _ = store.open(at: moment(0))
-        try save(store, .ok, at: 1000)
-        // Then the clock is set. The state is saved without its entry.
-        var last = batch([stored(try state("a", "down", level: .critical, at: 33_000))])
-        last.log.notedAt = Moment(wall: Timestamp(milliseconds: 33_500), boot: .milliseconds(3500))
-        try store.save(last)
-        let second = fixture.store(boot: boot)
-        let now = Moment(wall: Timestamp(milliseconds: 3_633_500), boot: .milliseconds(sinceBoot))
-        _ = second.open(at: now)
-        try second.completeHistory()
-        let summary = try second.summary(
-            of: name("a"), since: Timestamp(milliseconds: 0), until: now.wall, buckets: 1, now: now
-        ) { false }
-        #expect(Level.allCases.map { summary.times[$0] } == [2000, 0, 500, 0])
-    }
-
-    @Test(
         "counts changes that were left out, and staleness without a status as unknown, but no server that was only added"
     )
     func kinds() throws {

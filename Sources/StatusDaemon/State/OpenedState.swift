@@ -57,24 +57,10 @@ struct OpenedState: Sendable {
     }
 
     /// What a monitor continues with.
-    ///
-    /// Streams continue only if all events are known that their clients can have seen: those of a run that was stopped were saved, those of a run
-    /// that was killed are in the tally.
-    ///
-    /// - Parameter past: the tally of the last run of any daemon in this runtime directory; nil if there was none since the machine's boot.
-    func memory(after past: PastEvents?) -> LedgerMemory? {
-        guard var memory = opening.contents.memory else { return nil }
-        let isLast = past.map { $0.epoch == memory.log.epoch && $0.latest >= memory.log.revision } ?? memory.isComplete
-        // A later start must know that the log, as it was saved, is not complete any more.
-        guard isLast, opening.failure == nil, !opening.contents.isCopy else {
-            memory.log.epoch = .random()
-            memory.entries = []
-            return memory
-        }
-        if !memory.isComplete || past.map({ $0.latest > memory.log.revision }) == true {
-            memory.past = past
-            memory.entries = []
-        }
+    var memory: LedgerMemory? {
+        var memory = opening.contents.memory
+        // The file, or the one that it is a copy of, may still say that its log is complete: others continue it, too.
+        if opening.failure != nil || opening.contents.isCopy { memory?.isComplete = false }
         return memory
     }
 

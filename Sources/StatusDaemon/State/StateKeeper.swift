@@ -93,10 +93,7 @@ final class StateKeeper {
 
     /// Saves changes until the task is cancelled.
     func run() async {
-        start({ store throws(StoreFailure) in try store.completeHistory() }) { keeper, result in
-            if case .failure(let failure) = result { keeper.note(failure) }
-            keeper.checkHistory()
-        }
+        checkHistory()
         while !Task.isCancelled {
             await wait(until: hangTime ?? schedule.next)
             if let hangTime {

@@ -117,8 +117,10 @@ class Run:
             servers = connection.call("List")["servers"]
         life.epoch, life.start = cursor["epoch"], cursor["revision"]
         self.model.lives[life.number] = life
-        if before and before.epoch != life.epoch and before.ending != "lost":
-            self.fault("another epoch, although the state was kept")
+        if before and before.ending == "restart" and before.epoch != life.epoch:
+            self.fault("another epoch after a clean restart")
+        if before and before.ending == "kill" and before.epoch == life.epoch:
+            self.fault("the same epoch after a crash")
         found = {server["name"]: number(server) or 0 for server in servers}
         self.model.check_numbers(found, self.floor, self.most, f"life {life.number}, after a {before.ending if before else 'first'}")
         selected = next((server["name"] for server in servers if server["selected"]), None)
@@ -188,14 +190,13 @@ class Run:
                 self.fault(f"the daemon ended with {status}")
         self.switcher.end()
         life = self.life
-        life.ending = "lost" if damaged or self.disk_is_full else "kill" if how == "kill" or trouble else "restart"
+        is_unsaved = damaged or trouble or self.disk_is_full
+        life.ending = "kill" if how == "kill" else "unsaved" if is_unsaved else "restart"
         safe = end - SAVED - sum(max(0, min(e, end) - max(b, end - 6)) for b, e in self.stops)
         if trouble:
             safe = min(safe, self.trouble - SAVED)
         if life.ending == "restart":
             safe = float("inf")
-        before = self.model.lives.get(life.number - 1)
-        life.saved = before.saved if before and before.epoch == life.epoch else 0
         may_be = self.collect(life, safe, end, lost=damaged)
         if life.ending == "restart" and not trouble:
             self.check_store(life, is_quiet)
@@ -209,9 +210,8 @@ class Run:
         for process in self.posters:
             posts, void, last, errors = process.answer()
             events += [post[1:] for post in posts]
-            for when, revision, _, server, count in posts:
+            for when, _, _, server, count in posts:
                 if when <= safe:
-                    life.saved = max(life.saved, revision)
                     accepted[server] = max(count, accepted.get(server, 0))
             for server, count in void:
                 self.model.void[server].add(count)

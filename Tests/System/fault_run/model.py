@@ -6,7 +6,7 @@ import bisect
 import collections
 
 CAPACITY = 4096
-"""The events that a reader may fall behind, and that survive a crash."""
+"""The events that a reader may fall behind."""
 
 
 class Revisions:
@@ -85,7 +85,7 @@ class Log:
         return None
 
     def turn(self, revision, server):
-        """Notes the selected server after a revision; after a crash, that needs no event."""
+        """Notes the selected server after a revision; at a start, that needs no event."""
         self._turns.add(revision)
         self._turned_to[revision] = server
 
@@ -143,8 +143,7 @@ class Life:
         self.number = number
         self.start = 0
         self.epoch = None
-        self.saved = 0  # the events up to this revision had been saved when it ended
-        self.ending = None  # "restart", "kill" or "lost": after that, the whole state may be missing
+        self.ending = None  # "restart", "kill", or "unsaved": a clean end, but the state may not be saved
 
 
 class Model:
@@ -169,10 +168,6 @@ class Model:
         for event in events:
             if conflict := log.add(*event, source):
                 self.fault(conflict)
-
-    def endings(self, first, last):
-        """How the lives from one to the one before another ended."""
-        return [self.lives[n].ending for n in range(first, last) if n in self.lives]
 
     def check_segment(self, segment, name):
         """No event is missing between those that a watcher got, and none is too many."""
@@ -216,32 +211,29 @@ class Model:
 
     def check_gap(self, gap, name):
         """A gap has a reason, and its number is exact."""
-        log, endings = self.logs[gap.epoch], self.endings(*gap.lives)
-        crashed = "kill" in endings or "lost" in endings
         if gap.since < 0:
             self.gaps["came back with the cursor of a gap"] += 1
             return
         if gap.foreign:
-            if "lost" in endings:
-                self.gaps["state lost"] += 1
-            else:
-                self.fault(f"{name}: another epoch, although the state was kept: {gap}")
+            self._check_gap_after_crash(gap, name)
             return
+        log = self.logs[gap.epoch]
         moves = log.moves.count(gap.start, gap.end) if gap.target.kind != "server" else 0
         unknown = log.unknown(gap.start, gap.end)
         behind = gap.end - gap.start
-        if gap.resumed and (crashed or self._kills_since(gap)):
-            reason = "killed"
-        elif behind >= CAPACITY:
+        if behind >= CAPACITY:
             reason = "came back too late" if gap.resumed else "too slow"
         elif gap.target.kind == "selected" and (moves or unknown):
             reason = "the selection moved on"
         else:
-            self.fault(f"{name}: a gap without a reason, only {behind} behind, lives ended by {endings}: {gap}")
+            self.fault(f"{name}: a gap without a reason, only {behind} behind: {gap}")
             return
         self.gaps[reason] += 1
         if gap.missed is None:
-            self._check_unknown_number(gap, name, behind)
+            # Only the log knows how many events came since a cursor.
+            if not gap.resumed or behind < CAPACITY:
+                self.fault(f"{name}: a gap without a number: {gap}")
+            self.gaps["of them, without a number"] += 1
             return
         if gap.start < log.first or gap.target.kind == "selected" and not log.selection_is_known(gap.start):
             self.checked["gaps of unknown events"] += 1
@@ -259,44 +251,23 @@ class Model:
         if not wanted <= gap.missed <= wanted + moves + unknown:
             self.fault(f"{name}: missed {gap.missed}, but {wanted} happened" + (f" with {moves} moves" if moves else "")
                        + (f" and {unknown} unknown ones" if unknown else "") + f" ({reason}): {gap}")
-        if reason == "killed" and gap.missed == 0 and gap.target.kind == "server":
-            self._check_gap_of_nothing(gap, name)
 
-    def _kills_since(self, gap):
-        """The lives that were killed after its cursor: the watcher may have come back before, and got no more than a gap."""
-        return [n for n, life in self.lives.items() if n < gap.lives[1] and life.ending in ("kill", "lost")
-                and n + 1 in self.lives and gap.since < self.lives[n + 1].start]
-
-    def _check_gap_of_nothing(self, gap, name):
-        """A server that was quiet before a crash causes no gap: its saved state is the one that its watcher knows."""
-        last = self.lives[gap.lives[1] - 1]
-        if gap.lives[0] != last.number or last.ending != "kill" or self.void[gap.target.server]:
+    def _check_gap_after_crash(self, gap, name):
+        """Another epoch begins only after a crash, and then a reader learns that it may have missed something."""
+        if not self.crashes(*gap.lives):
+            self.fault(f"{name}: another epoch after a clean restart: {gap}")
             return
-        log = self.logs[gap.epoch]
-        if log.updates[gap.target.server].count(last.saved, gap.end):
-            self.gaps["of them, after events that were not saved"] += 1
-        else:
-            self.fault(f"{name}: a gap of a quiet server, none of whose events after {last.saved} was unsaved: {gap}")
+        self.gaps["after a crash"] += 1
 
-    def _check_unknown_number(self, gap, name, behind):
-        """A number may be unknown only if the cursor is too old, or from before the life that was killed last."""
-        if not gap.resumed:
-            self.fault(f"{name}: a gap without a number: {gap}")
-            return
-        self.gaps["of them, without a number"] += 1
-        killed = self._kills_since(gap)
-        old = behind >= CAPACITY
-        # The tally covers only the life that was killed just now.
-        covered = killed == [gap.lives[1] - 1] and gap.start >= self.lives[killed[0]].start and self.lives[killed[0]].ending == "kill"
-        if not old and (covered or not killed):
-            self.fault(f"{name}: a gap without a number, although all events since are known: {gap}")
+    def crashes(self, first, last):
+        """Whether one of the lives from the first to the one before the last did not end cleanly."""
+        return any(self.lives[n].ending != "restart" for n in range(first, last) if n in self.lives)
 
     def check_step(self, step, name):
         """Numbers go backwards only after a crash, and forwards over numbers only if their posts were not answered."""
-        endings = self.endings(*step.lives)
         if step.after < step.before:
-            if not step.snapshot or not {"kill", "lost"} & set(endings):
-                self.fault(f"{name}: {step.server} went back from {step.before} to {step.after}; {step}, {endings}")
+            if not step.snapshot or not self.crashes(*step.lives):
+                self.fault(f"{name}: {step.server} went back from {step.before} to {step.after}; {step}")
             return
         absent = self.void[step.server] | self.forgotten[step.server]
         missing = [n for n in range(step.before + 1, step.after) if n not in absent]
