@@ -23,6 +23,7 @@ final class DaemonParts {
     private let registry: ServerRegistry
     private let reporter: ServiceManagerReporter
     private let recorder: ChangeRecorder
+    private let journal: JournalWriter
     /// Nil if nothing is kept.
     private let keeper: StateKeeper?
     private let watcher: SelectionWatcher
@@ -70,7 +71,8 @@ final class DaemonParts {
         factory = SourceFactory(monitor: monitor, runner: runner, directories: directories, logger: logger)
         registry = ServerRegistry(
             monitor: monitor, factory: factory, logger: logger, restored: state.opening.contents)
-        var sinks: [any ChangeSink] = [JournalWriter(logger: logger)]
+        journal = try JournalWriter(logger: logger)
+        var sinks: [any ChangeSink] = [journal]
         if let store = state.store {
             let keeper = StateKeeper(store, state.opening, registry: registry, logger: logger)
             sinks.append(keeper)
@@ -79,6 +81,7 @@ final class DaemonParts {
             keeper = nil
         }
         recorder = try ChangeRecorder(monitor: monitor, sinks: sinks)
+        keeper?.readChanges = { [weak recorder] in recorder?.read() }
         reloader = Reloader(reading: reading, registry: registry, logger: logger)
         watcher = SelectionWatcher(monitor: monitor, reporters: [reporter], isolatedTo: EventLoop.shared)
         let control = try ControlInterface(
@@ -149,6 +152,7 @@ final class DaemonParts {
         termination.finish()
         await shutDown
         recorder.close()
+        journal.close()
         registry.close()
         await factory.close()
         await keeper?.close()

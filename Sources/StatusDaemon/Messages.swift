@@ -21,7 +21,6 @@ enum MessageID: String {
     case configurationProblem = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a09"
     case startFailed = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0a"
     case messagesLost = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0b"
-    case serversOmitted = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0c"
     case refreshRequested = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0d"
     case stateNotSaved = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0e"
     case stateSavedAgain = "0cf1a9e0e3e04b4b9d2c8dbe6c0b5a0f"

@@ -23,10 +23,10 @@ import Testing
 
     @Test("each change is an entry with its fields, and a kind that users can filter by")
     func fields() async throws {
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         try post("Signed Out")
         try post("Signed In")
-        await journal.close()
+        await close(recording, journal)
         let entry = try #require(recorder.entries.last)
         #expect(entry.message == "db: Signed In")
         #expect(entry.metadata["server"] == "db")
@@ -38,17 +38,17 @@ import Testing
 
     @Test("an entry names a level that is not ok")
     func level() async throws {
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         try monitor.post(try StatusText("Signed Out"), level: .critical, to: name)
-        await journal.close()
+        await close(recording, journal)
         #expect(recorder.entries.last?.message == "db: Signed Out [critical]")
     }
 
     @Test("a flapping server is limited; the last entry is current, and gives the number of omitted ones")
     func limited() async throws {
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         try await EventLoop.run { for round in 1...500 { try post("\(round)") } }
-        await journal.close()
+        await close(recording, journal)
         let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
         #expect(entries.count < 50)
         #expect(entries.last?.metadata["text"] == "500")
@@ -56,64 +56,14 @@ import Testing
         #expect(entries.count + omitted == 500)
     }
 
-    @Test("an entry that is written late has the revision of its change, whatever changed the server since")
-    func lateRevision() async throws {
-        let journal = try await changeRecorder()
-        let revision = try await EventLoop.run {
-            for round in 1...500 { try post("\(round)") }
-            let revision = try monitor.state(of: name).revision
-            try monitor.select(name)
-            try monitor.select(nil)
-            return revision
-        }
-        await journal.close()
-        let last = recorder.entries.last { $0.metadata["omitted"] != nil }
-        #expect(last?.metadata["revision"] == String(revision))
-    }
-
-    @Test("a change that was left out is written before a selection that came after it")
-    func lateChangeBeforeSelection() async throws {
-        let journal = try await changeRecorder()
-        try await EventLoop.run {
-            for round in 1...500 { try post("\(round)") }
-            try monitor.select(name)
-        }
-        await journal.close()
-        let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
-        let revisions = entries.compactMap { $0.metadata["revision"].flatMap { Int($0) } }
-        #expect(revisions == revisions.sorted())
-        #expect(entries.last?.metadata["message-id"] == MessageID.selected.rawValue)
-        #expect(entries.dropLast().last?.metadata["text"] == "500")
-    }
-
-    @Test("an entry that is written late names the client that posted its text, whatever changed the server since")
-    func lateCaller() async throws {
-        try monitor.redefine(ServerDefinition(name: name, source: "push", takesPosts: true))
-        let journal = try await changeRecorder()
-        func caller(after change: @Sendable () throws -> Void) async throws -> String? {
-            try await EventLoop.run {
-                for round in 1...50 {
-                    let poster = Poster.client(Caller(user: 1000, process: 1))
-                    try monitor.post(try StatusText("\(round)"), to: name, by: poster)
-                }
-                try change()
-                journal.earn()
-            }
-            return recorder.entries.last?.metadata["caller-uid"]
-        }
-        #expect(try await caller { try monitor.fail(name, "no such file") } == "1000")
-        #expect(try await caller { try post("from its source") } == nil)
-        await journal.close()
-    }
-
     @Test("omitted entries of a removed server are counted in the entry of its removal")
     func removed() async throws {
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         try await EventLoop.run {
             for round in 1...500 { try post("\(round)") }
             try monitor.remove(name)
         }
-        await journal.close()
+        await close(recording, journal)
         let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
         #expect(entries.last?.metadata["text"] == "500")
         #expect(entries.last?.metadata["message-id"] == MessageID.removed.rawValue)
@@ -125,82 +75,67 @@ import Testing
     func selections() async throws {
         let other = try #require(ServerName("other"))
         monitor.add(ServerDefinition(name: other, source: "push"))
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         try await EventLoop.run {
             for round in 1...1001 { try monitor.select(round % 2 == 0 ? other : name) }
+            recording.read()
             journal.earn()
         }
         let entries = recorder.entries.filter { $0.metadata["message-id"] == MessageID.selected.rawValue }
         #expect(entries.count == 21)
         #expect(entries.last?.message == "selected db: no status yet (980 earlier selections left out)")
-        await journal.close()
+        await close(recording, journal)
     }
 
-    @Test("servers that come and go in great numbers are counted, but each that was listed is listed as removed")
+    @Test("servers that come and go in great numbers are limited, and the last entry of each says that it is gone")
     func comingAndGoing() async throws {
-        let journal = try await changeRecorder()
-        let count = ChangeRecorder.burstOfAll
-        let names = (0..<2 * count).compactMap { ServerName("server-\($0)") }
+        let (recording, journal) = try await record()
+        let names = (0..<2 * JournalWriter.burstOfAll).compactMap { ServerName("server-\($0)") }
         try await EventLoop.run {
             for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
-            try monitor.post(try StatusText("here"), to: names[0])
             for name in names { try monitor.remove(name) }
+            recording.read()
+            #expect(recorder.entries.count == JournalWriter.burstOfAll)
         }
-        await journal.close()
-        let servers = recorder.entries.compactMap { $0.metadata["server"] }
-        #expect(servers == (names[..<count] + names[..<count]).map(\.rawValue))
-        #expect(
-            recorder.entries.last?.message == "left out earlier: \(count) servers added, \(count) servers removed")
+        await close(recording, journal)
+        let last = recorder.entries.suffix(names.count)
+        #expect(Set(last.compactMap { $0.metadata["server"] }) == Set(names.map(\.rawValue)))
+        #expect(last.allSatisfy { $0.metadata["message-id"] == MessageID.removed.rawValue })
+        #expect(last.count { $0.message.hasSuffix(" removed (1 earlier change left out)") } == names.count / 2)
     }
 
     @Test("a server that was removed and added again while its entries waited is shown as it is")
     func addedAgain() async throws {
-        let journal = try await changeRecorder()
-        let flood = (0..<ChangeRecorder.burstOfAll).compactMap { ServerName("server-\($0)") }
+        let (recording, journal) = try await record()
+        let flood = (0..<JournalWriter.burstOfAll).compactMap { ServerName("server-\($0)") }
         try await EventLoop.run {
             try post("Signed In")
             for name in flood { monitor.add(ServerDefinition(name: name, source: "push")) }
             try monitor.remove(name)
             monitor.add(ServerDefinition(name: name, source: "push"))
+            recording.read()
             journal.earn()
         }
-        #expect(recorder.entries.last { $0.metadata["server"] == "db" }?.message == "db: no status yet")
-        await journal.close()
+        #expect(
+            recorder.entries.last { $0.metadata["server"] == "db" }?.message == "db added (1 earlier change left out)")
+        await close(recording, journal)
     }
 
     @Test("a flood in one turn of the loop leaves nothing uncounted")
     func flooded() async throws {
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         try await EventLoop.run { for round in 1...10_000 { try post("\(round)") } }
-        await journal.close()
+        await close(recording, journal)
         let entries = recorder.entries.filter { $0.metadata["server"] == "db" }
         let omitted = entries.compactMap { $0.metadata["omitted"].flatMap { Int($0) } }.reduce(0, +)
         #expect(entries.count + omitted == 10_000)
-        #expect(recorder.entries.allSatisfy { !$0.message.hasPrefix("left out earlier") })
-    }
-
-    @Test("servers that were removed while changes waited take one entry each, and the changes of others are written")
-    func removedTakeNoCredit() async throws {
-        let names = (0..<ChangeRecorder.burstOfAll + 300).compactMap { ServerName("server-\($0)") }
-        for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
-        let journal = try await changeRecorder()
-        let text = try StatusText("Signed In")
-        try await EventLoop.run {
-            for name in names { try monitor.post(text, to: name) }
-            for name in names { try monitor.remove(name) }
-            try post("Signed In")
-            for _ in 0..<12 { journal.earn() }
-        }
-        #expect(recorder.entries.last { $0.metadata["server"] != nil }?.message == "db: Signed In")
-        #expect(recorder.entries.count(where: { $0.metadata["server"] != nil }) == 2 * names.count - 300 + 1)
-        await journal.close()
     }
 
     @Test("many servers at once do not write more than journald accepts; the last states are written in the end")
     func limitedTogether() async throws {
-        let names = (0..<ChangeRecorder.burstOfAll + 100).compactMap { ServerName("server-\($0)") }
+        let names = (0..<JournalWriter.burstOfAll + 100).compactMap { ServerName("server-\($0)") }
         for name in names { monitor.add(ServerDefinition(name: name, source: "push")) }
-        let journal = try await changeRecorder()
+        let (recording, journal) = try await record()
         let text = try StatusText("Signed In")
         let written = await withCheckedContinuation { continuation in
             EventLoop.perform {
@@ -209,8 +144,8 @@ import Testing
                 EventLoop.atEndOfTurn { continuation.resume(returning: recorder.entries.count) }
             }
         }
-        #expect(written == ChangeRecorder.burstOfAll)
-        await journal.close()
+        #expect(written == JournalWriter.burstOfAll)
+        await close(recording, journal)
         #expect(Set(recorder.entries.compactMap { $0.metadata["server"] }) == Set(names.map(\.rawValue)))
     }
 
@@ -260,14 +195,24 @@ import Testing
         let servers = monitor.save([name]).compactMap(\.self)
         let second = StatusMonitor(
             restoring: LedgerMemory(log: log, entries: entries, servers: servers, isOfThisBoot: true))
-        let journal = try await changeRecorder(of: second)
+        let (recording, journal) = try await record(second)
         for text in ["Signed Out", "Signed In", "Signed Out"] { try second.post(try StatusText(text), to: name) }
-        await journal.close()
+        await close(recording, journal)
         #expect(recorder.entries.map(\.message) == ["db: Signed In", "db: Signed Out"])
     }
 
-    private func changeRecorder(of other: StatusMonitor? = nil) async throws -> ChangeRecorder {
+    private func record(_ other: StatusMonitor? = nil) async throws -> (ChangeRecorder, JournalWriter) {
         let (monitor, logger) = (other ?? monitor, recorder.logger)
-        return try await EventLoop.run { try ChangeRecorder(monitor: monitor, sinks: [JournalWriter(logger: logger)]) }
+        return try await EventLoop.run {
+            let journal = try JournalWriter(logger: logger)
+            return (try ChangeRecorder(monitor: monitor, sinks: [journal]), journal)
+        }
+    }
+
+    private func close(_ recording: ChangeRecorder, _ journal: JournalWriter) async {
+        await EventLoop.run {
+            recording.close()
+            journal.close()
+        }
     }
 }

@@ -5,58 +5,153 @@ import Logging
 import StatusModel
 
 /// Writes changes to the journal, or to standard error, one entry each.
+///
+/// A server that changes all the time is limited, and so are moves of the selection. The newest change that was left
+/// out is written later, with the number of the others, so the newest entry is always current. All servers together
+/// stay below journald's default limit for a service, 10,000 entries in 30 s: beyond it, journald would drop any entry.
 @EventLoop
 final class JournalWriter: ChangeSink {
-    private let logger: Logger
+    /// The number of entries that a server may write at once; in each interval, it may write one more.
+    private nonisolated static let burst = 20
+    /// The number of entries that all servers together may write at once, and how many more after each interval.
+    nonisolated static let burstOfAll = 2000
+    private static let entriesPerInterval = 200
+    private static let interval = Duration.seconds(1)
 
-    init(logger: Logger) { self.logger = logger }
+    /// The entries that a subject may still write, and what was left out.
+    private struct Account {
+        var credit = burst
+        /// The newest change since the last entry, which is still to be written; nil if there was none.
+        var held: RecordedChange?
 
-    func record(_ recorded: RecordedChange) {
-        let omitted = recorded.change.omitted
-        guard let server = recorded.server else {
-            guard recorded.change.kind == .selected else { return }
-            let message: Logger.Message = "no server selected\(Self.note(ofOmitted: omitted, "selection"))"
-            return logger.log(.selected, level: .info, message, metadata: Self.metadata(of: recorded))
+        var isIdle: Bool { credit == burst && held == nil }
+
+        enum Decision { case write, wait, keepWaiting }
+
+        mutating func earn() { credit = min(burst, credit + 1) }
+
+        /// Decides about a change, which is held unless it is to be written.
+        mutating func decide(_ change: consuming RecordedChange, mayWrite: Bool) -> Decision {
+            if let held {
+                change.omitted = held.omitted + 1
+                self.held = change
+                return .keepWaiting
+            }
+            guard mayWrite, credit > 0 else {
+                held = change
+                return .wait
+            }
+            credit -= 1
+            return .write
         }
-        switch recorded.change.kind {
-        case .changed:
-            let message: Logger.Message =
-                "\(server.name): \(server.markedHeadline)\(Self.note(ofOmitted: omitted, "change"))"
-            write(.changed, server, message, recorded)
-        case .selected:
-            let message: Logger.Message =
-                "selected \(server.name): \(server.markedHeadline)\(Self.note(ofOmitted: omitted, "selection"))"
-            write(.selected, server, message, recorded)
-        case .added: write(.added, server, "\(server.name) added", recorded)
+    }
+
+    private let logger: Logger
+    private var timer: TimerSource?
+    private var isTimerRunning = false
+    /// The subjects that have written something lately.
+    private var accounts: [RecordedChange.Subject: Account] = [:]
+    /// Those whose newest change is still to be written, the longest waiting first.
+    private var waiting: [RecordedChange.Subject] = []
+    private var credit = burstOfAll
+    /// The text of each server's last entry.
+    private var texts: [ServerName: String] = [:]
+
+    init(logger: Logger) throws(IOError) {
+        self.logger = logger
+        timer = try TimerSource(accuracy: .milliseconds(100)) { [weak self] in self?.earn() }
+    }
+
+    /// Writes what is left to write, and stops.
+    func close() {
+        timer?.cancel()
+        writeHeld(waiting.count)
+    }
+
+    // MARK: The limit
+
+    func record(_ change: RecordedChange) {
+        startTimer()
+        let subject = change.subject
+        switch accounts[subject, default: Account()].decide(change, mayWrite: credit > 0) {
+        case .write:
+            credit -= 1
+            write(change)
+        case .wait: waiting.append(subject)
+        case .keepWaiting: break
+        }
+    }
+
+    /// Called by the timer; lets each subject write one more entry, and all together some more.
+    func earn() {
+        isTimerRunning = false
+        for subject in accounts.keys { accounts[subject]?.earn() }
+        credit = min(Self.burstOfAll, credit + Self.entriesPerInterval)
+        writeHeld(credit)
+        accounts = accounts.filter { !$0.value.isIdle }
+        if !accounts.isEmpty || credit < Self.burstOfAll { startTimer() }
+    }
+
+    /// Writes the newest change of the longest waiting subjects.
+    private func writeHeld(_ most: Int) {
+        let subjects = waiting.prefix(most)
+        waiting.removeFirst(subjects.count)
+        credit -= subjects.count
+        for subject in subjects {
+            guard let held = accounts[subject]?.held.take() else { continue }
+            accounts[subject]?.credit -= 1
+            write(held)
+        }
+    }
+
+    private func startTimer() {
+        guard !isTimerRunning else { return }
+        isTimerRunning = true
+        timer?.schedule(after: Self.interval)
+    }
+
+    // MARK: Entries
+
+    private func write(_ change: RecordedChange) {
+        guard let server = change.server else {
+            let message: Logger.Message = "no server selected\(Self.note(ofOmitted: change.omitted, "selection"))"
+            return logger.log(.selected, level: .info, message, metadata: Self.metadata(of: change))
+        }
+        switch change.kind {
+        case .changed: write(.changed, server, "\(server.name): \(server.markedHeadline)", change)
+        case .selected: write(.selected, server, "selected \(server.name): \(server.markedHeadline)", change)
+        case .added: write(.added, server, "\(server.name) added", change)
         case .removed:
-            write(.removed, server, "\(server.name) removed\(Self.note(ofOmitted: omitted, "change"))", recorded)
+            write(.removed, server, "\(server.name) removed", change)
+            texts[server.name] = nil
         case .started, .stopped: break
         }
     }
 
-    func recordOmissions(_ phrase: String) { logger.log(.serversOmitted, level: .info, "left out earlier: \(phrase)") }
-
-    private static func note(ofOmitted count: Int, _ what: String) -> String {
-        count > 0 ? " (\(count) earlier \(what)\(count == 1 ? "" : "s") left out)" : ""
-    }
-
-    private static func metadata(of recorded: RecordedChange) -> Logger.Metadata {
-        var metadata = recorded.caller.map { Logger.Metadata.of($0) } ?? [:]
-        if let old = recorded.oldText { metadata["old-text"] = .string(old) }
-        if recorded.change.omitted > 0 { metadata["omitted"] = .string(String(recorded.change.omitted)) }
-        return metadata
-    }
-
-    private func write(_ id: MessageID, _ server: ServerState, _ message: Logger.Message, _ recorded: RecordedChange) {
-        var metadata = Self.metadata(of: recorded)
+    private func write(_ id: MessageID, _ server: ServerState, _ text: String, _ change: RecordedChange) {
+        var metadata = Self.metadata(of: change)
         metadata["server"] = .string(server.name.rawValue)
         metadata["text"] = .string(server.headline)
         metadata["phase"] = .string(server.phase.rawValue)
         metadata["source"] = .string(server.source)
         metadata["selected"] = .string(server.isSelected ? "yes" : "no")
-        metadata["revision"] = .string(String(recorded.change.revision))
+        metadata["revision"] = .string(String(change.revision))
         if let level = server.status?.level { metadata["level"] = .string(level.rawValue) }
-        logger.log(id, level: id == .changed ? server.journalLevel : .info, message, metadata: metadata)
+        if id == .changed {
+            if let old = texts.updateValue(server.headline, forKey: server.name) { metadata["old-text"] = .string(old) }
+        }
+        let note = Self.note(ofOmitted: change.omitted, id == .selected ? "selection" : "change")
+        logger.log(id, level: id == .changed ? server.journalLevel : .info, "\(text)\(note)", metadata: metadata)
+    }
+
+    private static func note(ofOmitted count: Int, _ what: String) -> String {
+        count > 0 ? " (\(count) earlier \(what)\(count == 1 ? "" : "s") left out)" : ""
+    }
+
+    private static func metadata(of change: RecordedChange) -> Logger.Metadata {
+        var metadata = change.caller.map { Logger.Metadata.of($0) } ?? [:]
+        if change.omitted > 0 { metadata["omitted"] = .string(String(change.omitted)) }
+        return metadata
     }
 }
 

@@ -5,25 +5,34 @@ import StatusModel
 
 /// A change to record, in the journal and in the history.
 struct RecordedChange {
-    var change: Change
-    /// The text of the server's record before this one.
-    var oldText: String?
-    /// The client that caused it.
-    var caller: Caller?
+    /// What the entries are about: those of one subject are limited together.
+    enum Subject: Hashable {
+        case server(ServerName)
+        /// The moves of the selection.
+        case selection
+    }
 
-    var server: ServerState? { change.server }
+    let kind: ChangeKind
+    let at: Timestamp
+    let revision: Int
+    /// The server after the change; nil if none is selected any more.
+    let snapshot: ServerSnapshot?
+    /// The client that caused it.
+    let caller: Caller?
+    /// The number of earlier changes of the subject that have no entry.
+    var omitted = 0
+
+    var server: ServerState? { snapshot?.state }
+
+    var subject: Subject {
+        guard kind != .selected, let server else { return .selection }
+        return .server(server.name)
+    }
 }
 
 /// Keeps recorded changes.
 @EventLoop
 protocol ChangeSink: AnyObject {
     /// Takes a change, in the order of the log.
-    func record(_ recorded: RecordedChange)
-
-    /// Takes a phrase about additions and removals that were not recorded.
-    func recordOmissions(_ phrase: String)
-}
-
-extension ChangeSink {
-    func recordOmissions(_ phrase: String) {}
+    func record(_ change: RecordedChange)
 }

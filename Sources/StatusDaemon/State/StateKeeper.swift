@@ -14,8 +14,6 @@ import StatusStore
 /// delays only the next batch. Meanwhile the monitor notes which servers have changed, which takes no more memory than a name for each.
 @EventLoop
 final class StateKeeper {
-    /// The most entries of the history that wait to be saved.
-    private static let waitingChanges = 4096
     /// The number of servers that are copied in a turn.
     private static let serversPerTurn = 256
     /// After this time without an answer, the disk is reported.
@@ -31,8 +29,7 @@ final class StateKeeper {
     private var limits = HistoryLimits()
     /// Tells which entries of the history are too old.
     private var historyClock: HistoryClock
-    /// The entries of the history that are still to be saved.
-    private var changes: [Change] = []
+    private var history = PendingHistory()
     /// When a call of the store counts as one that hangs; nil if none runs.
     private var hangTime: ContinuousClock.Instant?
     private var isBusy: Bool { hangTime != nil }
@@ -45,8 +42,8 @@ final class StateKeeper {
     private var isEmptying = false
     /// Whether the next batch has all servers.
     private var hasEverything = false
-    /// How many entries of the history were dropped because too many waited to be saved.
-    private var droppedChanges = 0
+    /// Records all changes up to now, so that a batch has the history of the states in it.
+    var readChanges: () -> Void = {}
 
     /// Creates a keeper that is not running.
     ///
@@ -83,7 +80,7 @@ final class StateKeeper {
         let keptHistory = keepsHistory
         self.limits = limits
         if !keepsHistory {
-            changes = []
+            history.removeAll()
             isEmptying = true
         }
         if keepsHistory, !keptHistory { keepEverything() }
@@ -137,16 +134,16 @@ final class StateKeeper {
         let (names, _) = monitor.takeUnsaved()
         let (entries, log) = monitor.entries
         var batch = makeBatch(log)
-        let changes = batch.changes
+        let changes = history.take()
+        batch.changes = changes.map { Change($0) } + [Change(.stopped, at: log.notedAt.wall, revision: log.revision)]
         add(names[...], to: &batch)
         batch.entries = entries
-        batch.changes.append(Change(.stopped, at: log.notedAt.wall, revision: log.revision))
         let last = batch
         let result: Result<Void, StoreFailure>? = await BlockingThread.run(within: max(.zero, end - .now)) { [store] in
             do throws(StoreFailure) { return .success(try store.save(last)) } catch { return .failure(error) }
         }
         // A second attempt must have them, too.
-        self.changes = changes
+        history.putBack(changes)
         return result
     }
 
@@ -192,6 +189,7 @@ final class StateKeeper {
     // MARK: Saving
 
     private func save() async {
+        readChanges()
         let (names, log) = monitor.takeUnsaved()
         schedule.begin(at: .now)
         waiters.savingBegan()
@@ -202,10 +200,14 @@ final class StateKeeper {
             rest = rest.dropFirst(Self.serversPerTurn)
             if !rest.isEmpty { await Self.nextTurn() }
         }
+        let changes = history.take()
+        batch.changes = changes.map { Change($0) }
         let complete = batch
         start({ store throws(StoreFailure) in try store.save(complete) }) { keeper, result in
             if case .failure(let failure) = result {
-                keeper.keep(complete, names, after: failure)
+                keeper.history.putBack(changes)
+                keeper.monitor.keepUnsaved(names)
+                keeper.note(failure)
             } else {
                 keeper.noteSaved()
             }
@@ -216,16 +218,8 @@ final class StateKeeper {
     private func noteSaved() {
         hasEverything = false
         schedule.succeeded()
-        report.noteSaved(droppedChanges: droppedChanges)
-        droppedChanges = 0
-    }
-
-    /// Keeps what could not be saved for the next batch.
-    private func keep(_ batch: StoreBatch, _ names: [ServerName], after failure: StoreFailure) {
-        changes = batch.changes + changes
-        dropOldChanges()
-        monitor.keepUnsaved(names)
-        note(failure)
+        report.noteSaved(droppedChanges: history.dropped)
+        history.noteSaved()
     }
 
     /// Saves all servers with the next batch.
@@ -234,21 +228,11 @@ final class StateKeeper {
         monitor.keepAllUnsaved()
     }
 
-    /// Keeps the newest entries if nothing can be saved for a while, and counts the others.
-    private func dropOldChanges() {
-        guard changes.count > Self.waitingChanges else { return }
-        let excess = changes.count - Self.waitingChanges / 2
-        changes.removeFirst(excess)
-        droppedChanges += excess
-    }
-
     private func makeBatch(_ log: LogMemory) -> StoreBatch {
         var batch = StoreBatch(log: log)
         batch.configuredSelection = registry.configuration.select
         batch.historyClock = historyTime()
         batch.beginsHistory = hasEverything && keepsHistory
-        batch.changes = changes
-        changes = []
         return batch
     }
 
@@ -313,10 +297,9 @@ final class StateKeeper {
 }
 
 extension StateKeeper: ChangeSink {
-    func record(_ recorded: RecordedChange) {
+    func record(_ change: RecordedChange) {
         guard keepsHistory else { return }
-        changes.append(recorded.change)
-        dropOldChanges()
-        noteChange()
+        history.add(change)
+        if !schedule.isPending { noteChange() }
     }
 }

@@ -32,12 +32,12 @@ def history_faults(history, log, start, end, numbers):
     """What is wrong with the history of a life, whose events are known, after a clean end; `numbers`: those of the newest statuses."""
     faults, recorded, newest = [], collections.Counter(), {}
     for server, kind, at, text, omitted in history:
-        if kind not in ("changed", "removed"):
+        if kind not in ("changed", "removed", "added"):
             continue
         recorded[server] += omitted + (kind == "changed" and text is not None)
-        if kind == "changed" and text is None:
-            newest.pop(server, None)  # It was removed, and added again before there was room for an entry.
-        elif kind == "changed":
+        if kind != "changed" or text is None:
+            newest.pop(server, None)  # It has no status, or no more.
+        else:
             entry = (at, int(text.split()[-1]))
             if server in newest and not (newest[server][0] < at and newest[server][1] < entry[1]):
                 faults.append(f"the history of {server} is not in order: {newest[server]} and then {entry}")

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// The entries of the history that wait for the next batch.
+///
+/// Their number is bounded. Of a server that changes more often, only the newest change is kept, which counts the
+/// others, so the history always ends with the present state.
+struct PendingHistory {
+    /// The most entries of one server, and of all together; beyond that, each server has one more.
+    private static let (mostOfServer, mostOfAll) = (20, 1024)
+
+    private var entries: [RecordedChange] = []
+    /// How many entries each server has.
+    private var counts: [RecordedChange.Subject: Int] = [:]
+    /// The newest changes of servers that have enough entries.
+    private var newest: [RecordedChange.Subject: RecordedChange] = [:]
+    /// How many entries were dropped since the last batch that was saved.
+    private(set) var dropped = 0
+
+    mutating func add(_ change: RecordedChange) {
+        let subject = change.subject
+        guard counts[subject, default: 0] < Self.mostOfServer, entries.count < Self.mostOfAll else {
+            var change = change
+            if let former = newest[subject] { change.omitted = former.omitted + 1 }
+            newest[subject] = change
+            return
+        }
+        counts[subject, default: 0] += 1
+        entries.append(change)
+    }
+
+    /// Takes all entries, in their order.
+    mutating func take() -> [RecordedChange] {
+        defer { (entries, counts, newest) = ([], [:], [:]) }
+        return newest.isEmpty ? entries : (entries + newest.values).sorted { $0.revision < $1.revision }
+    }
+
+    /// Takes back entries that could not be saved; if there are too many, the oldest are dropped.
+    mutating func putBack(_ taken: [RecordedChange]) {
+        entries = taken + entries
+        let excess = max(0, entries.count - 4 * Self.mostOfAll)
+        entries.removeFirst(excess)
+        dropped += excess
+    }
+
+    /// Notes that what was taken is saved.
+    mutating func noteSaved() { dropped = 0 }
+
+    /// Forgets everything, because no history is kept.
+    mutating func removeAll() { self = PendingHistory() }
+}
+
+extension Change {
+    init(_ change: RecordedChange) {
+        self.init(
+            change.kind, at: change.at, revision: change.revision, server: change.server, omitted: change.omitted,
+            user: change.caller?.user)
+    }
+}
