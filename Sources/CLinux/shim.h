@@ -3,7 +3,6 @@
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -46,14 +45,6 @@ static inline int linux_refuse_tracers(void) { return prctl(PR_SET_DUMPABLE, 0, 
 static inline int linux_open_process(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 static inline int linux_signal_process(int descriptor, int number) {
     return (int)syscall(SYS_pidfd_send_signal, descriptor, number, NULL, 0);
-}
-
-/* When a file was created (statx(2), which the headers show to GNU's only), in nanoseconds since 1970; 0 if its file system does not know. */
-static inline int64_t linux_birth(const char *path) {
-    struct statx status;
-    if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &status) != 0) return 0;
-    if (!(status.stx_mask & STATX_BTIME)) return 0;
-    return status.stx_btime.tv_sec * 1000000000 + status.stx_btime.tv_nsec;
 }
 
 /* struct ucred needs _GNU_SOURCE, which importers may not have defined. */

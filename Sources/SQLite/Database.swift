@@ -15,8 +15,6 @@ public final class Database {
         case readOnly
         /// Without sharing the file with other connections, so that it needs no room for their index of its log.
         case alone
-        /// For reading a file that nothing changes, and nothing is written beside it: its log is not read.
-        case immutable
     }
 
     let handle: OpaquePointer
@@ -36,7 +34,7 @@ public final class Database {
         var handle: OpaquePointer?
         // No mutex: one thread uses a connection at a time.
         let flags = access.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW
-        let result = sqlite3_open_v2(access == .immutable ? Self.address(ofImmutable: path) : path, &handle, flags, nil)
+        let result = sqlite3_open_v2(path, &handle, flags, nil)
         guard result == SQLITE_OK, let handle else {
             let error = SQLiteError(result: result, database: handle)
             sqlite3_close_v2(handle)
@@ -51,11 +49,6 @@ public final class Database {
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         _ = statusd_sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0)
-    }
-
-    private static func address(ofImmutable path: String) -> String {
-        let special: [Character: String] = ["%": "%25", "?": "%3f", "#": "%23"]
-        return "file:" + path.map { special[$0] ?? String($0) }.joined() + "?immutable=1"
     }
 
     /// How long to wait for other connections if nothing else is said, in milliseconds.
@@ -132,7 +125,6 @@ extension Database.Access {
         case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         case .alone: SQLITE_OPEN_READWRITE
         case .readOnly: SQLITE_OPEN_READONLY
-        case .immutable: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
         }
     }
 }

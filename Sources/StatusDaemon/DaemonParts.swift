@@ -74,7 +74,7 @@ final class DaemonParts {
         journal = try JournalWriter(logger: logger)
         var sinks: [any ChangeSink] = [journal]
         if let store = state.store {
-            let keeper = StateKeeper(store, state.opening, registry: registry, logger: logger)
+            let keeper = StateKeeper(store, of: state, registry: registry, logger: logger)
             sinks.append(keeper)
             self.keeper = keeper
         } else {

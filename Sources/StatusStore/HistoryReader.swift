@@ -44,42 +44,16 @@ public struct HistoryPage: Sendable {
 /// It blocks, and one thread uses it at a time. Between two pages it keeps nothing open, so a slow client does not make the file grow.
 final class HistoryReader {
     let database: Database
-    private let path: String
-    private let identity: FileIdentity?
-    /// Whether it sees later changes, too.
-    let isLasting: Bool
-
-    /// Whether the path still leads to the file that is open.
-    var isInPlace: Bool { FileIdentity(of: path) == identity }
 
     /// A reader of a database in memory, which has only one connection (Tests/Fuzzing).
-    init(_ database: Database) { (self.database, path, identity, isLasting) = (database, "", nil, true) }
+    init(_ database: Database) { self.database = database }
 
     init(path: String) throws(SQLiteError) {
-        self.path = path
-        identity = FileIdentity(of: path)
-        (database, isLasting) = try Self.open(path)
-        try database.execute("PRAGMA cache_size = -1024")
-    }
-
-    private static func open(_ path: String) throws(SQLiteError) -> (Database, isLasting: Bool) {
-        do {
-            return (try open(path, .readOnly), true)
-        } catch {
-            // On a read-only disk, nothing can be written beside it. Without its log, a file would not be whole.
-            guard error.code == .inaccessible, StatusStore.size(of: path + "-wal") ?? 0 == 0,
-                let database = try? open(path, .immutable)
-            else { throw error }
-            return (database, false)
-        }
-    }
-
-    private static func open(_ path: String, _ access: Database.Access) throws(SQLiteError) -> Database {
-        let database = try Database(path: path, access: access)
+        database = try Database(path: path, access: .readOnly)
         guard try database.integer("PRAGMA user_version") ?? 0 > 0 else {
             throw SQLiteError(.other, "nothing could be saved yet")
         }
-        return database
+        try database.execute("PRAGMA cache_size = -1024")
     }
 
     /// The most entries of a page, and the length at which it ends, in bytes: it waits in memory until a client has read it.

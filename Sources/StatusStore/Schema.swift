@@ -15,7 +15,7 @@ enum Schema {
 
     /// The steps from an empty file to the current version; a step that was released never changes.
     ///
-    /// The columns `daemon.lost` and `names.is_open`, and the index `open_names`, are not used any more.
+    /// The columns `lost` and `file` of `daemon`, `names.is_open` and the index `open_names` are not used any more.
     static let migrations = [
         """
         CREATE TABLE daemon (
@@ -97,13 +97,21 @@ enum Schema {
 }
 
 /// Why a file cannot be used as the store, although SQLite can read it.
-enum StoreProblem: Error, Equatable {
+enum StoreProblem: Error, Equatable, CustomStringConvertible {
     /// A newer statusd has written it, with this version of the tables.
     case newer(Int64)
     /// Another program has written it.
     case foreign
-    /// It is no file that SQLite can open, for this reason.
-    case unusable(String)
+    /// It could not be read at the start, so this run does not continue it.
+    case unread
+
+    var description: String {
+        switch self {
+        case .newer(let version): "a newer statusd has written it (version \(version))"
+        case .foreign: "another program has written it"
+        case .unread: "it could not be read when statusd started"
+        }
+    }
 }
 
 extension Database {

@@ -44,16 +44,16 @@ extension StatusStore {
     private func read<Result: Sendable>(
         _ isCancelled: @escaping @Sendable () -> Bool, _ body: (HistoryReader) throws(SQLiteError) -> Result
     ) throws(StoreFailure) -> Result {
-        var damage: String?
+        var damage: SQLiteError?
         let result: Swift.Result<Result, StoreFailure> = reader.withLock { reader in
             do throws(SQLiteError) {
-                let open = if let reader, reader.isInPlace { reader } else { try HistoryReader(path: path) }
-                reader = open.isLasting ? open : nil
+                let open = if let reader { reader } else { try HistoryReader(path: path) }
+                reader = open
                 open.database.setCancellation(isCancelled)
                 return .success(try body(open))
             } catch {
                 if error.code != .interrupted { reader = nil }
-                if error.code == .damaged { damage = error.description }
+                if error.code == .damaged { damage = error }
                 return .failure(StoreFailure(error, at: path))
             }
         }

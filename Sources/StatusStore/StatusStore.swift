@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CLinux
-import Glibc
 import SQLite
 public import StatusModel
 public import StatusMonitor
@@ -9,39 +7,35 @@ import Synchronization
 
 /// The daemon's store: a file in the state directory, whatever happens to that file.
 ///
-/// All functions block, so they are called on a thread of their own, one at a time.
+/// All functions block, so they are called on a thread of their own, one at a time. There is one rule for errors: a file
+/// that is damaged, or that this version did not write, is set aside, and the next batch begins a new one. After any
+/// other error, such as a full disk, the caller tries again later.
 public final class StatusStore: Sendable {
     /// The path of the file.
     public let path: String
     /// Identifies this boot of the machine.
     let boot: String
-    /// Makes sure that no other daemon uses the directory, and holds its lock.
-    private let claim: @Sendable () throws(StoreFailure) -> Void
     private let use = Mutex(Use())
     /// The reader of the history.
     let reader = Mutex<HistoryReader?>(nil)
 
-    struct Use {
+    private struct Use {
+        /// Nil until the file could be opened, and after it was set aside.
         var file: StoreFile?
         /// Whether the file has a state that could not be read, and must not be replaced.
         var isUnread = false
-        /// Damage that a reader has found.
-        var damage: String?
+        /// Damage that a reader of the history has found.
+        var damage: SQLiteError?
         /// Since when changes may have come that are not saved: a file that is opened later begins with this moment.
         var beginning = Moment.now()
     }
 
     /// Creates a store that is not open.
     ///
-    /// - Parameters:
-    ///   - boot: identifies this boot of the machine.
-    ///   - claim: makes sure that no other daemon uses the directory, before each batch is saved.
-    public init(
-        directory: String, boot: String, claim: @escaping @Sendable () throws(StoreFailure) -> Void = {}
-    ) {
+    /// - Parameter boot: identifies this boot of the machine.
+    public init(directory: String, boot: String) {
         path = directory + "/statusd.sqlite"
         self.boot = boot
-        self.claim = claim
     }
 
     /// What ``open(at:)`` found.
@@ -54,8 +48,6 @@ public final class StatusStore: Sendable {
         public var isEmpty = false
         /// Why nothing can be saved; nil if it can.
         public var failure: StoreFailure?
-        /// Whether the file could not even be read; another attempt may succeed.
-        public var isUnread = false
 
         /// The opening of an empty store.
         public init() {}
@@ -64,77 +56,94 @@ public final class StatusStore: Sendable {
     /// Opens the file and reads it; sets it aside if it cannot be used.
     ///
     /// From then on, the run of the daemon that is in the file goes on with this one.
-    ///
-    /// - Parameter isAbandoned: whether nobody waits for the result any more, so that the file must stay as it is.
-    public func open(at now: Moment, unless isAbandoned: () -> Bool = { false }) -> Opening {
+    public func open(at now: Moment) -> Opening {
         use.withLock { use in
             var opening = Opening()
             use.beginning = now
             let exists = Self.size(of: path) != nil
             do {
-                let opened = try Self.open(path, boot: boot)
-                (opening.contents, opening.setAside) = (opened.contents, opened.setAside)
-                guard !isAbandoned() else { return opening }
-                opening.isEmpty = exists && opened.contents.memory == nil && opened.setAside == nil
-                try opened.file.begin(after: opened.contents, at: now)
-                use.file = opened.file
+                do {
+                    opening.contents = try open(&use)
+                } catch {
+                    guard let fault = Self.fault(error) else { throw error }
+                    opening.setAside = try Self.setAside(path, fault, because: "\(StoreFailure(error, at: path))")
+                    opening.contents = try open(&use)
+                }
+                opening.isEmpty = exists && opening.contents.memory == nil && opening.setAside == nil
             } catch {
                 opening.failure = StoreFailure(error, at: path)
-                if opening.contents.memory == nil { readOnly(&opening) }
+                // To read needs no room on the disk.
+                opening.contents = (try? StoreFile(reading: path, .alone).load(boot: boot)) ?? StoreContents()
+                use.isUnread = opening.contents.memory == nil && Self.size(of: path) ?? 0 > 0
             }
-            use.isUnread = opening.isUnread
             return opening
         }
     }
 
-    /// Reads a file that cannot be written, for example because the disk is full.
-    private func readOnly(_ opening: inout Opening) {
-        let hasLog = Self.size(of: path + "-wal") ?? 0 > 0
-        for access in [.readOnly, hasLog ? .alone : .immutable] as [Database.Access] {
-            guard let contents = try? StoreFile(reading: path, access).load(boot: boot) else { continue }
-            return opening.contents = contents
-        }
-        // What is there may be read later.
-        opening.isUnread = Self.size(of: path) ?? 0 > 0
+    /// Opens the file, and notes in it that this run goes on with what another one has left.
+    private func open(_ use: inout Use) throws -> StoreContents {
+        let (file, contents) = try Self.open(path, boot: boot)
+        try file.begin(after: contents, at: use.beginning)
+        use.file = file
+        return contents
     }
 
-    /// The size of a file in bytes; nil if there is none.
-    static func size(of path: String) -> Int? {
-        var status = stat()
-        return lstat(path, &status) == 0 ? status.st_size : nil
-    }
-
-    /// Saves a batch; opens a new file if there is none any more.
-    ///
-    /// - Throws: ``StoreFailure``; if it `needsEverything`, the next batch must have all servers.
+    /// Saves a batch; begins a new file if there is none, for which the batch must have everything.
     public func save(_ batch: StoreBatch) throws(StoreFailure) {
-        let failure: StoreFailure? = use.withLock { use in
+        try perform { use in
+            if let damage = use.damage.take() { throw damage }
+            let file = try use.file ?? openAnew(&use)
+            try file.save(batch, boot: boot)
+            use.beginning = batch.log.notedAt
+            limitLog(of: file)
+        }
+    }
+
+    /// Opens the file, whose state this run does not continue: the first batch replaces it.
+    private func openAnew(_ use: inout Use) throws -> StoreFile {
+        if use.isUnread {
+            // Until the disk works, the file stays, for the case that the next start can read it.
+            _ = try Self.open(path, boot: boot)
+            throw StoreProblem.unread
+        }
+        // Connections of a process share the index of the log: one that was opened while the disk was read-only would keep it so.
+        reader.withLock { $0 = nil }
+        _ = try open(&use)
+        guard let file = use.file else { preconditionFailure("the file was not opened") }
+        file.replacesState = true
+        return file
+    }
+
+    /// Removes some old entries of the history; returns whether there may be more.
+    public func prune(before oldest: Timestamp, keeping changes: Int) throws(StoreFailure) -> Bool {
+        try perform { use in try use.file?.prune(before: oldest, keeping: changes) ?? false }
+    }
+
+    /// Performs an operation on the file, and sets it aside if it cannot be used.
+    private func perform<Result: Sendable>(_ body: (inout Use) throws -> Result) throws(StoreFailure) -> Result {
+        let result: Swift.Result<Result, StoreFailure> = use.withLock { use in
             do {
-                try claim()
-                if let damage = use.damage.take() { throw SQLiteError(.damaged, damage) }
-                guard let open = use.file, open.isInPlace else {
-                    let wasOpen = use.file != nil
-                    use.file = nil
-                    // Connections of a process share the index of the log: one that was opened while the disk was read-only would keep it so.
-                    let setAside = try reader.withLock { reader in
-                        reader = nil
-                        return try openAnew(&use)
-                    }
-                    return setAside == nil && wasOpen
-                        ? .removed : StoreFailure(reason: setAside, needsEverything: true)
-                }
-                try open.save(batch, boot: boot)
-                use.beginning = batch.log.notedAt
-                limitLog(of: open)
-                return nil
-            } catch let error as SQLiteError where error.code == .damaged {
-                use.file = nil
-                return StoreFailure(reason: Self.setAside(path, "damaged", error.description), needsEverything: true)
+                return .success(try body(&use))
             } catch {
-                return StoreFailure(error, at: path)
+                return .failure(failure(error, &use))
             }
         }
-        if let failure { throw failure }
+        return try result.get()
+    }
+
+    private func failure(_ error: any Error, _ use: inout Use) -> StoreFailure {
+        let failure = StoreFailure(error, at: path)
+        guard let fault = Self.fault(error) else { return failure }
+        use.file = nil
+        // It has the file open.
+        reader.withLock { $0 = nil }
+        do throws(StoreFailure) {
+            let setAside = try Self.setAside(path, fault, because: failure.description)
+            use.isUnread = false
+            return StoreFailure(setAside, .beginAnew)
+        } catch {
+            return error
+        }
     }
 
     /// Shortens the log if readers, one after the other, have kept SQLite from doing that: the next of them waits meanwhile.
@@ -146,50 +155,13 @@ public final class StatusStore: Sendable {
     /// Four times the length at which SQLite merges the log into the file, in bytes.
     private static let longestLog = 4 << 20
 
-    /// Removes some old entries of the history; returns whether there may be more.
-    public func prune(before oldest: Timestamp, keeping changes: Int) throws(StoreFailure) -> Bool {
-        try attempt { file throws(SQLiteError) in try file.prune(before: oldest, keeping: changes) } ?? false
-    }
-
-    /// Looks for damage in the history, which takes seconds if it is large, beside all other calls; the next ``save(_:)`` deals with it.
-    ///
-    /// - Returns: whether there is damage.
-    public func findsDamage() -> Bool {
-        guard let file = try? StoreFile(reading: path, .readOnly) else { return false }
-        do throws(SQLiteError) {
-            try file.check("changes")
-            return false
-        } catch {
-            guard error.code == .damaged else { return false }
-            note(damage: error.description)
-            return true
-        }
-    }
-
-    /// Notes damage that a reader has found: the next ``save(_:)`` sets the file aside and requires everything, as long as that is known.
-    func note(damage: String) { use.withLock { $0.damage = damage } }
+    /// Notes damage that a reader has found: the next ``save(_:)`` sets the file aside.
+    func note(damage: SQLiteError) { use.withLock { $0.damage = damage } }
 
     /// Closes the file.
     public func close() {
         // The last connection merges the log into the file.
         reader.withLock { $0 = nil }
         use.withLock { $0.file = nil }
-    }
-
-    private func attempt<Result: Sendable>(
-        _ body: (StoreFile) throws(SQLiteError) -> Result
-    ) throws(StoreFailure) -> Result? {
-        let result: Swift.Result<Result?, StoreFailure> = use.withLock { use in
-            guard let open = use.file else { return .success(nil) }
-            do throws(SQLiteError) {
-                return .success(try body(open))
-            } catch {
-                guard error.code == .damaged else { return .failure(StoreFailure(error, at: path)) }
-                use.file = nil
-                return .failure(
-                    StoreFailure(reason: Self.setAside(path, "damaged", error.description), needsEverything: true))
-            }
-        }
-        return try result.get()
     }
 }

@@ -22,14 +22,11 @@ final class StoreFile {
     ///
     /// Until then it is kept, for the case that this run is killed before.
     var replacesState = false
-    private let path: String
-    private let identity: FileIdentity?
 
     /// Opens or creates the file.
     ///
     /// - Throws: `SQLiteError`, or ``StoreProblem``.
     init(at path: String) throws {
-        self.path = path
         let database = try Database(path: path)
         self.database = database
         try Schema.check(database)
@@ -37,17 +34,14 @@ final class StoreFile {
         if try database.integer("PRAGMA page_count") == 0 { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         for setting in Self.settings { try database.execute(setting) }
         try Schema.prepare(database)
-        identity = FileIdentity(of: path)
     }
 
     /// Opens the file as it is, only to read it.
     ///
     /// - Throws: `SQLiteError`, or ``StoreProblem``.
     init(reading path: String, _ access: Database.Access) throws {
-        self.path = path
         database = try Database(path: path, access: access)
         try Schema.check(database)
-        identity = nil
     }
 
     private static let settings = [
@@ -59,11 +53,6 @@ final class StoreFile {
         "PRAGMA journal_size_limit = 1048576",
         "PRAGMA temp_store = MEMORY",
     ]
-
-    /// Whether the path still leads to this file, and nobody has emptied it.
-    var isInPlace: Bool {
-        identity != nil && FileIdentity(of: path) == identity && StatusStore.size(of: path) ?? 0 > 0
-    }
 
     // MARK: Reading
 
@@ -108,21 +97,19 @@ final class StoreFile {
         let servers = try loadServers(&contents)
         var memory = LedgerMemory(log: log, servers: servers, isOfThisBoot: isOfThisBoot)
         // A file that can only be read may lack what a later version has added.
-        let later = try? loadLaterColumns()
-        contents.historyClock = later?.historyClock
-        contents.isCopy = later?.file.map { $0 != FileIdentity(of: path)?.description } ?? false
+        contents.historyClock = try? loadHistoryClock()
         let entries = isComplete ? try loadEntries(upTo: log.revision) : nil
         (memory.entries, memory.isComplete) = (entries ?? [], entries != nil)
         contents.memory = memory
         return contents
     }
 
-    private func loadLaterColumns() throws(SQLiteError) -> (historyClock: Timestamp?, file: String?) {
-        let statement = try database.statement("SELECT history_clock, file FROM daemon")
+    private func loadHistoryClock() throws(SQLiteError) -> Timestamp? {
+        let statement = try database.statement("SELECT history_clock FROM daemon")
         defer { statement.reset() }
-        guard try statement.step() else { return (nil, nil) }
+        guard try statement.step() else { return nil }
         var columns = Columns(statement)
-        return (columns.time(), columns.text())
+        return columns.time()
     }
 
     private func loadServers(_ contents: inout StoreContents) throws(SQLiteError) -> [ServerMemory] {
@@ -191,7 +178,6 @@ final class StoreFile {
         try parameters.add(boot)
         try parameters.add(batch.configuredSelection?.rawValue)
         try parameters.add(batch.historyClock)
-        try parameters.add(identity?.description)
         try log.write(to: &parameters)
         try statement.run()
     }
@@ -222,8 +208,8 @@ final class StoreFile {
     }
 
     private static let logInsertion = """
-        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, file, \(LogMemory.columns))
-        VALUES (1, \(places(19)))
+        REPLACE INTO daemon (id, is_complete, boot, configured_selection, history_clock, \(LogMemory.columns))
+        VALUES (1, \(places(18)))
         """
     private static let serverInsertion =
         "REPLACE INTO servers (\(StoredServer.columns)) VALUES (\(places(StoredServer.columnCount)))"

@@ -50,8 +50,6 @@ public struct StoreContents: Sendable {
     public var configuredSelection: ServerName?
     /// The time by which entries of the history were too old; nil if it was not saved.
     public var historyClock: Timestamp?
-    /// Whether the file is a copy of the one that a daemon has written: other runs may have followed since, here or elsewhere.
-    public var isCopy = false
     /// The number of servers that could not be read, because their rows are damaged.
     public var damagedRows = 0
 

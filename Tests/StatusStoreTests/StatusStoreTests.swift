@@ -196,18 +196,6 @@ struct StatusStoreTests {
         #expect(!fixture.store().open(at: moment(0)).isEmpty)
     }
 
-    @Test("knows a copy of its file from the file")
-    func copy() throws {
-        let store = try fixture.openStore()
-        try store.save(batch())
-        store.close()
-        #expect(!fixture.store().open(at: moment(0)).contents.isCopy)
-        let content = try Data(contentsOf: URL(fileURLWithPath: fixture.path))
-        for file in fixture.files { unlink("\(fixture.directory)/\(file)") }
-        try content.write(to: URL(fileURLWithPath: fixture.path))
-        #expect(fixture.store().open(at: moment(0)).contents.isCopy)
-    }
-
     @Test("sets a file aside whose tables are not those of its version")
     func otherTables() throws {
         let changes = [
@@ -266,33 +254,19 @@ struct StatusStoreTests {
         #expect(try next.history(HistoryQuery(server: name("a")), after: nil) { false }.changes.count == 1)
     }
 
-    @Test("requires everything again when the file was removed or replaced")
-    func replaced() throws {
-        let store = try fixture.openStore()
-        let servers = [stored(try state("a", "1"))]
-        try store.save(batch(servers))
-        unlink(fixture.path)
-        let failure = #expect(throws: StoreFailure.self) { try store.save(batch()) }
-        #expect(failure == .removed)
-        try store.save(batch(servers))
-        #expect(fixture.store().open(at: moment(0)).contents.memory?.servers.count == 1)
-    }
-
     @Test("says why nothing can be saved, and works again when it can")
     func unwritable() throws {
         let directory = fixture.directory + "/missing"
         let store = StatusStore(directory: directory, boot: "this")
-        let reason = "the directory cannot be reached: no such file or directory"
-        #expect(store.open(at: moment(1000)).failure?.reason == reason)
-        #expect(throws: StoreFailure.self) { try store.save(batch(at: 5000)) }
+        let reason = "the directory cannot be written: no such file or directory"
+        #expect(store.open(at: moment(1000)).failure == StoreFailure(reason))
+        #expect(throws: StoreFailure(reason)) { try store.save(batch(at: 5000)) }
         try #require(mkdir(directory, 0o700) == 0)
         defer {
             store.close()
             unlink(store.path)
             rmdir(directory)
         }
-        let failure = #expect(throws: StoreFailure.self) { try store.save(batch(at: 6000)) }
-        #expect(failure?.needsEverything == true)
         let changed = Change(
             .changed, at: Timestamp(milliseconds: 2000), revision: 1, server: try state("a", "1"))
         try store.save(batch([stored(try state("a", "1"))], changes: [changed], at: 7000))
@@ -302,23 +276,19 @@ struct StatusStoreTests {
         #expect(page.changes.map(\.at.milliseconds) == [1000, 2000])
     }
 
-    @Test("sets aside whatever is in its place")
-    func directory() throws {
-        try #require(mkdir(fixture.path, 0o700) == 0)
-        defer { rmdir(fixture.path + ".unreadable") }
-        let opening = fixture.store().open(at: moment(0))
-        #expect(opening.setAside == "it is not a regular file; it is now \(fixture.path).unreadable")
-        #expect(opening.failure == nil)
+    @Test("says why nothing can be saved if no file is in its place, and leaves that alone")
+    func noFile() throws {
+        for make in [{ mkdir($0, 0o700) }, { mkfifo($0, 0o600) }, { symlink("/tmp", $0) }] as [(String) -> Int32] {
+            try #require(make(fixture.path) == 0)
+            defer { _ = unlink(fixture.path) == 0 || rmdir(fixture.path) == 0 }
+            let store = fixture.store()
+            #expect(store.open(at: moment(0)).failure?.remedy == .tryAgain)
+            #expect(throws: StoreFailure.self) { try store.save(batch()) }
+            #expect(fixture.files == ["statusd.sqlite"])
+        }
     }
 
-    @Test("does not wait for the writer of a pipe in its place")
-    func pipe() throws {
-        try #require(mkfifo(fixture.path, 0o600) == 0)
-        let opening = fixture.store().open(at: moment(0))
-        #expect(opening.setAside == "it is not a regular file; it is now \(fixture.path).unreadable")
-    }
-
-    @Test("sets a file aside in which a reader of the history has found damage, and requires everything")
+    @Test("sets a file aside in which a reader of the history has found damage, and begins a new one")
     func damageFoundByReader() throws {
         let store = try fixture.openStore()
         let changes = try (0..<2000).map { number in
@@ -339,17 +309,9 @@ struct StatusStoreTests {
         fclose(file)
         #expect(throws: StoreFailure.self) { try again.history(HistoryQuery(level: .critical), after: nil) { false } }
         let failure = #expect(throws: StoreFailure.self) { try again.save(batch(at: 7000)) }
-        #expect(failure?.needsEverything == true)
-        #expect(failure?.reason?.hasSuffix("it is now \(fixture.path).damaged") == true)
-        #expect(throws: StoreFailure.self) { try again.save(batch(at: 7000)) }
+        #expect(failure?.remedy == .beginAnew)
+        #expect(failure?.description.hasSuffix("it is now \(fixture.path).damaged") == true)
         try again.save(batch([stored(try state("a", "1"))], at: 7000))
-    }
-
-    @Test("sets a link aside, which may lead to another user's file")
-    func link() throws {
-        try #require(symlink("/tmp", fixture.path) == 0)
-        let opening = fixture.store().open(at: moment(0))
-        #expect(opening.setAside == "it is not a regular file; it is now \(fixture.path).unreadable")
     }
 
     private func write(_ text: String, to path: String) throws {

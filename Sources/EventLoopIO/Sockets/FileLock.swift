@@ -7,14 +7,12 @@ import Glibc
 /// An open descriptor is enough for flock(2). If others could read the file, or it were a directory, any of them could hold the lock for
 /// ever.
 public final class FileLock: Sendable {
-    private let path: String
     private let file: OwnedDescriptor
 
     /// Takes the lock without waiting, and creates its file if it is missing.
     ///
     /// - Throws: ``IOError/Code/addressInUse`` if another process holds it.
     public init(at path: String) throws(IOError) {
-        self.path = path
         // One process at a time, or the second could remove the file of the first.
         guard let turn = try Self.lock(path + ".next") else { throw Self.isHeld(path) }
         defer { Self.unlock(turn) }
@@ -25,15 +23,6 @@ public final class FileLock: Sendable {
     }
 
     deinit { Self.unlock(file) }
-
-    /// Whether the path still leads to the locked file.
-    ///
-    /// Another process can lock the one that is there now.
-    public var isInPlace: Bool {
-        var (locked, present) = (stat(), stat())
-        return fstat(file.rawValue, &locked) == 0 && lstat(path, &present) == 0 && locked.st_dev == present.st_dev
-            && locked.st_ino == present.st_ino
-    }
 
     /// Unlocks a file, even if a process that is being started has inherited it and not closed it yet.
     private static func unlock(_ file: OwnedDescriptor) { flock(file.rawValue, LOCK_UN) }

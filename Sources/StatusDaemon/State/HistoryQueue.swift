@@ -5,7 +5,7 @@ import StatusModel
 import StatusStore
 import Synchronization
 
-/// Reads the history for clients, one query at a time, on a separate thread; users take turns by the time that their queries take.
+/// Reads the history for clients, one query at a time, on a separate thread; users take turns.
 @EventLoop
 final class HistoryQueue {
     /// Whether a query's caller has left.
@@ -16,29 +16,19 @@ final class HistoryQueue {
     /// A query that waits or runs.
     @EventLoop private final class Query {
         let account: UInt32
-        /// Starts it; nil once that was done.
-        var start: (@EventLoop () -> Void)?
-        /// Tells its caller that it will not be answered; nil once the caller has a result.
-        var fail: (@EventLoop (StoreFailure?) -> Void)?
+        var start: (@EventLoop () -> Void) = {}
+        /// Answers its caller, which has left; nil once the caller has a result.
+        var leave: (@EventLoop () -> Void)?
 
         init(of account: UInt32) { self.account = account }
     }
 
     private let store: StatusStore
-    private var queue = FairQueue<Query>()
-    /// How many queries of each user are still in the queue although their callers have left.
-    private var abandoned: [UInt32: Int] = [:]
-    /// The query that runs, also if its caller has left.
-    private var current: Query?
-    /// Ends the wait for a disk that does not answer.
-    private var timer: TimerSource?
-    private var isHanging = false
-
-    /// So many abandoned queries of a user stay in the queue.
-    private static let mostAbandoned = 64
-    /// How long a query may run; then callers get an error until it returns.
-    private static let limit = Duration.seconds(30)
-    private static let hang = StoreFailure("the disk has not answered for \(TimeSpan.text(limit))")
+    private var waiting: [UInt32: [Query]] = [:]
+    /// The users with a query that waits; the first one is next.
+    private var turns: [UInt32] = []
+    /// Whether a query runs, also if its caller has left.
+    private var isBusy = false
 
     init(_ store: StatusStore) { self.store = store }
 
@@ -53,18 +43,17 @@ final class HistoryQueue {
         _ body:
             @escaping @Sendable (StatusStore, @escaping @Sendable () -> Bool) throws(StoreFailure) -> Value
     ) async throws -> Value {
-        guard !isHanging else { throw Self.hang }
         let (cancellation, query) = (Cancellation(), Query(of: account))
         let result: Result<Value, StoreFailure>? = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                query.fail = { failure in continuation.resume(returning: failure.map { .failure($0) }) }
+                query.leave = { continuation.resume(returning: nil) }
                 query.start = {
-                    self.start(body, cancellation, query) { result in
-                        guard query.fail.take() != nil else { return }
+                    self.start(body, cancellation) { result in
+                        guard query.leave.take() != nil else { return }
                         continuation.resume(returning: result)
                     }
                 }
-                queue.append(query, of: account)
+                append(query)
                 startNext()
             }
         } onCancel: {
@@ -78,35 +67,31 @@ final class HistoryQueue {
 
     /// Answers a caller that has left: it does not wait for a disk that is slow.
     private func abandon(_ query: Query) {
-        guard let fail = query.fail.take() else { return }
-        fail(nil)
-        let account = query.account
-        guard query.start.take() != nil else { return }
-        abandoned[account, default: 0] += 1
-        guard abandoned[account, default: 0] > Self.mostAbandoned else { return }
-        abandoned[account] = nil
-        for query in queue.removeAll(of: account) where query.start != nil { queue.append(query, of: account) }
+        query.leave.take()?()
+        waiting[query.account]?.removeAll { $0 === query }
+        guard waiting[query.account]?.isEmpty == true else { return }
+        waiting[query.account] = nil
+        turns.removeAll { $0 == query.account }
+    }
+
+    private func append(_ query: Query) {
+        if waiting[query.account] == nil { turns.append(query.account) }
+        waiting[query.account, default: []].append(query)
     }
 
     private func startNext() {
-        while current == nil, let (query, account) = queue.popFirst() {
-            if let start = query.start.take() {
-                start()
-            } else if let count = abandoned[account] {
-                abandoned[account] = count > 1 ? count - 1 : nil
-            }
-        }
+        guard !isBusy, let account = turns.first, let query = waiting[account]?.removeFirst() else { return }
+        turns.removeFirst()
+        if waiting[account]?.isEmpty == true { waiting[account] = nil } else { turns.append(account) }
+        query.start()
     }
 
     private func start<Value: Sendable>(
         _ body:
             @escaping @Sendable (StatusStore, @escaping @Sendable () -> Bool) throws(StoreFailure) -> Value,
-        _ cancellation: Cancellation, _ query: Query,
-        end: @escaping @EventLoop @Sendable (Result<Value, StoreFailure>) -> Void
+        _ cancellation: Cancellation, end: @escaping @EventLoop @Sendable (Result<Value, StoreFailure>) -> Void
     ) {
-        current = query
-        let begin = ContinuousClock.now
-        limitTime()
+        isBusy = true
         BlockingThread.start { [store] in
             let result: Result<Value, StoreFailure>
             do throws(StoreFailure) {
@@ -115,29 +100,10 @@ final class HistoryQueue {
                 result = .failure(error)
             }
             EventLoop.perform {
-                self.timer?.cancel()
-                (self.current, self.isHanging) = (nil, false)
-                self.queue.charge(UInt64(max(0, (.now - begin) / .nanoseconds(1))), to: query.account)
+                self.isBusy = false
                 end(result)
                 self.startNext()
             }
         }
-    }
-
-    private func limitTime() {
-        timer = timer ?? (try? TimerSource { [weak self] in self?.noteHang() })
-        timer?.schedule(after: Self.limit)
-    }
-
-    /// Answers all callers; others are not queued before the disk answers.
-    private func noteHang() {
-        isHanging = true
-        current?.fail.take()?(Self.hang)
-        while let (query, _) = queue.popFirst() {
-            // It refers to the query.
-            query.start = nil
-            query.fail.take()?(Self.hang)
-        }
-        abandoned = [:]
     }
 }

@@ -5,7 +5,6 @@ import Glibc
 import StatusModel
 import StatusMonitor
 import StatusStore
-import Synchronization
 
 /// Where the daemon keeps its state.
 public enum StateLocation: Sendable, Equatable {
@@ -23,6 +22,8 @@ struct OpenedState: Sendable {
     var store: StatusStore?
     /// What the store had.
     var opening = StatusStore.Opening()
+    /// Keeps other daemons from using the directory; nil if there is no store, or the disk has no room for a lock.
+    var lock: FileLock?
     /// Why there is no store; nil if none is wanted.
     var problem: String?
 
@@ -43,24 +44,15 @@ struct OpenedState: Sendable {
         }
         let boot = bootID(environment)
         let setting = if case .directory = location { "--state" } else { "STATE_DIRECTORY" }
-        let abandonment = Abandonment()
-        let opened = await BlockingThread.run(within: limit) {
-            open(directory, setBy: setting, boot: boot) { abandonment.isDone.load(ordering: .relaxed) }
-        }
-        if opened == nil { abandonment.isDone.store(true, ordering: .relaxed) }
+        let opened = await BlockingThread.run(within: limit) { open(directory, setBy: setting, boot: boot) }
         return opened ?? OpenedState(problem: "the directory \(directory) does not answer")
-    }
-
-    /// Whether the daemon has begun without the state.
-    private final class Abandonment: Sendable {
-        let isDone = Atomic(false)
     }
 
     /// What a monitor continues with.
     var memory: LedgerMemory? {
         var memory = opening.contents.memory
-        // The file, or the one that it is a copy of, may still say that its log is complete: others continue it, too.
-        if opening.failure != nil || opening.contents.isCopy { memory?.isComplete = false }
+        // The file still says that its log is complete: the next run may continue it, too.
+        if opening.failure != nil { memory?.isComplete = false }
         return memory
     }
 
@@ -74,9 +66,7 @@ struct OpenedState: Sendable {
     }
 
     /// - Parameter setting: the option or the variable with which another directory can be given.
-    private static func open(
-        _ directory: String, setBy setting: String, boot: String, isAbandoned: () -> Bool
-    ) -> OpenedState {
+    private static func open(_ directory: String, setBy setting: String, boot: String) -> OpenedState {
         guard directory.hasPrefix("/") else {
             return OpenedState(problem: "STATE_DIRECTORY is “\(directory)”; set it to an absolute path")
         }
@@ -90,24 +80,23 @@ struct OpenedState: Sendable {
         } catch {
             return OpenedState(problem: error.description)
         }
-        let lock = StateLock(of: directory)
-        do throws(StoreFailure) { try lock.claim() } catch {
-            return OpenedState(problem: "\(error), and start this one again")
-        }
         var state = OpenedState()
-        let store = StatusStore(directory: directory, boot: boot) { () throws(StoreFailure) in try lock.claim() }
-        state.opening = store.open(at: .now(), unless: isAbandoned)
-        // The reason may pass; without its state, the daemon would begin with nothing.
-        for _ in 0..<attempts where state.opening.isUnread {
-            usleep(pause)
-            state.opening = store.open(at: .now(), unless: isAbandoned)
+        do throws(IOError) {
+            state.lock = try FileLock(at: directory + "/statusd.lock")
+        } catch {
+            // A disk that is full or read-only may have no lock.
+            guard error.code != .addressInUse else { return OpenedState(problem: problem(ofOther: directory)) }
         }
+        let store = StatusStore(directory: directory, boot: boot)
+        state.opening = store.open(at: .now())
         state.store = store
         return state
     }
 
-    /// How often, and after how many microseconds, a state that cannot be read is read again.
-    private static let (attempts, pause) = (10, UInt32(200_000))
+    private static func problem(ofOther directory: String) -> String {
+        let holder = "“fuser \(directory)/statusd.lock” shows its process"
+        return "another statusd uses the directory \(directory) (\(holder)); stop it, and start this one again"
+    }
 
     /// Creates the directory and those that contain it; returns why that is impossible.
     private static func make(_ directory: String) -> String? {

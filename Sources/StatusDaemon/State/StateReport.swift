@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import StatusModel
 import StatusStore
 
-/// Reports what happens to the store: each trouble once, and its end.
+/// Reports what happens to the store: each problem once, and its end.
 struct StateReport {
     private let path: String
     private let logger: Logger
@@ -20,7 +19,7 @@ struct StateReport {
         self.logger = logger
     }
 
-    /// The troubles that last, as phrases.
+    /// The problems that last, as phrases.
     var notices: [String] {
         let failures = failure.map { "the state is not saved in \(path): \($0); it is tried again" }
         return [failures, setAside.map { "an earlier state was set aside: \($0)" }].compactMap { $0 } + losses
@@ -45,32 +44,12 @@ struct StateReport {
     }
 
     mutating func note(_ failure: StoreFailure) {
-        guard self.failure != failure.reason else { return }
-        self.failure = failure.reason
+        if failure.remedy == .beginAnew { return note(setAside: failure.description) }
+        guard self.failure != failure.description else { return }
+        self.failure = failure.description
         logger.log(
             .stateNotSaved, level: .error,
             "cannot save the state in \(path): \(failure); a restart would forget what changes; it is tried again")
-    }
-
-    /// Notes that a call of the store does not return.
-    mutating func noteHang(after time: Duration) {
-        failure = "no answer for \(TimeSpan.text(time))"
-        logger.log(
-            .stateNotSaved, level: .error,
-            "cannot save the state in \(path): no answer for \(TimeSpan.text(time)); a restart would forget what changes"
-        )
-    }
-
-    /// Notes that another file is used.
-    mutating func noteNewFile(_ failure: StoreFailure) {
-        if failure == .removed {
-            logger.log(
-                .stateSetAside, level: .warning,
-                "the file \(path) was removed or replaced while statusd ran; the state is written to the one that is there now"
-            )
-        } else if let reason = failure.reason {
-            note(setAside: reason)
-        }
     }
 
     private mutating func note(setAside reason: String) {

@@ -356,8 +356,8 @@ class Run:
         self.disk.clean()
 
     def do_damage(self, choice):
-        """Damage to the file or its directory; some of it is followed by an end at once."""
-        how = ("header", "nonsense", "remove", "directory")[int(choice * 4)]
+        """Damage to the file; some of it is followed by an end at once."""
+        how = ("header", "nonsense")[int(choice * 2)]
         self.summary.faults[f"damage ({how})"] += 1
         self.note(how)
         self.is_damaged()

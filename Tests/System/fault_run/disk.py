@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import shutil
 import sqlite3
 import subprocess
 
@@ -23,7 +22,6 @@ class Disk:
         self.state = self.folder / "state"
         self.state.mkdir(mode=0o755)
         self.file = self.state / "statusd.sqlite"
-        self._replaced = 0
 
     def fill(self):
         """Leaves no room."""
@@ -39,20 +37,12 @@ class Disk:
         (self.folder / "ballast").unlink(missing_ok=True)
 
     def damage(self, how):
-        """Damages the file, removes it, or replaces the directory by an empty one."""
+        """Damages the file."""
         if how == "header" and self.file.exists():
             with open(self.file, "r+b") as file:
                 file.write(b"x" * 200)
         elif how == "nonsense":
             self.file.write_text("nonsense")
-        elif how == "remove":
-            self.file.unlink(missing_ok=True)
-        elif how == "directory":
-            self._replaced += 1
-            self.state.rename(self.folder / f"old-{self._replaced}")
-            self.state.mkdir(mode=0o755)
-            if self._replaced > 1:
-                shutil.rmtree(self.folder / f"old-{self._replaced - 1}", ignore_errors=True)
 
     def clean(self):
         """Removes what was set aside, which would fill the disk."""

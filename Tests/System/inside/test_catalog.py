@@ -49,15 +49,18 @@ def cause_messages(since):
     CONFIGURATION.write_text("servers: { db: { pusch: true } }\n")
     assert run("/usr/bin/statusctl", "reload").status == 78
     statusctl("select", "--none")
-    done("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", STATE.parent)
+    systemctl("stop", "statusd.socket", "statusd.service")
+    CONFIGURATION.write_text("servers: { db: { push: true } }\n")
+    # There is no room for the index of SQLite's log.
+    done("mount", "-t", "tmpfs", "-o", "size=16k,mode=777", "tmpfs", STATE.parent)
     try:
-        CONFIGURATION.write_text("servers: { db: { push: true } }\n")
-        statusctl("reload")
+        systemctl("start", "statusd.socket", "statusd.service")
         has_logged(since, "stateNotSaved")
+        done("mount", "-o", "remount,size=4m", STATE.parent)
+        has_logged(since, "stateSavedAgain")
+        systemctl("stop", "statusd.socket", "statusd.service")
     finally:
         done("umount", STATE.parent)
-    has_logged(since, "stateSavedAgain")
-    systemctl("stop", "statusd.socket", "statusd.service")
     with open(STATE, "r+b") as file:
         file.write(b"no database at all")
     systemctl("start", "statusd.service")

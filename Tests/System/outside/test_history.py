@@ -399,18 +399,6 @@ def failed_addition():
         assert max(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in output.splitlines()) <= 30, output
 
 
-@test("the history warns after two seconds if the disk has not taken the newest changes yet")
-def not_saved_yet():
-    with faulty_daemon(CONFIGURATION) as (daemon, store):
-        daemon.done("post", "db", "Signed In")
-        daemon.history(server="db")
-        store.hang("write,sync")
-        daemon.done("post", "db", "Signed Out")
-        eventually(lambda: "the newest changes are not saved: the disk has not answered for" in daemon.ctl("history", "db").err, "the warning")
-        store.work()
-        eventually(lambda: daemon.ctl("history", "db").err == "", "the end of it")
-
-
 @test("a history that is turned off while old entries are being removed is removed, too")
 def off_while_pruning():
     configuration = "servers: { db: { push: true } }\n"
