@@ -56,9 +56,9 @@ public struct Revisions: Equatable, Sendable {
 
 /// The last events, in one order for all servers.
 ///
-/// A ring that keeps the newest entries, whatever their readers do. A reader may fall behind because it got no processor for some milliseconds, so
-/// the ring keeps up to four times as many until that reader has caught up. A slower reader is overrun. Revisions count from 1 without a gap, so an
-/// entry is found by arithmetic.
+/// A ring that keeps the newest entries, whatever their readers do. A reader may fall behind because it got no
+/// processor for some milliseconds, so the ring keeps up to four times as many until that reader has caught up. A
+/// slower reader is overrun. Revisions count from 1 without a gap, so an entry is found by arithmetic.
 struct EventLog {
     /// The minimum number of entries, once there were so many, and the maximum; both are powers of two.
     private let capacities: ClosedRange<Int>
@@ -96,7 +96,8 @@ struct EventLog {
         slots[index(of: latest)] = entry
     }
 
-    /// Grows before the slowest reader misses something, and shrinks when it has caught up; to be called after each eighth of a round.
+    /// Grows before the slowest reader misses something, and shrinks when it has caught up; to be called after each
+    /// eighth of a round.
     ///
     /// - Parameter revision: The oldest entry that a reader still needs, if any.
     mutating func keep(from revision: Int?) {

@@ -5,8 +5,8 @@ import StatusModel
 extension Ledger {
     /// Takes over what an earlier run has left, without an event.
     ///
-    /// After a clean stop the log continues, and so do its readers. A run that was killed may have given out events that
-    /// were not saved. Nobody knows what its readers have seen, so the cursors of this run get a new epoch.
+    /// After a clean stop the log continues, and so do its readers. A run that was killed may have given out events
+    /// that were not saved. Nobody knows what its readers have seen, so the cursors of this run get a new epoch.
     mutating func restore(_ memory: consuming LedgerMemory, at now: Moment) {
         var position = memory.log
         if memory.isComplete {
@@ -42,7 +42,8 @@ extension Ledger.Record {
 
     /// Gives a server that is overdue, or would be before its next check, one interval to report.
     ///
-    /// It is given once: a daemon that restarts again and again must not keep an old status fresh. Returns whether it was given.
+    /// It is given once: a daemon that restarts again and again must not keep an old status fresh. Returns whether it
+    /// was given.
     fileprivate mutating func grantGrace(at now: Moment) -> Bool {
         guard !state.isStale, graceEnd == nil, let expiry, let time = ownTimeToLive ?? definition.timeToLive,
             isStale(at: now) || expiry < now.boot + (definition.interval ?? .zero)

@@ -41,7 +41,8 @@ extension Ledger {
         return unsaved.note()
     }
 
-    /// Takes the names of the servers that have changed, or were removed, since the last call, and the selection and the log at this time.
+    /// Takes the names of the servers that have changed, or were removed, since the last call, and the selection and
+    /// the log at this time.
     mutating func takeUnsaved(at now: Moment) -> (names: [ServerName], log: LogMemory) {
         (unsaved.take(), memory(at: now))
     }

@@ -35,7 +35,8 @@ extension Ledger {
         return effects
     }
 
-    /// Forgets the time to live that a server's program asked for; a stale status stays stale, because nothing newer is known.
+    /// Forgets the time to live that a server's program asked for; a stale status stays stale, because nothing newer is
+    /// known.
     mutating func forgetTimeToLive(of name: ServerName, at now: Moment) throws(LedgerError) -> Effects {
         guard let place = records.place(of: name) else { throw .noSuchServer(name) }
         var effects = expire(name, at: now) ?? Effects(revision: log.latest)
@@ -47,7 +48,8 @@ extension Ledger {
 
     /// The servers whose status has become stale, and when to look again.
     ///
-    /// The caller marks them one by one: there may be more of them than the log holds, and its readers are called in between.
+    /// The caller marks them one by one: there may be more of them than the log holds, and its readers are called in
+    /// between.
     mutating func due(at now: Moment) -> (names: [ServerName], next: Duration?) {
         nextExpiry = nil
         var names: [ServerName] = []

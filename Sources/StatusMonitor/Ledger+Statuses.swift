@@ -37,7 +37,8 @@ extension Ledger {
 
     /// Appends a report of the server's source.
     ///
-    /// The first since a restart is a change also if nothing else has changed, because readers show the status as one from before.
+    /// The first since a restart is a change also if nothing else has changed, because readers show the status as one
+    /// from before.
     private mutating func appendReport(_ isChange: Bool, at place: Int, by caller: Caller? = nil) -> Effects {
         let isConfirmation = records[place].state.isRestored
         records[place].state.isRestored = false
@@ -62,7 +63,8 @@ extension Ledger {
 
     /// Notes a result that does not count yet, as a message of the status; returns nil without a status.
     ///
-    /// The old status remains in force, so it counts as fresh. It is a change if the load before it failed, or the status was stale.
+    /// The old status remains in force, so it counts as fresh. It is a change if the load before it failed, or the
+    /// status was stale.
     mutating func setMessage(
         _ message: String, of name: ServerName, at now: Moment
     ) throws(LedgerError) -> Effects? {

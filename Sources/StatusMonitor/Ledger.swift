@@ -143,7 +143,8 @@ struct Ledger {
 
     /// Changes a server's definition; returns nil if that changes nothing else.
     ///
-    /// Its status stays, unless its source is a new one. A status that is being loaded again does not count as current until the load has ended.
+    /// Its status stays, unless its source is a new one. A status that is being loaded again does not count as current
+    /// until the load has ended.
     mutating func redefine(
         _ definition: ServerDefinition, isOfNewSource: Bool, at now: Moment
     ) throws(LedgerError) -> Effects? {

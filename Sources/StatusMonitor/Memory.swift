@@ -37,9 +37,11 @@ public struct ServerMemory: Equatable, Sendable {
 public struct SourceMemory: Hashable, Sendable {
     /// Whether the server is not configured, but was added by a post.
     public var isGuest = false
-    /// Identifies the subject of its shown status, as a number that stays the same from run to run; nil if there is none.
+    /// Identifies the subject of its shown status, as a number that stays the same from run to run; nil if there is
+    /// none.
     public var subject: Int64?
-    /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if better.
+    /// The number of results in a row that do not count yet: positive if they are worse than the shown one, negative if
+    /// better.
     public var streak = 0
     /// The user whose program requested a time to live.
     public var timeToLiveUser: UInt32?
@@ -76,7 +78,8 @@ public struct LogMemory: Equatable, Sendable {
 
 /// What a restart keeps: to be given to a new monitor.
 ///
-/// A server whose time to live ended while the daemon was down, or ends before its next check, gets one interval of grace: it could not report.
+/// A server whose time to live ended while the daemon was down, or ends before its next check, gets one interval of
+/// grace: it could not report.
 public struct LedgerMemory: Sendable {
     /// The selection and the positions of the log.
     public var log: LogMemory

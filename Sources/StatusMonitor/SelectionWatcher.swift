@@ -6,8 +6,8 @@ import Synchronization
 
 /// Follows the selected server and calls the reporters.
 ///
-/// A `task(id:)` over the selection: the watcher of one server is cancelled, and ends, before that of the next begins. Cancellation takes effect
-/// late, so each state is compared with the selection when it is reported.
+/// A `task(id:)` over the selection: the watcher of one server is cancelled, and ends, before that of the next begins.
+/// Cancellation takes effect late, so each state is compared with the selection when it is reported.
 public final class SelectionWatcher: Sendable {
     private let monitor: StatusMonitor
     private let reporters: [any Reporter]
@@ -62,7 +62,8 @@ public final class SelectionWatcher: Sendable {
         var seen = state.revision
         report(Report(server: state, isSwitch: true), of: selection)
         while await updates.next(isolation: actor) != nil {
-            // Notifications may overtake one another, so the one that is kept need not be of the newest state. Each only causes a look.
+            // Notifications may overtake one another, so the one that is kept need not be of the newest state. Each
+            // only causes a look.
             guard let state = try? monitor.state(of: server.name), state.revision > seen else { continue }
             seen = state.revision
             report(Report(server: state, isSwitch: false), of: selection)

@@ -4,8 +4,8 @@ import StatusModel
 
 /// The servers' records, each at a place that one lookup by name finds.
 ///
-/// A change uses the place several times and hashes the name once. A place is valid until a server is removed. Records are in chunks, so a growing
-/// table neither moves them nor reserves memory for as many again.
+/// A change uses the place several times and hashes the name once. A place is valid until a server is removed. Records
+/// are in chunks, so a growing table neither moves them nor reserves memory for as many again.
 struct ServerTable {
     private static let chunkSize = 256
 

@@ -4,8 +4,8 @@ import StatusModel
 
 /// The progress of a reader through a snapshot of all servers, which it reads in pieces while they change.
 ///
-/// It decides which events the snapshot contains, so that none is lost and none is repeated. For each piece, it knows the last server and the
-/// revision at which the piece was read.
+/// It decides which events the snapshot contains, so that none is lost and none is repeated. For each piece, it knows
+/// the last server and the revision at which the piece was read.
 struct SnapshotProgress {
     private struct Piece {
         /// Nil in the last piece, which covers all remaining servers.

@@ -14,7 +14,8 @@ extension StatusMonitor {
         try change { ledger, now throws(LedgerError) in try ledger.setMessage(message, of: name, at: now) }
     }
 
-    /// Notes that a requested load begins; returns a `refreshing` event with the server's current state, also if the load was known already.
+    /// Notes that a requested load begins; returns a `refreshing` event with the server's current state, also if the
+    /// load was known already.
     @discardableResult
     public func beginRefresh(of name: ServerName) throws(LedgerError) -> Event {
         try change { ledger, _ throws(LedgerError) in try ledger.setRefreshing(true, name) }

@@ -6,8 +6,9 @@ import Synchronization
 
 /// The servers, their states, and the selection.
 ///
-/// Every change of any server gets the next revision of one log. It is made under a lock. Then, outside the lock and on the caller's thread, the
-/// server posts its notification and the log's readers are woken. So a caller on the event loop reaches every stream without a hop to another thread.
+/// Every change of any server gets the next revision of one log. It is made under a lock. Then, outside the lock and on
+/// the caller's thread, the server posts its notification and the log's readers are woken. So a caller on the event
+/// loop reaches every stream without a hop to another thread.
 public final class StatusMonitor: Sendable {
     /// Where servers post their notifications.
     public let bus: NotificationBus
@@ -23,8 +24,9 @@ public final class StatusMonitor: Sendable {
     ///   - epoch: names the events of this run, for cursors, unless it continues the log of an earlier one.
     ///   - memory: what an earlier run has left.
     ///   - notesUnsaved: whether to note what changes, for ``takeUnsaved()``.
-    ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps more for it; powers of two.
-    ///     The default is what the daemon accepts in seven and in thirty milliseconds at full load; a reader may get no processor for ten.
+    ///   - capacities: how many events a reader may fall behind before it gets a gap, and how many while the log keeps
+    ///     more for it; powers of two. The default is what the daemon accepts in seven and in thirty milliseconds at
+    ///     full load; a reader may get no processor for ten.
     ///   - bus: where servers post their notifications.
     ///   - clock: returns the current time.
     public init(
@@ -94,7 +96,8 @@ public final class StatusMonitor: Sendable {
 
     /// Changes a server's definition.
     ///
-    /// The last status stays, unless `isOfNewSource`; then it is dropped, and a loaded server is not current until its first load has ended.
+    /// The last status stays, unless `isOfNewSource`; then it is dropped, and a loaded server is not current until its
+    /// first load has ended.
     ///
     /// - Parameter isOfNewSource: whether its statuses come from another source from now on.
     public func redefine(_ definition: ServerDefinition, isOfNewSource: Bool = false) throws(LedgerError) {
@@ -133,8 +136,8 @@ public final class StatusMonitor: Sendable {
 
     /// Selects a server, or none; does nothing if it is selected already.
     ///
-    /// When it returns, every reader sees the new server. What follows the selection in a task of its own, as ``SelectionWatcher`` does, may still be
-    /// on its way.
+    /// When it returns, every reader sees the new server. What follows the selection in a task of its own, as
+    /// ``SelectionWatcher`` does, may still be on its way.
     ///
     /// - Parameter caller: the client that requested it.
     @discardableResult
@@ -159,10 +162,11 @@ public final class StatusMonitor: Sendable {
     /// - Parameters:
     ///   - target: the events to read.
     ///   - updates: whether to read statuses that were posted again unchanged, too.
-    ///   - since: the cursor to continue after. If it is too old or of another run, the reader begins with a gap and a snapshot.
+    ///   - since: the cursor to continue after. If it is too old or of another epoch, the reader begins with a gap and
+    ///     a snapshot.
     ///   - mayComeLater: whether to wait for a server that does not exist yet, instead of throwing.
-    ///   - onEvents: called, on the thread that makes the change, when there is something to read after ``Watch/next()`` returned nil; and again, as
-    ///     overdue, each time an eighth of the log has been written since.
+    ///   - onEvents: called, on the thread that makes the change, when there is something to read after
+    ///     ``Watch/next()`` returned nil; and again, as overdue, each time an eighth of the log has been written since.
     public func watch(
         _ target: WatchTarget, updates: Bool = false, since: Cursor? = nil, mayComeLater: Bool = false,
         onEvents: @escaping @Sendable (WatchUrgency) -> Void
@@ -211,7 +215,8 @@ public final class StatusMonitor: Sendable {
         if ledger.withLock({ $0.unsaved.isNoted }) { schedule() }
     }
 
-    /// Takes the names of the servers that have changed, or were removed, since the last call, and the selection and the log at this time.
+    /// Takes the names of the servers that have changed, or were removed, since the last call, and the selection and
+    /// the log at this time.
     public func takeUnsaved() -> (names: [ServerName], log: LogMemory) {
         let now = clock()
         return ledger.withLock { $0.takeUnsaved(at: now) }

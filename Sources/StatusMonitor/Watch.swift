@@ -5,8 +5,9 @@ import Synchronization
 
 /// A reader of the event log, which is only a cursor.
 ///
-/// Its owner requests the next event when there is room to write it, and the event is chosen then. So no event is written of a server that is no
-/// longer selected, and a slow reader does not delay others. The reader is removed with its last reference.
+/// Its owner requests the next event when there is room to write it, and the event is chosen then. So no event is
+/// written of a server that is no longer selected, and a slow reader does not delay others. The reader is removed with
+/// its last reference.
 public final class Watch: Sendable {
     private let id: Int
     private let monitor: StatusMonitor
@@ -27,8 +28,8 @@ public final class Watch: Sendable {
 
     /// The next servers of a snapshot of all servers, with their current states; nil after the last one.
     ///
-    /// So a snapshot is never in memory as a whole. A change of a server before it is read here is not an event any more. A change after that is an
-    /// event after the snapshot.
+    /// So a snapshot is never in memory as a whole. A change of a server before it is read here is not an event any
+    /// more. A change after that is an event after the snapshot.
     public func nextServers(limit: Int) -> [ServerState]? {
         monitor.ledger.withLock { $0.nextServers(id, limit: limit) }
     }

@@ -2,7 +2,8 @@
 
 import StatusModel
 
-/// The level for which a time counts, as a number that is greater if it is worse (``Level/severity``); 0 if there is none.
+/// The level for which a time counts, as a number that is greater if it is worse (``Level/severity``); 0 if there is
+/// none.
 struct Grade: Hashable {
     var number: Int64
 

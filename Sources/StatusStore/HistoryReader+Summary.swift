@@ -7,8 +7,8 @@ import StatusMonitor
 extension HistoryReader {
     /// Sums up the history of a server in a period.
     ///
-    /// The entries are read in their order, and the boot clock tells the times between them: if the wall clock was set, the times of all entries of
-    /// that boot are those by the clock as it was set last.
+    /// The entries are read in their order, and the boot clock tells the times between them: if the wall clock was set,
+    /// the times of all entries of that boot are those by the clock as it was set last.
     ///
     /// - Parameters:
     ///   - buckets: the number of equal parts.
@@ -51,7 +51,8 @@ extension HistoryReader {
     private func runs(_ clocks: [Int64: Int64]) throws(SQLiteError) -> [(id: Int64, time: Int64, isStart: Bool)] {
         let statement = try database.statement(
             """
-            SELECT id, life, since_boot, at, kind = 'started' FROM changes WHERE server IS NULL AND kind <> 'selected' ORDER BY id
+            SELECT id, life, since_boot, at, kind = 'started' FROM changes
+            WHERE server IS NULL AND kind <> 'selected' ORDER BY id
             """)
         defer { statement.reset() }
         var runs: [(id: Int64, time: Int64, isStart: Bool)] = []
@@ -63,7 +64,8 @@ extension HistoryReader {
         return runs
     }
 
-    /// The time of an entry: the wall clock at the boot and the time since then, or the time that it has, if they are not known or damaged.
+    /// The time of an entry: the wall clock at the boot and the time since then, or the time that it has, if they are
+    /// not known or damaged.
     private static func time(_ at: Int64, _ clock: Int64?, _ sinceBoot: Int64?) -> Int64 {
         guard let clock, let sinceBoot else { return at }
         let (sum, isOverflow) = clock.addingReportingOverflow(sinceBoot / 1000)
@@ -85,7 +87,8 @@ extension HistoryReader {
         tally.noteBeginning(Timestamp(milliseconds: beginning))
     }
 
-    /// The wall clock at each boot of the machine, in milliseconds since 1970, as its last entry has it, or as it is now.
+    /// The wall clock at each boot of the machine, in milliseconds since 1970, as its last entry has it, or as it is
+    /// now.
     private func clocks(_ now: Moment, _ boot: String) throws(SQLiteError) -> [Int64: Int64] {
         // Each run of the daemon has an entry without a server, unless that was removed.
         let lives = try integers("SELECT DISTINCT life FROM changes WHERE server IS NULL")

@@ -41,7 +41,8 @@ public struct HistoryPage: Sendable {
 
 /// Reads the history, on a connection of its own.
 ///
-/// It blocks, and one thread uses it at a time. Between two pages it keeps nothing open, so a slow client does not make the file grow.
+/// It blocks, and one thread uses it at a time. Between two pages it keeps nothing open, so a slow client does not make
+/// the file grow.
 final class HistoryReader {
     let database: Database
 
@@ -56,11 +57,13 @@ final class HistoryReader {
         try database.execute("PRAGMA cache_size = -1024")
     }
 
-    /// The most entries of a page, and the length at which it ends, in bytes: it waits in memory until a client has read it.
+    /// The most entries of a page, and the length at which it ends, in bytes: it waits in memory until a client has
+    /// read it.
     private static let (pageSize, pageLength) = (128, 32_768)
 
     private static let columns = """
-        c.id, c.kind, c.at, c.revision, c.omitted, c.user, n.name, c.source, c.phase, c.text, c.level, c.message, c.stale,
+        c.id, c.kind, c.at, c.revision, c.omitted, c.user,
+        n.name, c.source, c.phase, c.text, c.level, c.message, c.stale,
         CASE WHEN c.life = f.life THEN (f.since_boot - c.since_boot) / 1000 ELSE f.at - c.at END
         """
 
@@ -73,13 +76,15 @@ final class HistoryReader {
         var page = if let previous { previous } else { try start(query) }
         page.changes = []
         let (condition, values) = try condition(query)
-        // The entry that ended the state is the server's next one that changed what its time counts for. Only for entries of such a kind it is looked
-        // for: each of the others in between is skipped once.
+        // The entry that ended the state is the server's next one that changed what its time counts for. Only for
+        // entries of such a kind it is looked for: each of the others in between is skipped once.
         let statement = try database.statement(
             """
-            SELECT \(Self.columns) FROM changes c LEFT JOIN names n ON n.id = c.server LEFT JOIN changes f ON f.id = CASE
+            SELECT \(Self.columns)
+            FROM changes c LEFT JOIN names n ON n.id = c.server LEFT JOIN changes f ON f.id = CASE
                 WHEN c.grade IS NOT NULL THEN (
-                    SELECT x.id FROM changes x WHERE x.server = c.server AND x.id > c.id AND x.grade IS NOT NULL ORDER BY x.id LIMIT 1)
+                    SELECT x.id FROM changes x
+                    WHERE x.server = c.server AND x.id > c.id AND x.grade IS NOT NULL ORDER BY x.id LIMIT 1)
                 END
             WHERE c.id > ? AND c.id <= ?\(condition) ORDER BY c.id LIMIT \(Self.pageSize)
             """)

@@ -6,8 +6,10 @@ import StatusMonitor
 
 /// The columns of a state, the same in several tables.
 enum StateColumns {
-    static let names =
-        "description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale, refreshable, revision"
+    static let names = """
+        description, source, phase, text, level, changed_at, level_changed_at, updated_at, message, stale,
+        refreshable, revision
+        """
 
     static func write(_ state: ServerState, to parameters: inout Parameters) throws(SQLiteError) {
         try parameters.add(state.description)
@@ -64,8 +66,9 @@ extension Revisions {
 
 extension StoredServer {
     static let columns = """
-        name, \(StateColumns.names), placeholder, failure, time_to_live, report_interval, takes_posts, updates_revision, changes_revision,
-        refreshed_at, grace_end, own_time_to_live, stays_stale, guest, subject, streak, time_to_live_user
+        name, \(StateColumns.names), placeholder, failure, time_to_live, report_interval, takes_posts,
+        updates_revision, changes_revision, refreshed_at, grace_end, own_time_to_live, stays_stale,
+        guest, subject, streak, time_to_live_user
         """
     static let columnCount = 28
 
@@ -114,7 +117,8 @@ extension StoredServer {
 
 extension LogEntry {
     static let columns = """
-        entry_revision, kind, of_selected, previous_updates, previous_changes, selected, refreshing, name, \(StateColumns.names)
+        entry_revision, kind, of_selected, previous_updates, previous_changes, selected, refreshing, name,
+        \(StateColumns.names)
         """
     static let columnCount = 20
 

@@ -4,8 +4,8 @@ import SQLite
 
 /// The tables of the store.
 ///
-/// Enumerations are words, so that people can read them with sqlite3(1). Times of the wall clock are milliseconds since 1970, times since boot and
-/// lengths of time are microseconds.
+/// Enumerations are words, so that people can read them with sqlite3(1). Times of the wall clock are milliseconds since
+/// 1970, times since boot and lengths of time are microseconds.
 enum Schema {
     /// Marks the file as statusd's (“stat”).
     static let applicationID: Int64 = 0x7374_6174

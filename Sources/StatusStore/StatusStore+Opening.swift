@@ -16,7 +16,8 @@ extension StatusStore {
         return (file, try file.load(boot: boot))
     }
 
-    /// Creates the file if there is none, so that only its owner can read it; SQLite gives those beside it the same mode.
+    /// Creates the file if there is none, so that only its owner can read it; SQLite gives those beside it the same
+    /// mode.
     private static func create(_ path: String) {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         // The existing file is not opened: closing it would give up the locks of SQLite's connections.
@@ -36,7 +37,8 @@ extension StatusStore {
 
     /// A name for a file that is set aside.
     ///
-    /// The first two of a kind stay, because they may have what is missed; later ones replace the third, so the disk is not filled.
+    /// The first two of a kind stay, because they may have what is missed; later ones replace the third, so the disk is
+    /// not filled.
     private static func unusedName(_ name: String) -> String {
         let names = [name, name + ".2", name + ".3"]
         return names.first { size(of: $0) == nil } ?? names[names.count - 1]

@@ -7,9 +7,9 @@ import Synchronization
 
 /// The daemon's store: a file in the state directory, whatever happens to that file.
 ///
-/// All functions block, so they are called on a thread of their own, one at a time. There is one rule for errors: a file
-/// that is damaged, or that this version did not write, is set aside, and the next batch begins a new one. After any
-/// other error, such as a full disk, the caller tries again later.
+/// All functions block, so they are called on a thread of their own, one at a time. There is one rule for errors: a
+/// file that is damaged, or that this version did not write, is set aside, and the next batch begins a new one. After
+/// any other error, such as a full disk, the caller tries again later.
 public final class StatusStore: Sendable {
     /// The path of the file.
     public let path: String
@@ -106,7 +106,8 @@ public final class StatusStore: Sendable {
             _ = try Self.open(path, boot: boot)
             throw StoreProblem.unread
         }
-        // Connections of a process share the index of the log: one that was opened while the disk was read-only would keep it so.
+        // Connections of a process share the index of the log: one that was opened while the disk was read-only would
+        // keep it so.
         reader.withLock { $0 = nil }
         _ = try open(&use)
         guard let file = use.file else { preconditionFailure("the file was not opened") }
@@ -146,7 +147,8 @@ public final class StatusStore: Sendable {
         }
     }
 
-    /// Shortens the log if readers, one after the other, have kept SQLite from doing that: the next of them waits meanwhile.
+    /// Shortens the log if readers, one after the other, have kept SQLite from doing that: the next of them waits
+    /// meanwhile.
     private func limitLog(of file: StoreFile) {
         guard Self.size(of: path + "-wal") ?? 0 > Self.longestLog else { return }
         reader.withLock { _ in file.shortenLog() }

@@ -22,7 +22,8 @@ extension StoreFile {
     /// Notes, in a transaction, that this run begins, and when the one before has ended.
     private func beginRun(after memory: LedgerMemory?, at now: Moment) throws(SQLiteError) {
         let beginning = try continueBoot()
-        // If the log is not complete, that run ended some time after it was saved last. If it was killed before that, it has left only its beginning.
+        // If the log is not complete, that run ended some time after it was saved last. If it was killed before that,
+        // it has left only its beginning.
         let ends = [memory.flatMap { $0.isComplete ? nil : $0.log.notedAt }, beginning].compactMap(\.self)
         let revision = memory?.log.revision ?? 0
         if let end = ends.max(by: { $0.wall < $1.wall }) {
@@ -32,7 +33,8 @@ extension StoreFile {
         try append(Change(.started, at: now.wall, revision: revision), since: now)
     }
 
-    /// Goes on with the boot of the newest entry; returns when the last run began, if the history has nothing after that.
+    /// Goes on with the boot of the newest entry; returns when the last run began, if the history has nothing after
+    /// that.
     private func continueBoot() throws(SQLiteError) -> Moment? {
         let statement = try database.statement(
             "SELECT life, since_boot, kind, at FROM changes ORDER BY id DESC LIMIT 1")

@@ -7,7 +7,9 @@ import StatusMonitor
 /// Writing the history.
 extension StoreFile {
     static let changeInsertion = """
-        INSERT INTO changes (server, kind, at, grade, since_boot, life, revision, source, phase, text, level, message, stale, omitted, user)
+        INSERT INTO changes (
+            server, kind, at, grade, since_boot, life, revision,
+            source, phase, text, level, message, stale, omitted, user)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
 
@@ -46,7 +48,8 @@ extension StoreFile {
 
     /// When an entry was made, since boot.
     ///
-    /// Its wall clock tells, unless that was set since then: entries come in order, except those that were held back for a while.
+    /// Its wall clock tells, unless that was set since then: entries come in order, except those that were held back
+    /// for a while.
     private func moment(of change: Change, at now: Moment) -> Duration {
         let moment = now.boot - .milliseconds(now.wall.milliseconds - change.at.milliseconds)
         return moment < newestChange - Self.longestDelay ? newestChange : min(moment, now.boot)

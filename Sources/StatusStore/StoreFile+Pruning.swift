@@ -6,8 +6,8 @@ import StatusMonitor
 
 /// Removing old entries of the history.
 ///
-/// What they said last stays: each server's grade (`names.grade`), whether the daemon ran, and the time from which on this is true (`pruned`). So
-/// the summary of a server that has not changed for a year still knows its level.
+/// What they said last stays: each server's grade (`names.grade`), whether the daemon ran, and the time from which on
+/// this is true (`pruned`). So the summary of a server that has not changed for a year still knows its level.
 extension StoreFile {
     /// The number of entries that are removed in one transaction, which takes a few milliseconds.
     private static let pruned = 500
@@ -16,7 +16,8 @@ extension StoreFile {
     ///
     /// - Parameters:
     ///   - oldest: older entries are removed.
-    ///   - changes: the number of entries to keep; 0 also removes what the entries said last, because from now on it may change unnoticed.
+    ///   - changes: the number of entries to keep; 0 also removes what the entries said last, because from now
+    ///     on it may change unnoticed.
     func prune(before oldest: Timestamp, keeping changes: Int) throws(SQLiteError) -> Bool {
         let count = try countChanges()
         let excess = min(Self.pruned, max(0, count - changes))
@@ -36,7 +37,8 @@ extension StoreFile {
     private func prune(before oldest: Timestamp, excess: Int) throws(SQLiteError) -> Int {
         let excessEnd =
             excess == 0 ? 0 : try database.integer("SELECT id FROM changes ORDER BY id LIMIT 1 OFFSET \(excess - 1)")
-        // Among the first entries, not among all, so that it ends at the first ones that are young enough. A damaged row may have a text as its time.
+        // Among the first entries, not among all, so that it ends at the first ones that are young enough. A damaged
+        // row may have a text as its time.
         let gone = """
             WITH gone AS (
                 SELECT * FROM (SELECT * FROM changes ORDER BY id LIMIT \(Self.pruned))
@@ -49,11 +51,13 @@ extension StoreFile {
             """
             \(gone)
             UPDATE names SET grade = last.grade
-            FROM (SELECT server, grade, max(id) FROM gone WHERE grade IS NOT NULL GROUP BY server) AS last WHERE names.id = last.server;
+            FROM (SELECT server, grade, max(id) FROM gone WHERE grade IS NOT NULL GROUP BY server) AS last
+            WHERE names.id = last.server;
             \(gone)
             INSERT INTO pruned SELECT 1, \(latest), (
                 SELECT kind = 'started' FROM gone WHERE server IS NULL AND kind <> 'selected' ORDER BY id DESC LIMIT 1)
-            WHERE true ON CONFLICT DO UPDATE SET at = max(at, excluded.at), is_running = coalesce(excluded.is_running, is_running);
+            WHERE true ON CONFLICT DO UPDATE
+            SET at = max(at, excluded.at), is_running = coalesce(excluded.is_running, is_running);
             \(gone)
             DELETE FROM names WHERE id IN (SELECT server FROM gone) AND coalesce(grade, 0) = 0
                 AND NOT EXISTS (SELECT 1 FROM changes WHERE server = names.id AND id NOT IN (SELECT id FROM gone));
@@ -76,7 +80,8 @@ extension StoreFile {
         try database.execute(
             """
             DELETE FROM names WHERE id IN (
-                SELECT id FROM names n WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server = n.id) LIMIT \(Self.pruned))
+                SELECT id FROM names n WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server = n.id)
+                LIMIT \(Self.pruned))
             """)
         names = [:]
         return database.changedRows
@@ -89,10 +94,12 @@ extension StoreFile {
         return count
     }
 
-    /// Notes, in a transaction, how all servers are, if the history has nothing of them: it was turned on, or its file is new.
+    /// Notes, in a transaction, how all servers are, if the history has nothing of them: it was turned on, or its file
+    /// is new.
     func beginHistory(of servers: [StoredServer], at now: Moment) throws(SQLiteError) {
         let isEmpty = """
-            SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM pruned)
+            SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM changes WHERE server IS NOT NULL)
+                AND NOT EXISTS (SELECT 1 FROM pruned)
             """
         guard try database.integer(isEmpty) != nil else { return }
         for server in servers {

@@ -6,8 +6,9 @@ import StatusMonitor
 
 /// The open file of a store: its servers, its selection and its history.
 ///
-/// It blocks, and one thread uses it at a time. Each batch is a transaction, so a killed process leaves all of a batch or nothing of it. Without a
-/// power failure nothing that was saved is lost; after one, the last half minute may be (`PRAGMA synchronous = NORMAL`).
+/// It blocks, and one thread uses it at a time. Each batch is a transaction, so a killed process leaves all of a batch
+/// or nothing of it. Without a power failure nothing that was saved is lost; after one, the last half minute may be
+/// (`PRAGMA synchronous = NORMAL`).
 final class StoreFile {
     let database: Database
     /// Identifies the machine's boot in the history: the number of the first entry since then (column `life`).

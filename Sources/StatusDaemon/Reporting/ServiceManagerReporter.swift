@@ -5,7 +5,8 @@ import StatusModel
 import StatusMonitor
 import SystemdClient
 
-/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, with a note if the configuration has errors.
+/// Shows the selected server's status in `systemctl status`: `STATUS=NAME: TEXT`, with a note if the configuration has
+/// errors.
 ///
 /// A switch is sent at once; otherwise at most ten statuses are sent in a second, and the newest one always last.
 @EventLoop

@@ -5,8 +5,8 @@ import StatusMonitor
 
 /// The time by which entries of the history are too old.
 ///
-/// It is the wall clock's, unless that jumps: then it goes on without the jump for a day, in which somebody may set the clock right. Otherwise a
-/// clock that is wrong by years for a second would cost the whole history.
+/// It is the wall clock's, unless that jumps: then it goes on without the jump for a day, in which somebody may set the
+/// clock right. Otherwise a clock that is wrong by years for a second would cost the whole history.
 struct HistoryClock {
     /// How long the wall clock must go on after a jump before it counts.
     static let probation = Duration.seconds(86_400)
@@ -18,7 +18,8 @@ struct HistoryClock {
 
     /// A clock that goes on where that of the last run ended.
     ///
-    /// - Parameter last: the ``time(at:tolerance:)`` of that run, and when it was saved, by this boot's clock; nil if there was none.
+    /// - Parameter last: the ``time(at:tolerance:)`` of that run, and when it was saved, by this boot's clock; nil if
+    ///   there was none.
     init(after last: Moment?, at now: Moment) { settled = last ?? now }
 
     /// The time by which entries are too old.

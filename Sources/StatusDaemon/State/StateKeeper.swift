@@ -9,9 +9,10 @@ import StatusStore
 
 /// Saves what has changed, so that a restart forgets nothing.
 ///
-/// Changes are saved together, at most a second after the first of them. The store's calls run on a separate thread, one
-/// at a time: a slow disk delays only the next batch. Meanwhile the monitor notes which servers have changed, which takes
-/// no more memory than a name for each. What could not be saved is in the next batch (``SavingSchedule`` says when).
+/// Changes are saved together, at most a second after the first of them. The store's calls run on a separate thread,
+/// one at a time: a slow disk delays only the next batch. Meanwhile the monitor notes which servers have changed, which
+/// takes no more memory than a name for each. What could not be saved is in the next batch (``SavingSchedule`` says
+/// when).
 @EventLoop
 final class StateKeeper {
     /// The number of servers that are copied in a turn.
@@ -100,7 +101,8 @@ final class StateKeeper {
         await waiters.wait(forNext: isPending)
     }
 
-    /// Saves the last changes, and the log, with which streams continue after a restart, if that does not take too long.
+    /// Saves the last changes, and the log, with which streams continue after a restart, if that does not take too
+    /// long.
     func close() async {
         let end = ContinuousClock.now + Self.endTime
         while isBusy, .now < end { await wait(until: end) }
