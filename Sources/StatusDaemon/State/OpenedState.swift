@@ -22,6 +22,8 @@ struct OpenedState: Sendable {
     var store: StatusStore?
     /// What the store had.
     var opening = StatusStore.Opening()
+    /// Whether no daemon has used the directory before, so that a file in it is a copy.
+    private var isNewDirectory = false
     /// Keeps other daemons from using the directory; nil if there is no store, or the disk has no room for a lock.
     var lock: FileLock?
     /// Why there is no store; nil if none is wanted.
@@ -51,8 +53,8 @@ struct OpenedState: Sendable {
     /// What a monitor continues with.
     var memory: LedgerMemory? {
         var memory = opening.contents.memory
-        // The file still says that its log is complete: the next run may continue it, too.
-        if opening.failure != nil { memory?.isComplete = false }
+        // The file, or the one that it is a copy of, still says that its log is complete: others may continue it, too.
+        if opening.failure != nil || isNewDirectory { memory?.isComplete = false }
         return memory
     }
 
@@ -81,6 +83,7 @@ struct OpenedState: Sendable {
             return OpenedState(problem: error.description)
         }
         var state = OpenedState()
+        state.isNewDirectory = access(directory + "/statusd.lock", F_OK) != 0
         do throws(IOError) {
             state.lock = try FileLock(at: directory + "/statusd.lock")
         } catch {

@@ -102,6 +102,32 @@ def watch_over_crashes():
                 equal(connection.receive()["parameters"]["event"]["kind"], "alive")
 
 
+@test("a copy of the state in a new directory begins new streams, because other runs may have continued the original")
+def copied():
+    with Daemon(CONFIGURATION) as daemon:
+        daemon.done("post", "db", "old")
+        daemon.stop()
+        state, copy = daemon.folder / "state", daemon.folder / "copy"
+        copy.mkdir(mode=0o700)
+        shutil.copy(state / "statusd.sqlite", copy)
+        daemon.start()
+        daemon.done("post", "db", "new")
+        with daemon.connect() as connection:
+            cursor = connection.call("GetCursor")["cursor"]
+        daemon.stop()
+        shutil.rmtree(state)
+        copy.rename(state)
+        daemon.start()
+        equal(daemon.text("db"), "old")
+        with daemon.connect() as connection:
+            connection.send("Watch", {"server": "db", "since": cursor}, more=True)
+            gap, snapshot = (connection.receive()["parameters"]["event"] for _ in range(2))
+        equal((gap["kind"], gap.get("missed"), snapshot["kind"]), ("gap", None, "snapshot"))
+        restart(daemon)
+        with daemon.connect() as connection:
+            equal(connection.call("GetCursor")["cursor"]["epoch"], snapshot["cursor"]["epoch"], "the copy goes on")
+
+
 @test("a client that reads the history while a batch is saved does not wait longer than for the next one")
 def history_at_once():
     with Daemon(CONFIGURATION) as daemon:
