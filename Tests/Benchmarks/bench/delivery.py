@@ -19,15 +19,18 @@ MODES = {"latency": 10_000, "selected": 200_000, "fanin": 200_000}
 MOSQUITTO, NATS = 21883, 24222
 
 
+# The program that publishes and subscribes.
+PROGRAM = BUILD / "peers"
+
+
 def build():
-    """The programs that publish and subscribe; returns their path."""
+    """Compiles ``PROGRAM``."""
     BUILD.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "Tests" / "Benchmarks" / "peers").glob("*.c"))
     libraries = ["libsystemd", "hiredis", "libmosquitto", "libnats"]
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", *libraries], capture_output=True, text=True, check=True)
-    program = BUILD / "peers"
-    subprocess.run(["cc", "-O2", *map(str, sources), "-o", str(program), *flags.stdout.split(), "-lpthread"], check=True)
-    return program
+    subprocess.run(
+        ["cc", "-O2", *map(str, sources), "-o", str(PROGRAM), *flags.stdout.split(), "-lpthread"], check=True)
 
 
 def dbus_address(process):
@@ -67,7 +70,6 @@ def peers():
 
 def measure(rounds, scale):
     """The results of each peer in each mode, one value per round."""
-    program = build()
     results = {}
     cpus = sorted(os.sched_getaffinity(0))
     with peers() as (brokers, environment):
@@ -82,7 +84,7 @@ def measure(rounds, scale):
                     # dbus-daemon is slow enough for a smaller number; the first round warms up.
                     count = int(count * scale / (5 if peer == "dbus" and mode != "latency" else 1)) or 1
                     done = subprocess.run(
-                        [str(program), peer, mode, str(count if round_number else max(1000, count // 10))],
+                        [str(PROGRAM), peer, mode, str(count if round_number else max(1000, count // 10))],
                         env=environment, capture_output=True, text=True, timeout=300)
                     if done.returncode != 0:
                         raise SystemExit(f"benchmarks: {peer} {mode}: {done.stderr.strip()}")

@@ -11,14 +11,22 @@ from .processes import ROOT
 BASE = "Foundation, to a block observer"
 
 
-def report(rounds, scale):
+PRODUCT = "InProcessBenchmarks"
+# The options of packaging/build, so that the modules are not built again.
+OPTIONS = [
+    "--static-swift-stdlib", "-Xswiftc", "-Xfrontend", "-Xswiftc", "-disable-incremental-llvm-codegen", "-Xlinker",
+    "-s",
+]
+
+
+def build():
+    command = ["swift", "build", "-c", "release", *OPTIONS, "--product", PRODUCT]
     environment = {**os.environ, "STATUSD_BENCHMARKS": "1"}
-    product = "InProcessBenchmarks"
-    # The options of packaging/build, so that the modules are not built again.
-    options = ["--static-swift-stdlib", "-Xswiftc", "-Xfrontend", "-Xswiftc", "-disable-incremental-llvm-codegen", "-Xlinker", "-s"]
-    build = ["swift", "build", "-c", "release", *options, "--product", product]
-    subprocess.run(build, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
-    program = ROOT / ".build" / "release" / product
+    subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
+
+
+def report(rounds, scale):
+    program = ROOT / ".build" / "release" / PRODUCT
     done = subprocess.run([str(program), str(rounds)], capture_output=True, text=True, check=True)
     results = json.loads(done.stdout)
     rows = [

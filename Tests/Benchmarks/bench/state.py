@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from . import figures
-from .delivery import MODES, build
+from .delivery import MODES, PROGRAM
 from .processes import STATUSCTL, STATUSD, folder, pin, running, statusd
 
 STORED = 10_000
@@ -27,7 +27,7 @@ def measure(rounds, scale):
 
     Each round has new processes, because how fast one is depends on where its memory happens to lie.
     """
-    program, results = build(), {}
+    results = {}
     for number in range(rounds):
         with contextlib.ExitStack() as stack:
             daemons = {kept: stack.enter_context(statusd(SERVERS, arguments=[] if kept else ["--state", "none"])) for kept in (True, False)}
@@ -35,13 +35,13 @@ def measure(rounds, scale):
             order = (True, False) if number % 2 else (False, True)
             for mode in MODES:
                 for kept in order:
-                    run(program, daemons, kept, mode, scale / 10)
+                    run(daemons, kept, mode, scale / 10)
                 for kept in order:
-                    results.setdefault((kept, mode), []).append(run(program, daemons, kept, mode, scale))
+                    results.setdefault((kept, mode), []).append(run(daemons, kept, mode, scale))
     return results
 
 
-def run(program, daemons, kept, mode, scale):
+def run(daemons, kept, mode, scale):
     """One result of one daemon, while the other one is idle."""
     cpus = sorted(os.sched_getaffinity(0))
     is_pinned = mode == "latency" and len(cpus) > 1
@@ -49,7 +49,7 @@ def run(program, daemons, kept, mode, scale):
         pin(daemon.process.pid, {cpus[1]} if is_pinned else cpus)
     environment = {**os.environ, "BENCH_STATUSD": str(daemons[kept].directory),
                    "BENCH_CPUS": f"{cpus[0]} {cpus[1]}" if is_pinned else ""}
-    done = subprocess.run([str(program), "statusd", mode, str(int(MODES[mode] * scale) or 1)], env=environment,
+    done = subprocess.run([str(PROGRAM), "statusd", mode, str(int(MODES[mode] * scale) or 1)], env=environment,
                           capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise SystemExit(f"benchmarks: {mode}: {done.stderr.strip()}")
