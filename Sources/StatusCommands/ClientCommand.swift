@@ -34,8 +34,6 @@ enum ClientCommand {
         func mayTakeItsTime() async { await hint?.cancel() }
     }
 
-    /// The time between repetitions of a command after the daemon closed the connection.
-    private static let pause = Duration.milliseconds(100)
     /// The seconds without an answer after which the user gets a hint.
     ///
     /// The service manager's socket accepts connections even if the daemon cannot start.
@@ -77,39 +75,22 @@ enum ClientCommand {
             let deadline = limit.map { ContinuousClock.now + $0 }
             let hint = await hint(on: Terminal(arguments), address)
             defer { withExtendedLifetime(hint) {} }
-            func runOnce(_ client: MonitorClient) async throws -> ExitStatus {
-                let context = Context(
-                    client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
-                    arguments: arguments, hint: hint)
-                do {
-                    return try await run(context)
-                } catch MonitorError.noSuchServer(let name, let reason) {
-                    throw await context.noSuchServer(name, reason: reason)
-                } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
-                    throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
-                }
-            }
+            let session = Session(to: address, mayBeRepeated && address.mayRestart ? .restart : .none)
             do {
-                let daemon = await DaemonReturn(to: address)
-                var end: ContinuousClock.Instant?
-                var client = try await connect(to: address, within: limit)
-                while true {
+                return try await session.run(within: limit) { client in
+                    let context = Context(
+                        client: client, address: address, deadline: deadline, terminal: Terminal(arguments),
+                        arguments: arguments, hint: hint)
                     do {
-                        return try await runOnce(client)
-                    } catch MonitorError.connection(let lost)
-                        where mayBeRepeated && address.mayRestart && lost.code == .closed
-                    {
-                        let deadline = end ?? ContinuousClock.now + DaemonAddress.restartTime
-                        end = deadline
-                        // The same daemon may still be stopping.
-                        try await EventLoop.sleep(for: pause)
-                        let left = deadline - ContinuousClock.now
-                        guard left > .zero, let next = try? await daemon.wait(within: left) else {
-                            throw lost
-                        }
-                        client = next
+                        return try await run(context)
+                    } catch MonitorError.noSuchServer(let name, let reason) {
+                        throw await context.noSuchServer(name, reason: reason)
+                    } catch MonitorError.connection(let late) where isChange && late.code == .timedOut {
+                        throw CommandFailure(of: late, address: address, note: "it may still carry out the request")
                     }
                 }
+            } catch MonitorError.connection(let late) where limit != nil && late.code == .timedOut {
+                throw CommandFailure.timedOut(address)
             } catch {
                 throw CommandFailure(error, address: address)
             }
@@ -126,15 +107,6 @@ enum ClientCommand {
         }
         timer?.schedule(after: .seconds(hintTime))
         return timer
-    }
-
-    private static func connect(to address: DaemonAddress, within limit: Duration?) async throws -> MonitorClient {
-        guard let limit else { return try await address.connect() }
-        do throws(VarlinkClientError) {
-            return try await address.connect(timeout: limit)
-        } catch {
-            throw error.code == .timedOut ? CommandFailure.timedOut(address) : error
-        }
     }
 }
 

@@ -55,31 +55,33 @@ enum WaitCommand {
     private static func wait(
         _ context: ClientCommand.Context, for server: ServerName, level: Level?, text: String?
     ) async throws -> ServerState {
-        let daemon = await DaemonReturn(to: context.address)
-        let deadline = context.deadline
+        let (deadline, address) = (context.deadline, context.address)
         let extra = context.arguments[timeout].map { max(.zero, answerTime - $0) } ?? .zero
-        var client = context.client
-        var hasComeBack = false
+        let session = Session(
+            to: address, deadline.map { .until($0) } ?? .unlimited, continuing: context.client)
         // What happens while the daemon restarts counts, too.
         var begin: Cursor?
-        while true {
-            do throws(MonitorError) {
-                if begin == nil {
-                    begin = try await cursor(of: client, by: deadline)
-                } else if deadline == nil {
-                    try await client.checkAnswers()
+        do {
+            return try await session.run { notice in
+                if case .stillAway = notice { context.terminal.note(address.absenceAdvice) }
+            } _: { client in
+                do {
+                    if begin == nil {
+                        begin = try await cursor(of: client, by: deadline)
+                    } else if deadline == nil {
+                        try await client.checkAnswers()
+                    }
+                    try await session.hasAnswered()
+                    await context.mayTakeItsTime()
+                    let left = deadline.map { max(.zero, $0 - .now - extra) }
+                    return try await client.wait(server: server, level: level, text: text, timeout: left, since: begin)
+                } catch MonitorError.connection(let late) where deadline == nil && late.code == .timedOut {
+                    // Not a lost connection: the daemon must answer.
+                    throw CommandFailure(of: late, address: address)
                 }
-                await context.mayTakeItsTime()
-                let left = deadline.map { max(.zero, $0 - .now - extra) }
-                return try await client.wait(server: server, level: level, text: text, timeout: left, since: begin)
-            } catch {
-                let lost = error.connectionError?.code
-                let hasGone = lost == .closed || lost == .timedOut && deadline != nil
-                // After a restart, other clients of this user may have taken all connections.
-                guard hasGone || error.isConnectionLimit && hasComeBack else { throw error }
             }
-            client = try await back(daemon, context)
-            hasComeBack = true
+        } catch MonitorError.connection where deadline.map({ $0 <= .now }) ?? false {
+            throw CommandFailure.timedOut(address)
         }
     }
 
@@ -93,30 +95,5 @@ enum WaitCommand {
         } catch .service(.methodNotFound) {
             return nil
         }
-    }
-
-    /// Waits for the daemon's return, with a message if that takes longer than a restart.
-    private static func back(_ daemon: DaemonReturn, _ context: ClientCommand.Context) async throws -> MonitorClient {
-        let (deadline, notice) = (context.deadline, ContinuousClock.now + DaemonAddress.restartTime)
-        do {
-            return try await back(daemon, context, by: min(notice, deadline ?? notice))
-        } catch let error as VarlinkClientError where error.isAbsence {
-            if let deadline, deadline <= .now { throw CommandFailure.timedOut(context.address) }
-        }
-        context.terminal.note(context.address.absenceAdvice)
-        do {
-            return try await back(daemon, context, by: deadline)
-        } catch let error as VarlinkClientError where error.isAbsence {
-            throw CommandFailure.timedOut(context.address)
-        }
-    }
-
-    private static func back(
-        _ daemon: DaemonReturn, _ context: ClientCommand.Context, by deadline: ContinuousClock.Instant?
-    ) async throws -> MonitorClient {
-        guard let deadline else { return try await daemon.wait() }
-        let left = deadline - .now
-        guard left > .zero else { throw CommandFailure.timedOut(context.address) }
-        return try await daemon.wait(within: left)
     }
 }

@@ -59,8 +59,9 @@ enum WatchCommand {
             terminal, format: arguments[Options.format],
             followsSelection: arguments[Options.anyServer] == nil && !arguments[Options.all])
         var follower = EventFollower(
-            parameters(arguments), at: context.address, arguments[noReconnect] ? .none : .reconnects)
-        try await follower.run(context.client) { step in
+            parameters(arguments), at: context.address, arguments[noReconnect] ? .none : .unlimited,
+            continuing: context.client)
+        try await follower.run { step in
             if case .event = step { await context.mayTakeItsTime() }
             writer.write(step)
         }
@@ -71,7 +72,7 @@ enum WatchCommand {
         let reader = await PipeReader.withInterrupt()
         defer { withExtendedLifetime(reader) {} }
         var follower = EventFollower(
-            parameters(arguments), at: try Options.daemon(arguments), .unlimited, resumes: false)
+            parameters(arguments), at: try Options.daemon(arguments), .whateverFails, resumes: false)
         try await follower.run { try await writer.write($0) }
     }
 }

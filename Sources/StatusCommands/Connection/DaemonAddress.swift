@@ -51,10 +51,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The time after which a daemon that is away is no longer just being restarted.
-    static let restartTime = Duration.seconds(5)
-
-    /// What to do about a daemon that has been away for ``restartTime``.
+    /// What to do about a daemon that has been away for longer than a restart takes.
     var absenceAdvice: String {
         switch self {
         case .local: "the daemon is still away; see \(log)"
@@ -114,7 +111,7 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
             try await client.checkAnswers(within: timeout)
         } catch {
             await relay?.passRest()
-            if let error = error.connectionError, error.code != .closed { throw error }
+            if case .connection(let error) = error, error.code != .closed { throw error }
             throw VarlinkClientError(.noService, "the connection to \(host.name) ended")
         }
         return client

@@ -121,9 +121,9 @@ final class TopProgram {
     private func follow() async {
         do {
             var follower = EventFollower(
-                WatchParameters(all: true, updates: true), at: context.address, .reconnects,
-                resumes: false)
-            try await follower.run(context.client) { step in
+                WatchParameters(all: true, updates: true), at: context.address, .unlimited,
+                resumes: false, continuing: context.client)
+            try await follower.run { step in
                 model.apply(step)
                 redrawing?.needsDrawing()
             }
