@@ -13,22 +13,23 @@ let settings: [SwiftSetting] = [
 ]
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-/// Only the daemon and SystemdServiceLifecycle need it: with `traits: []`, whoever uses another library does not even resolve it.
+/// Only the daemon and SystemdServiceLifecycle need it: with `traits: []`, whoever uses another library does not even
+/// resolve it.
 let lifecycle = Target.Dependency.product(
     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: .when(traits: ["ServiceLifecycle"]))
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
 /// The kinds of sources, each a folder in Sources/StatusSources; what they share is a folder like theirs.
 let kinds = ["Shared", "Push", "Notify", "Unit", "Exec", "TCP", "File", "HTTP"]
-/// A part of each of these folders: Settings is what a configuration says of a source (target SourceKinds), Source what runs for it
-/// (StatusSources), and Tests are the tests of both (StatusSourcesTests).
+/// A part of each of these folders: Settings is what a configuration says of a source (target SourceKinds), Source what
+/// runs for it (StatusSources), and Tests are the tests of both (StatusSourcesTests).
 func folders(_ parts: String...) -> [String] { parts.flatMap { part in kinds.map { "\($0)/\(part)" } } }
 
 // A target imports only targets above it in this list; CONTRIBUTING.md says what may not go into each.
 let package = Package(
     name: "statusd",
-    // For NotificationStreams and NotificationStreamsFoundation, which need Mutex and TaskExecutor; all else needs Linux.
+    // For NotificationStreams and NotificationStreamsFoundation, which need Mutex and TaskExecutor; all else needs
+    // Linux.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "NotificationStreams", targets: ["NotificationStreams"]),
@@ -70,7 +71,7 @@ let package = Package(
         .target(name: "Arguments", dependencies: ["Suggestions"]),
         .target(name: "CExecutorHooks"),
         .target(
-            name: "EventLoopIO", dependencies: ["CExecutorHooks", "CLinux", "CSystemd", deque, heap]),
+            name: "EventLoopIO", dependencies: ["CExecutorHooks", "CLinux", "CSystemd", deque]),
         .target(name: "LogLimiting", dependencies: ["EventLoopIO", logging]),
         .target(
             name: "SystemdClient",
@@ -209,8 +210,8 @@ if Context.environment["STATUSD_BENCHMARKS"] != nil {
             path: "Tests/Benchmarks/InProcess"))
 }
 
-// Nor Varlink's certification, nor an example with swift-service-lifecycle, which would take a package of its own a minute to
-// build; packaging/test asks for them.
+// Nor Varlink's certification, nor an example with swift-service-lifecycle, which would take a package of its own a
+// minute to build; packaging/test asks for them.
 if Context.environment["STATUSD_CERTIFICATION"] != nil {
     package.targets += [
         .executableTarget(
@@ -222,8 +223,8 @@ if Context.environment["STATUSD_CERTIFICATION"] != nil {
     ]
 }
 
-// Nor the fuzzing of what others send. Tests/Fuzzing/run asks for it, and gives it a build folder of its own, because all targets
-// are instrumented.
+// Nor the fuzzing of what others send. Tests/Fuzzing/run asks for it, and gives it a build folder of its own, because
+// all targets are instrumented.
 let isFuzzing = Context.environment["STATUSD_FUZZING"] != nil
 if isFuzzing {
     package.targets += [

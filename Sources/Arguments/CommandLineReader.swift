@@ -80,7 +80,8 @@ struct CommandLineReader<Status: Sendable> {
 
     private var longOptions: [String] { parameters.filter { !$0.isArgument }.map { "--\($0.name)" } }
 
-    /// Suggests what a word with a single hyphen may mean: a long option, by its name or its first letter, or an argument.
+    /// Suggests what a word with a single hyphen may mean: a long option, by its name or its first letter, or an
+    /// argument.
     private func advice(for word: String) -> String {
         let initial = Set(longOptions.filter { word.count == 2 && $0.hasPrefix("-\(word.lowercased())") })
         let meant = initial.count == 1 ? initial.first : nil

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension CommandParser {
-    /// The candidates for the last word, one line each, with the description after a tab; or the only line `files`, for names of files.
+    /// The candidates for the last word, one line each, with the description after a tab; or the only line `files`, for
+    /// names of files.
     public func candidates(for words: [String]) async -> [String] {
         guard let current = words.last else { return [] }
         let before = Array(words.dropLast())

@@ -20,7 +20,8 @@ public struct UsageError: Error, Sendable, Hashable {
 
 /// Parses a program's command line by the conventions of getopt_long(3).
 ///
-/// Options may stand anywhere, before the command too; `--name=value` and `--name value` are the same; `--` ends options.
+/// Options may stand anywhere, before the command too; `--name=value` and `--name value` are the same; `--` ends
+/// options.
 public struct CommandParser<Status: Sendable>: Sendable {
     let program: Command<Status>
     private let version: String

@@ -6,7 +6,8 @@ import SourceKinds
 import StatusModel
 import StatusWorkers
 
-/// The files with certificate authorities: whether one can be read, and whether libcurl may use what it has read before.
+/// The files with certificate authorities: whether one can be read, and whether libcurl may use what it has read
+/// before.
 struct Authorities {
     /// Distinguishes versions of a file.
     private struct Version: Equatable {
@@ -39,7 +40,8 @@ struct Authorities {
     ///
     /// It keeps those of one file. Only the system's are worth that: reading them takes some 20 ms.
     ///
-    /// - Throws: ``HTTPFailure`` if the file that a request names cannot be read; libcurl finds out whether it contains certificates.
+    /// - Throws: ``HTTPFailure`` if the file that a request names cannot be read; libcurl finds out whether it contains
+    ///   certificates.
     func lifetime(for request: HTTPRequest) throws(HTTPFailure) -> Int {
         if let file = request.certificateAuthority {
             if request.isSecure { try Self.check(file) }

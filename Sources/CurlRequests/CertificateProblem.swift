@@ -15,8 +15,8 @@ enum CertificateProblem: Equatable {
     /// The meaning of OpenSSL's number (`X509_V_ERR_…`).
     ///
     /// - Parameters:
-    ///   - result: the number; 1, the initial value in libcurl, or 0 if OpenSSL found nothing: then the name is wrong, which libcurl compares itself
-    ///     before it reads the number.
+    ///   - result: the number; 1, the initial value in libcurl, or 0 if OpenSSL found nothing: then the name is wrong,
+    ///     which libcurl compares itself before it reads the number.
     ///   - text: the text for other numbers.
     init(openSSL result: Int, text: String) {
         switch result {

@@ -37,7 +37,8 @@ final class HTTPClient {
         }
     }
 
-    /// Reads the certificates that made a transfer fail, in the time that it has left; returns none if that is too short.
+    /// Reads the certificates that made a transfer fail, in the time that it has left; returns none if that is too
+    /// short.
     ///
     /// libcurl does not provide them after a failed handshake, so this is a second one.
     private func inspect(_ failed: HTTPTransfer) -> [Certificate] {

@@ -62,8 +62,8 @@ extension HTTPTransfer {
     func shortage(_ code: CURLcode) -> String? {
         if let socketShortage { return Self.phrase(socketShortage) }
         guard code == CURLE_COULDNT_CONNECT else { return nil }
-        // libcurl keeps the reason of the last attempt. For the others, this looks for a port, which bind(2) may find taken although connect(2) could
-        // use it for another peer.
+        // libcurl keeps the reason of the last attempt. For the others, this looks for a port, which bind(2) may find
+        // taken although connect(2) could use it for another peer.
         let isOutOfPorts = addresses.enumerated().contains { index, address in
             let isLast = index == addresses.count - 1
             return (isLast ? connectionError == EADDRNOTAVAIL : !address.hasFreePort) && address.hasSource

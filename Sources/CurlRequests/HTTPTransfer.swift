@@ -32,12 +32,14 @@ final class HTTPTransfer {
 
     /// The number of bytes of the body to keep; the connection is closed if there are more.
     private static let bodyLimit = 1 << 20
-    /// The maximum size in bytes of all headers and trailers of a transfer; libcurl itself limits only headers before a body.
+    /// The maximum size in bytes of all headers and trailers of a transfer; libcurl itself limits only headers before a
+    /// body.
     private static let headerLimit = 512 * 1024
 
     /// Creates a transfer for a request.
     ///
-    /// - Parameter authoritiesLifetime: how many seconds libcurl may reuse the authorities that it has read; with 0 it must read them.
+    /// - Parameter authoritiesLifetime: how many seconds libcurl may reuse the authorities that it has read; with 0 it
+    ///   must read them.
     init(_ request: HTTPRequest, authoritiesLifetime: Int, _ curl: CurlLibrary) throws(HTTPFailure) {
         self.request = request
         handle = try CurlHandle(curl)
@@ -68,7 +70,8 @@ final class HTTPTransfer {
 
     // MARK: Going out
 
-    /// Sets options for a new connection that reuses nothing: what an earlier check has learned would hide what this one is for.
+    /// Sets options for a new connection that reuses nothing: what an earlier check has learned would hide what this
+    /// one is for.
     private func setConnection() {
         handle.setCallbacks(for: self)
         handle.set(CURLOPT_URL, request.url)
@@ -102,8 +105,8 @@ final class HTTPTransfer {
         handle.set(CURLOPT_SSL_VERIFYPEER, 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, 2)
         if let file = request.certificateAuthority { handle.set(CURLOPT_CAINFO, file) }
-        // With a file that the request names, the system's directory would still count. With the system's file, it contains the same, but libcurl
-        // could not keep that for several transfers.
+        // With a file that the request names, the system's directory would still count. With the system's file, it
+        // contains the same, but libcurl could not keep that for several transfers.
         if request.certificateAuthority != nil || handle.curl.authoritiesFile != nil {
             handle.set(CURLOPT_CAPATH, nil as String?)
         }
@@ -153,7 +156,8 @@ final class HTTPTransfer {
         return isHeaderTooLarge || hasCoding ? 0 : line.count
     }
 
-    /// Whether a line of the header announces an encoding that was not requested: libcurl would decode it, and a few bytes may stand for any number.
+    /// Whether a line of the header announces an encoding that was not requested: libcurl would decode it, and a few
+    /// bytes may stand for any number.
     private static func isCoding(_ line: UnsafeRawBufferPointer) -> Bool {
         let name = "transfer-encoding"
         guard text(line.prefix(name.utf8.count)) == name else { return false }

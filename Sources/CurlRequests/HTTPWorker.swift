@@ -6,14 +6,15 @@ import Varlink
 
 /// A process that makes HTTP requests, one after another, for the daemon at the other end of its standard input.
 ///
-/// A server can only disturb this process and this request through libcurl or the TLS library: memory and processor time are limited, and the daemon
-/// ends the process if it takes too long. It ends when the connection does.
+/// A server can only disturb this process and this request through libcurl or the TLS library: memory and processor
+/// time are limited, and the daemon ends the process if it takes too long. It ends when the connection does.
 public enum HTTPWorker {
     /// The bytes of address space that it may use in addition.
     private static let memoryLimit = 256 << 20
     /// The processor time that a request may use.
     private static let processorLimit = Duration.seconds(5)
-    /// How long after its timeout a request is ended, if libcurl has not done so: libcurl checks the time only when it waits.
+    /// How long after its timeout a request is ended, if libcurl has not done so: libcurl checks the time only when it
+    /// waits.
     private static let grace = Duration.milliseconds(500)
 
     /// Runs in this process until the end.

@@ -8,7 +8,8 @@ import Synchronization
 enum TimeLimit {
     /// Whether a handler may still answer: either the handler or `end()` clears it first, on any thread.
     private static let isRunning = Atomic(false)
-    /// The bytes that the signal handlers write, encoded before: handlers may only call what is safe in them (signal-safety(7)).
+    /// The bytes that the signal handlers write, encoded before: handlers may only call what is safe in them
+    /// (signal-safety(7)).
     ///
     /// Unsafe, but changed only while no time is running, so no handler reads it then.
     private nonisolated(unsafe) static var answer = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)

@@ -6,7 +6,8 @@ import CLinux
 public enum ProcessEnvironment {
     /// All variables by name, as they are now.
     ///
-    /// Foundation's `ProcessInfo` would do the same, and cost a program that uses nothing else of it half a millisecond.
+    /// Foundation's `ProcessInfo` would do the same, and cost a program that uses nothing else of it half a
+    /// millisecond.
     public static var current: [String: String] {
         var variables: [String: String] = [:]
         var next = linux_environment()

@@ -18,13 +18,13 @@
         ///
         /// - Parameters:
         ///   - name: The name of the notifications to follow.
-        ///   - object: The object whose notifications to follow, or `nil` to follow those of every object and of none. The sequence
-        ///     and its iterators keep the object alive, because the center identifies objects by their addresses: an observer that
-        ///     outlived its object could receive notifications of a new object at the same address. For the same reason, a value
-        ///     type in a notification's `object` never matches.
-        ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of them; a
-        ///     consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`. Apple's Foundation
-        ///     does not have this parameter.
+        ///   - object: The object whose notifications to follow, or `nil` to follow those of every object and of none.
+        ///     The sequence and its iterators keep the object alive, because the center identifies objects by their
+        ///     addresses: an observer that outlived its object could receive notifications of a new object at the same
+        ///     address. For the same reason, a value type in a notification's `object` never matches.
+        ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of
+        ///     them; a consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`.
+        ///     Apple's Foundation does not have this parameter.
         public func notifications(
             named name: Notification.Name,
             object: (any AnyObject & Sendable)? = nil,
@@ -35,14 +35,14 @@
 
         /// An asynchronous sequence of the notifications that a notification center posts.
         ///
-        /// As on Apple's platforms, the observer is registered when the iterator is created. Every later post is delivered, even one
-        /// made before the first call of `next()`. To miss nothing, create the iterator, read the current state, and then call
-        /// `next()`. Each iterator has an observer of its own.
+        /// As on Apple's platforms, the observer is registered when the iterator is created. Every later post is
+        /// delivered, even one made before the first call of `next()`. To miss nothing, create the iterator, read the
+        /// current state, and then call `next()`. Each iterator has an observer of its own.
         ///
-        /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits in `next()`,
-        /// or else at the next call. A cancelled task gets `nil` at once, even if notifications are buffered, and so does every later
-        /// call of `next()`. (`AsyncStream` delivers its buffer first, so a consumer that was cancelled because another server was
-        /// selected would still show the old one's status.)
+        /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits
+        /// in `next()`, or else at the next call. A cancelled task gets `nil` at once, even if notifications are
+        /// buffered, and so does every later call of `next()`. (`AsyncStream` delivers its buffer first, so a consumer
+        /// that was cancelled because another server was selected would still show the old one's status.)
         public struct Notifications: AsyncSequence, Sendable {
             /// A notification, as it was posted.
             public typealias Element = Notification
@@ -79,9 +79,9 @@
 
                 /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
                 ///
-                /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers, or else on the
-                /// concurrent one, and switches to the actor from there. Two concurrent calls are a programming error, which ends
-                /// the program with a message.
+                /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers,
+                /// or else on the concurrent one, and switches to the actor from there. Two concurrent calls are a
+                /// programming error, which ends the program with a message.
                 public mutating func next(isolation actor: isolated (any Actor)?) async -> Notification? {
                     (await subscription.next(isolation: actor) as? PostedNotification)?.notification
                 }
@@ -95,9 +95,10 @@
 
     /// A notification on its way from the thread that posted it to its consumer.
     ///
-    /// Unchecked: `Notification` is not Sendable on Linux, because its `object` and `userInfo` can hold anything. Foundation itself
-    /// passes one notification to observers on several threads, as do Apple's `Notifications`. The value does not change on the way,
-    /// and Foundation's documentation makes the poster responsible for an object that is not safe to share.
+    /// Unchecked: `Notification` is not Sendable on Linux, because its `object` and `userInfo` can hold anything.
+    /// Foundation itself passes one notification to observers on several threads, as do Apple's `Notifications`. The
+    /// value does not change on the way, and Foundation's documentation makes the poster responsible for an object that
+    /// is not safe to share.
     private struct PostedNotification: @unchecked Sendable {
         let notification: Notification
     }

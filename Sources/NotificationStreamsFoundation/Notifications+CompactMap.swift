@@ -6,9 +6,10 @@
     extension NotificationCenter.Notifications {
         /// Returns a sequence of the values that a closure creates from the notifications, without `nil`.
         ///
-        /// For a closure that is not asynchronous, this replaces the standard library's `compactMap`, which is called in the same way.
-        /// The standard library runs its asynchronous closures off the consumer's actor, with two switches for each notification. This
-        /// closure runs on the consumer's actor, and its values are delivered under the same rules as the notifications.
+        /// For a closure that is not asynchronous, this replaces the standard library's `compactMap`, which is called
+        /// in the same way. The standard library runs its asynchronous closures off the consumer's actor, with two
+        /// switches for each notification. This closure runs on the consumer's actor, and its values are delivered
+        /// under the same rules as the notifications.
         public func compactMap<Value>(
             _ transform: @escaping @Sendable (Notification) -> Value?
         ) -> CompactMap<Value> {

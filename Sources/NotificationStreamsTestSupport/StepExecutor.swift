@@ -4,8 +4,8 @@ import Synchronization
 
 /// An executor whose jobs run only when the test runs them, on the test's thread.
 ///
-/// After ``run(actors:)``, nothing happens until the test does something, so a test never has to wait or guess. The executor is for
-/// tasks that prefer it; ``makeActors()`` is for actors.
+/// After ``run(actors:)``, nothing happens until the test does something, so a test never has to wait or guess. The
+/// executor is for tasks that prefer it; ``makeActors()`` is for actors.
 package final class StepExecutor: TaskExecutor {
     private enum Job {
         case ofTask(UnownedJob)
@@ -14,8 +14,8 @@ package final class StepExecutor: TaskExecutor {
 
     /// The executor for actors.
     ///
-    /// It is separate because a job must be run as what it is, an actor's or a task's. Run as the other kind, each asynchronous
-    /// function that it enters puts it back into the queue.
+    /// It is separate because a job must be run as what it is, an actor's or a task's. Run as the other kind, each
+    /// asynchronous function that it enters puts it back into the queue.
     package final class Actors: SerialExecutor {
         private let executor: StepExecutor
 

@@ -4,8 +4,8 @@ import CSQLite
 
 /// A connection to an SQLite database.
 ///
-/// It blocks, and it is used by one thread at a time. Its settings are those for a file that may have been damaged, or prepared by somebody else
-/// (<https://www.sqlite.org/security.html>).
+/// It blocks, and it is used by one thread at a time. Its settings are those for a file that may have been damaged, or
+/// prepared by somebody else (<https://www.sqlite.org/security.html>).
 public final class Database {
     /// How a file is opened.
     public enum Access: Sendable {
@@ -106,7 +106,8 @@ public final class Database {
 
     // MARK: Cancelling
 
-    /// Calls `isCancelled` now and then while a statement runs, which then ends with ``SQLiteError/Code/interrupted`` if it returns true.
+    /// Calls `isCancelled` now and then while a statement runs, which then ends with ``SQLiteError/Code/interrupted``
+    /// if it returns true.
     public func setCancellation(_ isCancelled: @escaping () -> Bool) {
         cancellation = Cancellation(isCancelled)
         let context = Unmanaged.passUnretained(cancellation).toOpaque()

@@ -19,7 +19,8 @@ enum ClientCommand {
         let arguments: ParsedArguments
         fileprivate let hint: TimerSource?
 
-        /// Writes what an administrator should know of the daemon, if it answers within a second; an old one does not say it.
+        /// Writes what an administrator should know of the daemon, if it answers within a second; an old one does not
+        /// say it.
         func warn() async { terminal.warn(try? await client.getCursor(within: .seconds(1)).notices) }
 
         /// The failure for a server that does not exist, with the name that the user may have meant.
@@ -30,7 +31,8 @@ enum ClientCommand {
             return CommandFailure(.noSuchServer(server: name, reason: reason), suggestion: suggestion)
         }
 
-        /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no hint.
+        /// The daemon has answered, or the user has set a deadline: from now on a long wait is normal, and there is no
+        /// hint.
         func mayTakeItsTime() async { await hint?.cancel() }
     }
 
@@ -44,7 +46,8 @@ enum ClientCommand {
     /// - Parameters:
     ///   - statuses: the exit statuses that it may have beside those of every command that calls the daemon.
     ///   - writesJSON: whether it has `--json`.
-    ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when it restarts.
+    ///   - mayBeRepeated: whether it runs again if the daemon closes the connection without an answer, as it does when
+    ///     it restarts.
     ///   - isChange: whether the daemon may still carry out the request after the command has timed out.
     ///   - severalHosts: whether the user may choose more than one host.
     ///   - limit: how long the command may take, including the time to connect.

@@ -128,7 +128,8 @@ enum Options {
 }
 
 extension Completion {
-    /// The names of those servers of the daemon for which `condition` holds, with their levels; none if it does not answer.
+    /// The names of those servers of the daemon for which `condition` holds, with their levels; none if it does not
+    /// answer.
     ///
     /// A program that `--address` names does not run before the user presses Enter.
     static func servers(where condition: @escaping @Sendable (ServerState) -> Bool = { _ in true }) -> Completion {

@@ -59,7 +59,8 @@ struct Verification {
         }
     }
 
-    /// The setting that hides a file from the service of `user`; nil if none does, or if the caller's permissions apply.
+    /// The setting that hides a file from the service of `user`; nil if none does, or if the caller's permissions
+    /// apply.
     private func hidden(_ path: String, from user: ServiceUser) -> String? {
         if view == .caller { return nil }
         return user.obstacle(to: Self.resolved(path))

@@ -10,7 +10,8 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
     /// `statusd.yaml` and `conf.d/*.yaml` in these directories, in order of precedence.
     case directories([String])
 
-    /// The default: `/etc`, `/run` and `/usr/lib` for root and for a system service, the user's own directory for others.
+    /// The default: `/etc`, `/run` and `/usr/lib` for root and for a system service, the user's own directory for
+    /// others.
     ///
     /// `CONFIGURATION_DIRECTORY`, which systemd sets, replaces the directory in `/etc`.
     public static func standard(environment: [String: String], isRoot: Bool) -> ConfigurationLocation {
@@ -23,7 +24,8 @@ public enum ConfigurationLocation: Sendable, Equatable, CustomStringConvertible 
         return .directories((environment["XDG_CONFIG_HOME"] ?? home).map { [$0 + "/statusd"] } ?? [])
     }
 
-    /// The location for a path from the command line: a file, a directory, or its `conf.d`, which stands for the directory.
+    /// The location for a path from the command line: a file, a directory, or its `conf.d`, which stands for the
+    /// directory.
     public init(path: String) {
         var status = stat()
         let isDirectory = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
@@ -69,7 +71,8 @@ struct ConfigurationFiles: Equatable {
 
     /// Finds the files by the rules of systemd (UAPI.6).
     ///
-    /// A file hides those of the same name in directories of lower precedence. So does a link to `/dev/null`, or an empty file.
+    /// A file hides those of the same name in directories of lower precedence. So does a link to `/dev/null`, or an
+    /// empty file.
     static func find(at location: ConfigurationLocation) -> ConfigurationFiles {
         switch location {
         case .file(let path):

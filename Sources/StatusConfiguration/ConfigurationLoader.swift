@@ -58,8 +58,9 @@ public struct ConfigurationLoader: Sendable {
 
     /// Reads and merges the files.
     ///
-    /// An unusable drop-in disables only its own servers: they are failed. The rest of its last valid content stays in force, so that the values of
-    /// other files do not replace it. If the drop-in was never valid, its servers are those that it seems to describe.
+    /// An unusable drop-in disables only its own servers: they are failed. The rest of its last valid content stays in
+    /// force, so that the values of other files do not replace it. If the drop-in was never valid, its servers are
+    /// those that it seems to describe.
     ///
     /// - Parameter former: the valid contents that the previous load found.
     /// - Throws: the ``Problem`` of the main file, or of a directory that cannot be read.

@@ -23,7 +23,8 @@ struct ConfigurationFragment: Sendable {
     /// The reasons why servers of this file are disabled.
     var failures: [Problem] { servers.flatMap { $0.draft.errors(of: $0.name) } }
 
-    /// The part that stays in force when the file becomes unusable: everything except its servers, which are failed because of `problem`.
+    /// The part that stays in force when the file becomes unusable: everything except its servers, which are failed
+    /// because of `problem`.
     func disabled(by problem: Problem) -> ConfigurationFragment {
         var fragment = self
         for index in fragment.servers.indices { fragment.servers[index].draft.fileProblem = problem }

@@ -41,10 +41,11 @@ public struct Daemon: Sendable {
         }
     }
 
-    /// Prepares the process, before any thread exists: signals wait until the daemon takes them, and workers leave no zombies.
+    /// Prepares the process, before any thread exists: signals wait until the daemon takes them, and workers leave no
+    /// zombies.
     public static func prepare() {
-        // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows with the allocations,
-        // and small blocks between freed buffers keep the heap large.
+        // Returns the memory of large buffers to the system as soon as they are freed. By default the threshold grows
+        // with the allocations, and small blocks between freed buffers keep the heap large.
         mallopt(M_MMAP_THRESHOLD, 32 * 1024)
         SignalSource.block(SignalService.signals)
         signal(SIGCHLD, SIG_IGN)

@@ -44,7 +44,8 @@ struct DaemonDirectories: Sendable {
     /// Creates missing directories and locks them: until the lock is released, no other daemon uses them.
     func claim() throws(DaemonError) -> FileLock {
         try trusted(runtime).checkParents()
-        // Every user may reach the control socket, whatever the umask is, but not list the directory (``AccessPolicy/apply(toDirectory:)``).
+        // Every user may reach the control socket, whatever the umask is, but not list the directory
+        // (``AccessPolicy/apply(toDirectory:)``).
         try make(runtime, 0o711)
         try checkAccess()
         // Root's daemon refuses what it finds there before it changes anything.
@@ -71,10 +72,11 @@ struct DaemonDirectories: Sendable {
         }
     }
 
-    /// Removes the sockets that a killed daemon left: notify sockets, also of servers that are not configured, and the one for clients that lost the
-    /// daemon.
+    /// Removes the sockets that a killed daemon left: notify sockets, also of servers that are not configured, and the
+    /// one for clients that lost the daemon.
     ///
-    /// It does not try to connect: if that daemon's process cannot end, its sockets still accept connections, and any user can fill their backlog.
+    /// It does not try to connect: if that daemon's process cannot end, its sockets still accept connections, and any
+    /// user can fill their backlog.
     private func removeDeadSockets() {
         unlink(MonitorAddress.live(controlSocket))
         guard let directory = opendir(notify) else { return }
@@ -95,9 +97,11 @@ struct DaemonDirectories: Sendable {
     /// Lets only these processes reach the notify sockets, each of which has its own list.
     func permit(_ senders: AccessPolicy) throws(IOError) { try senders.apply(toDirectory: notify) }
 
-    /// Sets aside what is not a directory of notify sockets of this user's: another user could replace the sockets in it.
+    /// Sets aside what is not a directory of notify sockets of this user's: another user could replace the sockets in
+    /// it.
     ///
-    /// A daemon that was taken over can let users make one, and systemd keeps it over restarts. Root's daemon refuses it (``TrustedDirectory``).
+    /// A daemon that was taken over can let users make one, and systemd keeps it over restarts. Root's daemon refuses
+    /// it (``TrustedDirectory``).
     private func setAsideForeignSockets() throws(DaemonError) {
         var status = stat()
         guard geteuid() != 0, lstat(notify, &status) == 0,

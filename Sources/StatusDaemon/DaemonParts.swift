@@ -60,8 +60,8 @@ final class DaemonParts {
         let ownSockets = isInherited ? [live] : [directories.controlSocket, live]
         // A user who may not connect to the service manager's socket may not connect to the one beside it.
         let mode = try listener.map { try Self.mode(ofInherited: $0) } ?? 0o666
-        // If the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon look there, and so do not start
-        // it again.
+        // If the service manager keeps the control socket, the dead one beside it stays: clients that lost the daemon
+        // look there, and so do not start it again.
         let listeners = inherited + (try ownSockets.map { try UnixSocket.listen(at: $0, mode: mode) })
         passingSockets = isInherited ? [] : ownSockets.compactMap { SocketFile(at: $0) }
         monitor = StatusMonitor(restoring: state.memory, notesUnsaved: state.store != nil)

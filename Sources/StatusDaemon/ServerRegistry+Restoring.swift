@@ -28,7 +28,8 @@ extension ServerRegistry {
         return RestoredSource(memory, age: age, isUrgent: state.isSelected || state.phase == .failed)
     }
 
-    /// Continues with restored servers that are not configured: those that were added by posts stay, if they may still be added so; others are removed.
+    /// Continues with restored servers that are not configured: those that were added by posts stay, if they may still
+    /// be added so; others are removed.
     ///
     /// But a file that cannot be used may configure them: until it is corrected, they are failed.
     func keepRestored() {

@@ -30,7 +30,8 @@ final class ServerRegistry {
     var closedSources: [ServerName: any Source] = [:]
     /// Why sources could not be started; a reload tries again.
     private var startFailures: [ServerName: String] = [:]
-    /// The subjects of the statuses that servers still show although they cannot be followed now (`AnySourceSettings.identity`); nil: of none.
+    /// The subjects of the statuses that servers still show although they cannot be followed now
+    /// (`AnySourceSettings.identity`); nil: of none.
     ///
     /// When that is corrected, such a status may be shown again.
     var shownSubjects: [ServerName: Int64?] = [:]
@@ -42,9 +43,11 @@ final class ServerRegistry {
     nonisolated static let guestSource = AnySourceSettings(PushSettings())
     /// Whether the configuration's choice has been selected, or has been overridden.
     var hasSelected = false
-    /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first configuration whose files can all be used.
+    /// What an earlier run has left of the sources of servers that the monitor has restored; empty after the first
+    /// configuration whose files can all be used.
     var restored: [ServerName: SourceMemory] = [:]
-    /// Whether a file whose last content is not known, because of a restart, may select the server that was configured then.
+    /// Whether a file whose last content is not known, because of a restart, may select the server that was configured
+    /// then.
     private var keepsChoice = false
     /// Those of them that are failed until such a file is corrected.
     var waiting: Set<ServerName> = []
@@ -82,7 +85,8 @@ final class ServerRegistry {
 
     /// Applies a new configuration.
     ///
-    /// Servers whose configuration is the same are not touched, unless other users may send to their notify sockets now, or these sockets are gone.
+    /// Servers whose configuration is the same are not touched, unless other users may send to their notify sockets
+    /// now, or these sockets are gone.
     func apply(_ read: ReadConfiguration) -> ReloadReply {
         let new = withKnownChoice(read)
         keepsChoice = keepsChoice && read.failedFile != nil

@@ -7,7 +7,8 @@ import Varlink
 extension JSONReader {
     /// The longest text that is kept, in bytes; statusd's own are shorter.
     private static let longestText = 4096
-    /// The largest number of milliseconds or changes: 35,000 years, so that the sum of a thousand parts with four levels fits.
+    /// The largest number of milliseconds or changes: 35,000 years, so that the sum of a thousand parts with four
+    /// levels fits.
     private static let largestAmount = 1 << 50
 
     /// Reads a text for people, without controls; what is too long is cut after a scalar and ends in `…`.

@@ -14,7 +14,8 @@ public enum MonitorAddress {
     /// `STATUSD_ADDRESS`, or the user's socket if the user has run a daemon, or the system's.
     ///
     /// A user's daemon leaves its directory behind, so that requests do not reach the system's daemon during a restart.
-    /// `RUNTIME_DIRECTORY` belongs to the service that runs the client, so it is not used: that service's user could impersonate the daemon.
+    /// `RUNTIME_DIRECTORY` belongs to the service that runs the client, so it is not used: that service's user could
+    /// impersonate the daemon.
     ///
     /// - Throws: ``IOError/Code/invalidAddress`` if the variable is not an address.
     public static func standard(
@@ -50,7 +51,8 @@ public enum MonitorAddress {
 
     /// The socket to connect to for the daemon at `address`.
     ///
-    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's socket starts it even if an administrator has stopped it.
+    /// - Parameter mayStart: whether connecting may start the daemon. The service manager's socket starts it even if an
+    ///   administrator has stopped it.
     package static func socket(
         of address: UnixAddress, mayStart: Bool, exists: (String) -> Bool = fileExists
     ) -> UnixAddress {

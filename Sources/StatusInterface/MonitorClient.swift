@@ -32,7 +32,8 @@ extension MonitorClient {
         }
     }
 
-    /// A socket that is connected to the daemon at `address`; the parameters are those of ``connect(to:mayStart:timeout:)``.
+    /// A socket that is connected to the daemon at `address`; the parameters are those of
+    /// ``connect(to:mayStart:timeout:)``.
     public nonisolated static func socket(
         at address: UnixAddress, mayStart: Bool = true, timeout: Duration = .seconds(5)
     ) async throws(VarlinkClientError) -> OwnedDescriptor {

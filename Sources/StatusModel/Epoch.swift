@@ -2,7 +2,8 @@
 
 /// Names the events that a revision counts, with 128 random bits, written as 32 hexadecimal digits.
 ///
-/// It continues over clean restarts. After a crash nobody knows which events clients have seen, so there is another one.
+/// It continues over clean restarts. After a crash nobody knows which events clients have seen, so there is another
+/// one.
 ///
 /// It is a number, not a text, because every event carries one.
 public struct Epoch: Hashable, Sendable, CustomStringConvertible {

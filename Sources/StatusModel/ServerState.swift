@@ -43,7 +43,8 @@ public struct ServerState: Hashable, Sendable {
     /// The text of the last known status, or why there is none.
     public var headline: String { status?.text.rawValue ?? message ?? phase.rawValue }
 
-    /// The headline with a level that is not ok, or `[failed]` without a status, and with the reason if the status is not current.
+    /// The headline with a level that is not ok, or `[failed]` without a status, and with the reason if the status is
+    /// not current.
     ///
     /// It is not current if it is stale, is being loaded again after a reload, or a load failed after it.
     public var markedHeadline: String {

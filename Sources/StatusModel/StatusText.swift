@@ -4,7 +4,8 @@ import Glibc
 
 /// The text of a status: one visible line of 1 to 1024 bytes of UTF-8.
 ///
-/// White space around it is removed, and invisible characters are escaped (``VisibleText``), before its length is checked.
+/// White space around it is removed, and invisible characters are escaped (``VisibleText``), before its length is
+/// checked.
 public struct StatusText: Hashable, Sendable, CustomStringConvertible {
     /// The longest text, in bytes of UTF-8.
     public static let maximumLength = 1024

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Timestamp {
-    /// Parses a time of RFC 3339, such as `2026-11-21T08:30:00Z` or `2026-11-21T09:30:00.250+01:00`; nil for any other text.
+    /// Parses a time of RFC 3339, such as `2026-11-21T08:30:00Z` or `2026-11-21T09:30:00.250+01:00`; nil for any other
+    /// text.
     ///
     /// Digits of a second after the third are ignored. A leap second is the first second of the next minute.
     public init?(_ text: String) {

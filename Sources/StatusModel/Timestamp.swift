@@ -2,8 +2,8 @@
 
 /// A time of the wall clock, in milliseconds.
 ///
-/// Its text is RFC 3339 in UTC with three digits of a second: `2026-11-21T08:30:00.250Z`. It is for people and the journal. No decision
-/// depends on it, because the wall clock may jump.
+/// Its text is RFC 3339 in UTC with three digits of a second: `2026-11-21T08:30:00.250Z`. It is for people and the
+/// journal. No decision depends on it, because the wall clock may jump.
 public struct Timestamp: Hashable, Sendable, Comparable, CustomStringConvertible {
     /// Milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
     public var milliseconds: Int64

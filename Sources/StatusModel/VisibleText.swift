@@ -42,7 +42,8 @@ public enum VisibleText {
         return raw[index...].allSatisfy { 0x20..<0x7f ~= $0 }
     }
 
-    /// Whether one of eight bytes is not printable ASCII: its highest bit is set, or would be with one added, or with 0x20 taken away.
+    /// Whether one of eight bytes is not printable ASCII: its highest bit is set, or would be with one added, or with
+    /// 0x20 taken away.
     @inline(__always)
     private static func hasOther(_ word: UInt64) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101

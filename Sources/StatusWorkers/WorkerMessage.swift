@@ -6,7 +6,8 @@ public import Varlink
 public enum WorkerMessage {
     /// The maximum length in bytes, which is much more than a sensible call or answer has.
     public static let maximumBytes = 512 * 1024
-    /// The maximum length of what a worker sends: a plugin's output has no more than 16 KiB, and may become six times as long.
+    /// The maximum length of what a worker sends: a plugin's output has no more than 16 KiB, and may become six times
+    /// as long.
     public static let maximumAnswerBytes = 128 * 1024
 
     /// Encodes a value.

@@ -2,13 +2,15 @@
 
 /// The Stream-Safe Text Process of Unicode (UAX #15, section 13).
 ///
-/// Swift compares, hashes and searches strings by canonical equivalence, for which it sorts combining characters that follow each other. That takes
-/// the square of their number: seconds for a message of 64 KiB. So no text of another process that is compared has many in a row.
+/// Swift compares, hashes and searches strings by canonical equivalence, for which it sorts combining characters that
+/// follow each other. That takes the square of their number: seconds for a message of 64 KiB. So no text of another
+/// process that is compared has many in a row.
 package enum StreamSafeText {
     /// How many combining characters may follow each other; no language needs more.
     private static let maximum = 30
 
-    /// The text with a combining grapheme joiner (U+034F), which is not visible, before the 31st combining character in a row.
+    /// The text with a combining grapheme joiner (U+034F), which is not visible, before the 31st combining character in
+    /// a row.
     package static func text(_ text: consuming String) -> String {
         guard let separated = text.withUTF8(separated) else { return text }
         return String(decoding: separated, as: UTF8.self)
@@ -33,7 +35,8 @@ package enum StreamSafeText {
         return start == 0 ? nil : separated + text[start...]
     }
 
-    /// Whether a combining character may begin with this byte: no ASCII or Latin letter, ideograph or Hangul syllable does.
+    /// Whether a combining character may begin with this byte: no ASCII or Latin letter, ideograph or Hangul syllable
+    /// does.
     private static func mayCombine(_ lead: UInt8) -> Bool {
         switch lead {
         case ..<0xCC, 0xE4...0xE9, 0xEB...0xED: false

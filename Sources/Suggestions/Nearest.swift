@@ -7,7 +7,8 @@ public enum Nearest {
         self.word(near: word, among: known).map { "; did you mean “\($0)”?" } ?? ""
     }
 
-    /// The only one of the words that begins with this one, otherwise the first of those that differ least; case does not count.
+    /// The only one of the words that begins with this one, otherwise the first of those that differ least; case does
+    /// not count.
     ///
     /// A beginning has two letters at least; a difference is in at most a third of the letters, or in one of two.
     static func word(near word: String, among known: some Sequence<String>) -> String? {
@@ -24,7 +25,8 @@ public enum Nearest {
         return longerCount == 1 ? longer : nearest
     }
 
-    /// The number of bytes to insert, remove, replace or swap with their neighbour (optimal string alignment); nil if more than `limit`.
+    /// The number of bytes to insert, remove, replace or swap with their neighbour (optimal string alignment); nil if
+    /// more than `limit`.
     static func distance(_ left: [UInt8], _ right: [UInt8], atMost limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var (former, last) = ([Int](), Array(0...right.count))

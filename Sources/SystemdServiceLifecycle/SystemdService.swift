@@ -28,8 +28,9 @@ public final class SystemdService: Service {
     /// - Parameters:
     ///   - logger: reports a failed probe.
     ///   - watchdogInterval: the longest time between two keep-alives that systemd accepts; nil if it expects none.
-    ///   - isAlive: the probe before each keep-alive. If it returns false or does not return, no keep-alive is sent. After `WatchdogSec=`,
-    ///     systemd ends the program, and starts it again if `Restart=` allows that (`on-failure`, `on-watchdog` or `always`).
+    ///   - isAlive: the probe before each keep-alive. If it returns false or does not return, no keep-alive is sent.
+    ///     After `WatchdogSec=`, systemd ends the program, and starts it again if `Restart=` allows that (`on-failure`,
+    ///     `on-watchdog` or `always`).
     ///   - waitUntilUp: returns when the program is up; an error it throws ends the group.
     public init(
         logger: Logger, watchdogInterval: Duration? = ServiceManager.watchdogInterval,
@@ -61,8 +62,9 @@ public final class SystemdService: Service {
 
     /// Runs `body` as a reload, and tells systemd when it begins and ends, even if it fails.
     ///
-    /// Overlapping reloads are one reload for systemd: from the beginning of the first to the end of the last. Before the
-    /// program is up, and while it stops, systemd is not told. With `Type=notify-reload`, the program itself handles SIGHUP and calls this.
+    /// Overlapping reloads are one reload for systemd: from the beginning of the first to the end of the last. Before
+    /// the program is up, and while it stops, systemd is not told. With `Type=notify-reload`, the program itself
+    /// handles SIGHUP and calls this.
     public func reload<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         tell { $0.reloadBegan() }
         defer { tell { $0.reloadEnded() } }

@@ -5,9 +5,9 @@ import Glibc
 
 /// The terminal of this process as a full-screen program needs it, and as it was before.
 ///
-/// The other screen (“alternate screen”) is shown, so that what was there before comes back. Keys arrive one by one, without being shown, and
-/// the mouse reports clicks. When the process exits, or a signal other than SIGKILL ends it, the terminal is as before. If it takes nothing
-/// then, only its settings are.
+/// The other screen (“alternate screen”) is shown, so that what was there before comes back. Keys arrive one by one,
+/// without being shown, and the mouse reports clicks. When the process exits, or a signal other than SIGKILL ends it,
+/// the terminal is as before. If it takes nothing then, only its settings are.
 public enum FullScreen {
     private static let begin: StaticString = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?1000h\u{1b}[?1006h"
     private static let end: StaticString = "\u{1b}[0m\u{1b}[?1006l\u{1b}[?1000l\u{1b}[?25h\u{1b}[?1049l"
@@ -23,7 +23,8 @@ public enum FullScreen {
 
     /// The mode to restore, and whether it must be.
     ///
-    /// Unsafe, because a signal handler reads them, which may not take a lock. They are written only by the thread that owns the terminal.
+    /// Unsafe, because a signal handler reads them, which may not take a lock. They are written only by the thread that
+    /// owns the terminal.
     private nonisolated(unsafe) static var former = termios()
     private nonisolated(unsafe) static var isActive = false
 

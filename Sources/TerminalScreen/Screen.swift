@@ -91,7 +91,8 @@ private struct Writer {
                 output.append(character)
                 continue
             }
-            // Some terminals draw less than its cells, and would leave what was there. And they do not agree where the cursor is then.
+            // Some terminals draw less than its cells, and would leave what was there. And they do not agree where the
+            // cursor is then.
             output += String(repeating: " ", count: character.displayWidth)
             move(row, place)
             output.append(character)

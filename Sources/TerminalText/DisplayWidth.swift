@@ -6,8 +6,8 @@ import Glibc
 extension Character {
     /// The number of columns that a terminal needs for the character: 0, 1 or 2; more for some Indic ones.
     ///
-    /// A terminal's columns are those of wcwidth(3). For an emoji of several scalars, such as a family joined by U+200D, it is 2,
-    /// although an older terminal shows the parts side by side (``hasCertainWidth``).
+    /// A terminal's columns are those of wcwidth(3). For an emoji of several scalars, such as a family joined by
+    /// U+200D, it is 2, although an older terminal shows the parts side by side (``hasCertainWidth``).
     public var displayWidth: Int {
         if let byte = asciiValue { return byte < 0x20 || byte == 0x7F ? 0 : 1 }
         if unicodeScalars.count > 1, isEmoji { return 2 }
@@ -19,7 +19,8 @@ extension Character {
     /// They do not for emoji of several scalars.
     public var hasCertainWidth: Bool { isASCII || unicodeScalars.count == 1 || !isEmoji }
 
-    /// Whether a sequence of scalars is shown as one emoji (UTS #51): one with a selector, a skin tone or a joiner, or a flag.
+    /// Whether a sequence of scalars is shown as one emoji (UTS #51): one with a selector, a skin tone or a joiner, or
+    /// a flag.
     private var isEmoji: Bool {
         unicodeScalars.contains {
             $0.value == 0xFE0F || $0.properties.isEmojiModifier || (0x1F1E6...0x1F1FF).contains($0.value)

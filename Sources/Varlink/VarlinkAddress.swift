@@ -5,7 +5,8 @@ public import EventLoopIO
 /// The address of a Varlink service: a Unix socket, an internet socket, or a program to start.
 ///
 /// The forms are those of varlink.org and varlinkctl(1): `unix:/path`, `unix:@abstract`, `tcp:host:port`,
-/// `tcp:[::1]:port` and `exec:/path/to/program argument…`; and `bridge:/path/to/program argument…`, as in varlink(1)'s option `--bridge`.
+/// `tcp:[::1]:port` and `exec:/path/to/program argument…`; and `bridge:/path/to/program argument…`, as in varlink(1)'s
+/// option `--bridge`.
 public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     /// A Unix socket.
     ///
@@ -14,8 +15,8 @@ public enum VarlinkAddress: Sendable, Hashable, CustomStringConvertible {
     case unix(UnixAddress, mode: UInt32? = nil)
     /// A host, a name or a number, and a port.
     ///
-    /// Nothing is encrypted. A service does not know who its clients are: all of them count as the user 4,294,967,295 (`UInt32.max`), with its
-    /// limits and its share of each turn.
+    /// Nothing is encrypted. A service does not know who its clients are: all of them count as the user 4,294,967,295
+    /// (`UInt32.max`), with its limits and its share of each turn.
     case tcp(host: String, port: UInt16)
     /// A program to start, which gets the connection as descriptor 3.
     case exec(path: String, arguments: [String] = [])

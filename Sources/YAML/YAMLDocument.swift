@@ -5,8 +5,9 @@ import Glibc
 
 /// Reads a YAML document with libyaml into a tree of nodes.
 ///
-/// It reads the part of YAML that configuration files need: one document, scalars as keys, no tags or tag directives. To bound the cost of
-/// a hostile file, it limits nesting (``maximumDepth``) and the nodes that aliases add (``maximumAliasedNodes``).
+/// It reads the part of YAML that configuration files need: one document, scalars as keys, no tags or tag directives.
+/// To bound the cost of a hostile file, it limits nesting (``maximumDepth``) and the nodes that aliases add
+/// (``maximumAliasedNodes``).
 public enum YAMLDocument {
     /// The deepest nesting of sequences and mappings.
     public static let maximumDepth = 32

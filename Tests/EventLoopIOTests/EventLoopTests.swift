@@ -76,7 +76,8 @@ import Testing
                         fired.append("late")
                         continuation.resume()
                     }
-                    // The late one is moved far away, and back once the early one has fired, however slow the machine is.
+                    // The late one is moved far away, and back once the early one has fired, however slow the machine
+                    // is.
                     let early = try TimerSource {
                         fired.append("early")
                         late.schedule(after: .zero)

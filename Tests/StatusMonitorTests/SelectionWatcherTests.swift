@@ -21,8 +21,8 @@ import Testing
         await task.value
     }
 
-    /// Runs a watcher step by step, after one post of the selected server; `body` gets that server, the update, and a function that lets
-    /// the watcher do everything that it can now.
+    /// Runs a watcher step by step, after one post of the selected server; `body` gets that server, the update, and a
+    /// function that lets the watcher do everything that it can now.
     private func stepping(_ body: (Server, StatusUpdate, () -> Void) async throws -> Void) async throws {
         let executor = StepExecutor()
         let watcher = SelectionWatcher(monitor: fixture.monitor, reporters: [reporter])
@@ -98,8 +98,8 @@ import Testing
     @Test("the newest state is reported even if an older notification overtook the last one")
     func overtakenByOlder() async throws {
         try await stepping { server, old, step in
-            // Two threads post; the order of their notifications differs from that in the log. The watcher gets the first notification; of the
-            // other two, the last is kept.
+            // Two threads post; the order of their notifications differs from that in the log. The watcher gets the
+            // first notification; of the other two, the last is kept.
             try fixture.post("handed over", to: "a")
             try fixture.post("new", to: "a")
             server.post(old, to: fixture.bus)

@@ -89,7 +89,8 @@ private struct Connection: ~Copyable {
     /// Whether something will happen to it, so that it does not stay open forever.
     private func goesOn(_ expectation: ConnectionStateMachine.Expectation) -> Bool {
         if expectation == .input || unsent > 0 || machine.isQueued || isResumeDue { return true }
-        // The answering task will end the call, and is cancelled if the client leaves. Once the service has ended, only pending output is written.
+        // The answering task will end the call, and is cancelled if the client leaves. Once the service has ended, only
+        // pending output is written.
         return machine.isAnswering && expectation == .departure
     }
 }

@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Descriptors that clients send", .timeLimit(.minutes(1)))
 struct DescriptorTests {
-    /// Makes `body` send the writing end of a pipe, which this side then closes; returns whether the other side closes it, too.
+    /// Makes `body` send the writing end of a pipe, which this side then closes; returns whether the other side closes
+    /// it, too.
     private func isClosed(_ body: (OwnedDescriptor) async throws -> Void) async throws -> Bool {
         var (reading, writing): (OwnedDescriptor, OwnedDescriptor?) = try #require(OwnedDescriptor.makePipe())
         try await body(try #require(writing))

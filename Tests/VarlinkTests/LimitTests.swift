@@ -89,7 +89,8 @@ struct LimitTests {
             await client.send(Call.call("Count", #"{"size":1000}"#, "more"))
             await harness.settle()
             let asked = await harness.interface.produced
-            // The bound, and the bytes that the kernel holds for a Unix socket (208 KiB, a fraction more by its own count).
+            // The bound, and the bytes that the kernel holds for a Unix socket (208 KiB, a fraction more by its own
+            // count).
             #expect(asked * 1_000 < (64 + 512) * 1024)
             await harness.settle()
             #expect(await harness.interface.produced == asked)

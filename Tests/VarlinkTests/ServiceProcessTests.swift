@@ -39,7 +39,8 @@ struct ServiceProcessTests {
         #"printf '{"parameters":{"text":"%s","process":%d}}\0' "\#(text)" $$ >&3"#
     }
 
-    /// Returns when this process no longer has such a child, not even as a zombie; fails if the test's time limit ends the wait.
+    /// Returns when this process no longer has such a child, not even as a zombie; fails if the test's time limit ends
+    /// the wait.
     private func isReaped(_ process: Int32) async {
         var information = siginfo_t()
         while !Task.isCancelled, waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0 {

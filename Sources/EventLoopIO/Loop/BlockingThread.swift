@@ -4,7 +4,8 @@ import Glibc
 
 /// Runs a function that may block, such as one that reads files, on a thread of its own.
 ///
-/// The loop's thread must not wait, and neither must the few threads that run Swift's tasks: everything else would wait with them.
+/// The loop's thread must not wait, and neither must the few threads that run Swift's tasks: everything else would wait
+/// with them.
 public enum BlockingThread {
     /// Runs `body` on a new thread and returns its result.
     ///

@@ -3,10 +3,11 @@
 extension EventLoop {
     /// Waits for a time, without blocking the loop.
     ///
-    /// `Task.sleep` would start Dispatch's threads, whatever the global executor is (Swift 6.3), and its timer stays after a cancellation.
-    /// This function does neither.
+    /// `Task.sleep` would start Dispatch's threads, whatever the global executor is (Swift 6.3), and its timer stays
+    /// after a cancellation. This function does neither.
     ///
-    /// - Throws: `CancellationError` as soon as the task is cancelled; ``IOError`` if the system has no descriptor or memory for a timer.
+    /// - Throws: `CancellationError` as soon as the task is cancelled; ``IOError`` if the system has no descriptor or
+    ///   memory for a timer.
     @EventLoop public static func sleep(for duration: Duration) async throws {
         _ = try await TimedWait<Void>.run(within: duration, by: .boottime) { _ in }
         try Task.checkCancellation()

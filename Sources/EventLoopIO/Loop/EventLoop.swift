@@ -2,10 +2,11 @@
 
 import Glibc
 
-/// The event loop: a global actor whose executor is one thread that waits for descriptors, and for timers with sd-event(3).
+/// The event loop: a global actor whose executor is one thread that waits for descriptors, and for timers with
+/// sd-event(3).
 ///
-/// Every object that owns a descriptor is isolated to it, so its thread handles input without a hop or a lock. Nothing on it may wait: a
-/// call that blocks holds up everything, and the watchdog notices.
+/// Every object that owns a descriptor is isolated to it, so its thread handles input without a hop or a lock. Nothing
+/// on it may wait: a call that blocks holds up everything, and the watchdog notices.
 @globalActor
 public actor EventLoop {
     /// The one loop of the process.
@@ -20,9 +21,9 @@ public actor EventLoop {
 
     /// Makes the caller's thread the loop's, runs `body` on it, and exits with the status that `body` returns.
     ///
-    /// All tasks run on this one thread, whatever their isolation, and nothing runs on the main actor. A process that does nothing else has
-    /// no other thread. Code that blocks must run elsewhere (``BlockingThread``), and tasks sleep with ``sleep(for:)``. Call this on the
-    /// main thread, before the first task and the first use of the loop.
+    /// All tasks run on this one thread, whatever their isolation, and nothing runs on the main actor. A process that
+    /// does nothing else has no other thread. Code that blocks must run elsewhere (``BlockingThread``), and tasks sleep
+    /// with ``sleep(for:)``. Call this on the main thread, before the first task and the first use of the loop.
     public nonisolated static func runProcess(_ body: @escaping @Sendable () async -> Int32) -> Never {
         occupyStandardDescriptors()
         becomeEventLoopThread()
@@ -81,8 +82,8 @@ public actor EventLoop {
         _ body: @EventLoop () throws -> Result, file: StaticString = #fileID, line: UInt = #line
     ) rethrows -> Result {
         precondition(executor.isCurrent, "not on the event loop's thread", file: file, line: line)
-        // For withoutActuallyEscaping, the compiler writes the length of this file's path into the program, which would depend on where
-        // it was built. It does so for the end of the function, too.
+        // For withoutActuallyEscaping, the compiler writes the length of this file's path into the program, which would
+        // depend on where it was built. It does so for the end of the function, too.
         #sourceLocation(file:"EventLoop.assumeIsolated",line:87)
         return try withoutActuallyEscaping(body) { body in
             // The thread was checked above. The cast removes only the isolation, as MainActor.assumeIsolated does.

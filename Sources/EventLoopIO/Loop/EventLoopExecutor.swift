@@ -7,10 +7,11 @@ import Synchronization
 
 /// The thread that waits for descriptors and sd-event's timers, and runs the jobs of Swift's concurrency in between.
 ///
-/// It is no `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would put its job back behind all
-/// others (<https://github.com/swiftlang/swift/issues/85668>).
+/// It is no `TaskExecutor`. If a task preferred it, each asynchronous function that the task enters would put its job
+/// back behind all others (<https://github.com/swiftlang/swift/issues/85668>).
 ///
-/// Unchecked: properties marked as used on the thread only are not shared; the others never change or are behind a lock.
+/// Unchecked: properties marked as used on the thread only are not shared; the others never change or are behind a
+/// lock.
 final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
     private enum Job {
         /// A job of an actor whose executor this is.
@@ -175,9 +176,11 @@ final class EventLoopExecutor: SerialExecutor, @unchecked Sendable {
         return result > 0
     }
 
-    /// Runs jobs, and those that they create, until the share is used up; at least one round, and a quarter of those that wait.
+    /// Runs jobs, and those that they create, until the share is used up; at least one round, and a quarter of those
+    /// that wait.
     ///
-    /// Without the quarter, events could create jobs faster than the share allows, without end, if the system runs other processes meanwhile.
+    /// Without the quarter, events could create jobs faster than the share allows, without end, if the system runs
+    /// other processes meanwhile.
     private func runJobs(_ backlog: inout Backlog, _ share: TurnShare) {
         var least = backlog.isEmpty ? 0 : (backlog.count + inbox.withLock { $0.jobs.count }) / 4
         repeat {

@@ -4,7 +4,8 @@ import CExecutorHooks
 
 /// Makes the loop Swift's global executor, by the hook that the concurrency runtime has for event loops.
 ///
-/// Sleeping tasks are not part of it: `Task.sleep` and the standard clocks use Dispatch, so ``EventLoop/sleep(for:)`` replaces them.
+/// Sleeping tasks are not part of it: `Task.sleep` and the standard clocks use Dispatch, so ``EventLoop/sleep(for:)``
+/// replaces them.
 enum GlobalExecutor {
     /// Makes the loop run all jobs that Dispatch's threads would run; must be called before the first task begins.
     static func install() { statusd_set_global_executor(enqueueOnLoop) }

@@ -41,8 +41,8 @@ public final class IOSource {
 
     /// The descriptor, until the source is cancelled.
     ///
-    /// If it were closed before that, another source could get its number, and would lose its events when this one stops watching the
-    /// number.
+    /// If it were closed before that, another source could get its number, and would lose its events when this one
+    /// stops watching the number.
     private var descriptor: OwnedDescriptor?
     /// The source's place in the loop's table, until it is cancelled.
     private var place: UInt64?
@@ -50,8 +50,8 @@ public final class IOSource {
 
     /// The events to watch for.
     ///
-    /// If it is empty, nothing is reported, not even a hang-up. If the kernel cannot watch for them, for example because it has no memory,
-    /// the source tries again every 100 ms.
+    /// If it is empty, nothing is reported, not even a hang-up. If the kernel cannot watch for them, for example
+    /// because it has no memory, the source tries again every 100 ms.
     public var events: Events {
         didSet { if events != oldValue { watch() } }
     }

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Functions that C calls. They are nonisolated and in a file of their own: a closure formed in an isolated context, given to C and called
-// on another thread stops the process.
+// SPDX-License-Identifier: Apache-2.0 Functions that C calls. They are nonisolated and in a file of their own: a
+// closure formed in an isolated context, given to C and called on another thread stops the process.
 
 import CLinux
 import Glibc

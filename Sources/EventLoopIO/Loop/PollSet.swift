@@ -5,9 +5,9 @@ import Glibc
 
 /// All descriptors that the loop waits for: those of ``IOSource``s, sd-event's own, and the one that wakes the loop.
 ///
-/// sd-event would ask the kernel for all ready descriptors, handle one, and ask for all again: with a thousand busy clients, that is a
-/// thousand times the work. This set handles up to 64 ready descriptors each time, in the order in which they became ready. Those that stay
-/// ready go to the end of the line.
+/// sd-event would ask the kernel for all ready descriptors, handle one, and ask for all again: with a thousand busy
+/// clients, that is a thousand times the work. This set handles up to 64 ready descriptors each time, in the order in
+/// which they became ready. Those that stay ready go to the end of the line.
 ///
 /// It is used on the loop's thread only.
 final class PollSet {

@@ -6,8 +6,8 @@ import Glibc
 /// Calls a handler on the loop when the process receives a signal.
 @EventLoop
 public final class SignalSource {
-    // Not a source of sd-event. When that is freed, the kernel keeps watching its descriptor as long as a process that is just being
-    // started has a copy, and the next signal makes sd-event use what was freed.
+    // Not a source of sd-event. When that is freed, the kernel keeps watching its descriptor as long as a process that
+    // is just being started has a copy, and the next signal makes sd-event use what was freed.
     private let source: IOSource
 
     /// Blocks signals, so that they wait for a source instead of ending the process.

@@ -7,9 +7,11 @@ public final class TimedWait<Result: Sendable> {
     private var waiter: CheckedContinuation<Result?, Never>?
     private var timer: TimerSource?
 
-    /// Calls `begin` with a closure that ends the wait, and returns the result; nil on a timeout or if the task is cancelled.
+    /// Calls `begin` with a closure that ends the wait, and returns the result; nil on a timeout or if the task is
+    /// cancelled.
     ///
-    /// A later result is dropped. If the system has no descriptor or memory for a timer, this calls `begin` and returns nil at once.
+    /// A later result is dropped. If the system has no descriptor or memory for a timer, this calls `begin` and returns
+    /// nil at once.
     public static func run(
         within limit: Duration, _ begin: (_ end: @escaping @Sendable (Result) -> Void) -> Void
     ) async -> Result? {

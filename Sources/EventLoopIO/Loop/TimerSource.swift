@@ -56,8 +56,8 @@ public final class TimerSource {
     public func schedule(after delay: Duration) {
         guard let source else { return }
         EventLoop.executor.sourceChanged()
-        // Absolute, because sd-event would count from its own last turn, which may be long ago. If sd-event rejected the time, the former
-        // one would stay, so the delay is bounded.
+        // Absolute, because sd-event would count from its own last turn, which may be long ago. If sd-event rejected
+        // the time, the former one would stay, so the delay is bounded.
         let time = Duration.nanoseconds(Int64(nanoseconds(of: clock.identifier))) + min(delay, Self.longestDelay)
         sd_event_source_set_time(source, time.microseconds)
         sd_event_source_set_enabled(source, Int32(SD_EVENT_ONESHOT))

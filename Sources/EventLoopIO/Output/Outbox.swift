@@ -4,8 +4,8 @@ import Synchronization
 
 /// Sends messages in order, on a thread of its own, to a receiver that may keep its sender waiting.
 ///
-/// Posting a message never waits. If the receiver takes nothing, messages are kept up to a limit; then the oldest are dropped and counted.
-/// The thread ends when nothing is left.
+/// Posting a message never waits. If the receiver takes nothing, messages are kept up to a limit; then the oldest are
+/// dropped and counted. The thread ends when nothing is left.
 package final class Outbox<Message: Sendable>: Sendable {
     private struct State {
         var queue: OutboxQueue<Message>

@@ -5,8 +5,8 @@ import Glibc
 
 /// A program to start with posix_spawn(3).
 ///
-/// It inherits the standard descriptors and those in ``streams``, and no other. No signal is blocked or ignored in it. If it leads a process
-/// group of its own, it gets none of this process group's signals.
+/// It inherits the standard descriptors and those in ``streams``, and no other. No signal is blocked or ignored in it.
+/// If it leads a process group of its own, it gets none of this process group's signals.
 public struct ProcessStart: Sendable {
     /// The path of the program.
     public var path: String

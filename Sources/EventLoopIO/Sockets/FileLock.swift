@@ -4,8 +4,8 @@ import Glibc
 
 /// An exclusive lock on a file that only its owner can open, held until this object is released.
 ///
-/// An open descriptor is enough for flock(2). If others could read the file, or it were a directory, any of them could hold the lock for
-/// ever.
+/// An open descriptor is enough for flock(2). If others could read the file, or it were a directory, any of them could
+/// hold the lock for ever.
 public final class FileLock: Sendable {
     private let file: OwnedDescriptor
 

@@ -6,8 +6,8 @@ import Synchronization
 
 /// Closes descriptors that other processes have sent, on one thread, because close(2) may wait.
 ///
-/// A TCP socket with SO_LINGER waits until its peer has read everything, so lingering is switched off first. No descriptor that was sent is
-/// ever used.
+/// A TCP socket with SO_LINGER waits until its peer has read everything, so lingering is switched off first. No
+/// descriptor that was sent is ever used.
 enum ForeignDescriptors {
     private enum Worker {
         case none
@@ -20,7 +20,8 @@ enum ForeignDescriptors {
     /// Closes descriptors that came with received bytes.
     static func close(_ descriptors: [Int32]) { perform { closeNow(descriptors) } }
 
-    /// Receives what is left in a socket's queue, so that descriptors in it are not released by the last close(2) on another thread.
+    /// Receives what is left in a socket's queue, so that descriptors in it are not released by the last close(2) on
+    /// another thread.
     ///
     /// Nothing more can arrive: the caller has shut the socket down for reading.
     ///

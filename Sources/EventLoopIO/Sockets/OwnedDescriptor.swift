@@ -37,7 +37,8 @@ extension OwnedDescriptor {
 
     /// Receives bytes, and everything that came with them, without waiting.
     ///
-    /// There is room for all descriptors that a message can carry. The kernel would release those without room in this call, which may wait.
+    /// There is room for all descriptors that a message can carry. The kernel would release those without room in this
+    /// call, which may wait.
     func receive(into room: UnsafeMutableRawBufferPointer) -> Received {
         withUnsafeTemporaryAllocation(of: linux_arrival.self, capacity: 1) { arrival in
             var count: Int
@@ -96,7 +97,8 @@ extension OwnedDescriptor {
 }
 
 extension OwnedDescriptor {
-    /// The number of descriptors reserved for files, timers and workers that the program itself opens, some of them only briefly.
+    /// The number of descriptors reserved for files, timers and workers that the program itself opens, some of them
+    /// only briefly.
     public static let reserve = 16
 
     /// The maximum number of descriptors of this process.

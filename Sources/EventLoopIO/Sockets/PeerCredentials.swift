@@ -25,7 +25,8 @@ public struct PeerCredentials: Sendable, Hashable {
     /// Whether the process is in a group, as its own or a supplementary one.
     public func isMember(of group: UInt32) -> Bool { groupID == group || groups.contains(group) }
 
-    /// Reads the credentials of a connected stream socket's peer (`SO_PEERCRED`; unix(7)), without supplementary groups.
+    /// Reads the credentials of a connected stream socket's peer (`SO_PEERCRED`; unix(7)), without supplementary
+    /// groups.
     init(ofConnected descriptor: Int32) throws(IOError) {
         var credentials = linux_credentials()
         var length = socklen_t(MemoryLayout<linux_credentials>.size)

@@ -6,7 +6,8 @@ import Glibc
 enum ProcessStatus {
     /// Whether a process is a zombie: it has ended, but was not reaped, or one of its threads waits in the kernel.
     ///
-    /// Such a thread cannot be killed and keeps all descriptors open, so locks stay held and its sockets accept connections.
+    /// Such a thread cannot be killed and keeps all descriptors open, so locks stay held and its sockets accept
+    /// connections.
     static func isZombie(_ process: Int32) -> Bool {
         let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }

@@ -11,7 +11,8 @@ public enum Resolver {
 
     /// Returns the addresses of a host, in the order in which to try them.
     ///
-    /// A number is read at once. Looking up a name takes as long as the system's resolver likes, and cannot be cancelled.
+    /// A number is read at once. Looking up a name takes as long as the system's resolver likes, and cannot be
+    /// cancelled.
     ///
     /// - Throws: ``FailedLookUp``.
     public static func lookUp(_ host: String, port: UInt16) async throws -> [InternetAddress] {

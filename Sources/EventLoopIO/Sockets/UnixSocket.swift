@@ -10,15 +10,15 @@ public enum UnixSocket {
 
     /// Creates a stream socket that listens at `path`.
     ///
-    /// It replaces a socket without a listener, and removes nothing else. Two processes that do this at the same moment may not notice each
-    /// other, so they need a lock of their own (``FileLock``).
+    /// It replaces a socket without a listener, and removes nothing else. Two processes that do this at the same moment
+    /// may not notice each other, so they need a lock of their own (``FileLock``).
     ///
     /// - Parameters:
     ///   - path: the path of the socket.
     ///   - mode: who may connect, as file permissions.
     ///   - backlog: how many connections may wait to be accepted.
-    /// - Throws: ``IOError/Code/addressInUse`` if a living process listens there, ``IOError/Code/notASocket`` if the file is not a socket,
-    ///   or an error of the file system.
+    /// - Throws: ``IOError/Code/addressInUse`` if a living process listens there, ``IOError/Code/notASocket`` if the
+    ///   file is not a socket, or an error of the file system.
     public static func listen(at path: String, mode: UInt32, backlog: Int32 = 128) throws(IOError)
         -> OwnedDescriptor
     {
@@ -124,8 +124,8 @@ public enum UnixSocket {
 
     /// Creates a stream socket connected to `address`.
     ///
-    /// It waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be polled for, and the
-    /// kernel wakes waiting threads in order.
+    /// It waits up to `timeout` while the listener's backlog is full, on a thread of its own: a full backlog cannot be
+    /// polled for, and the kernel wakes waiting threads in order.
     public static func connect(
         to address: UnixAddress, timeout: Duration = .seconds(5)
     ) async throws(IOError) -> OwnedDescriptor {
@@ -143,7 +143,8 @@ public enum UnixSocket {
     /// Accepts a connection; nil if none waits.
     ///
     /// - Parameter listener: the listening socket.
-    /// - Throws: ``IOError/Code/exhausted`` if only the ``OwnedDescriptor/reserve`` of descriptors is left; the caller must then pause.
+    /// - Throws: ``IOError/Code/exhausted`` if only the ``OwnedDescriptor/reserve`` of descriptors is left; the caller
+    ///   must then pause.
     public static func accept(_ listener: Int32) throws(IOError) -> OwnedDescriptor? {
         if OwnedDescriptor.isInReserve(nextTo: listener) {
             throw IOError(errno: EMFILE, "cannot accept a connection")
@@ -165,12 +166,14 @@ public enum UnixSocket {
         }
     }
 
-    /// Returns the credentials of a connected stream socket's peer, without its supplementary groups (``peerGroups(of:)``).
+    /// Returns the credentials of a connected stream socket's peer, without its supplementary groups
+    /// (``peerGroups(of:)``).
     public static func peerCredentials(of descriptor: Int32) throws(IOError) -> PeerCredentials {
         try PeerCredentials(ofConnected: descriptor)
     }
 
-    /// Returns the supplementary groups of a connected stream socket's peer; empty if they are unknown or more than 4096.
+    /// Returns the supplementary groups of a connected stream socket's peer; empty if they are unknown or more than
+    /// 4096.
     public static func peerGroups(of descriptor: Int32) -> [UInt32] { PeerCredentials.groups(ofConnected: descriptor) }
 
     // MARK: -
@@ -206,7 +209,8 @@ public enum UnixSocket {
 
     private static func bind(_ path: String, type: Int32, mode: UInt32) throws(IOError) -> OwnedDescriptor {
         let socket = try make(type, receives: type == datagram)
-        // The mode of a socket's descriptor, less the umask, becomes the mode of its file (Linux), so it is never wider.
+        // The mode of a socket's descriptor, less the umask, becomes the mode of its file (Linux), so it is never
+        // wider.
         guard fchmod(socket.rawValue, mode) == 0 else {
             throw IOError(errno: errno, "cannot set the mode of \(path)")
         }

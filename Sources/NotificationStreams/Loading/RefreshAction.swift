@@ -7,8 +7,8 @@
 /// let refresh: RefreshAction? = RefreshAction { await checks.run() }
 /// await refresh?()
 /// ```
-/// The call returns when the refresh has ended, so a progress indicator needs to live only as long as the call. Keep the action as
-/// an optional: `nil` means that there is nothing to refresh, and no way to refresh should be offered.
+/// The call returns when the refresh has ended, so a progress indicator needs to live only as long as the call. Keep
+/// the action as an optional: `nil` means that there is nothing to refresh, and no way to refresh should be offered.
 public struct RefreshAction: Sendable {
     private let action: @Sendable () async -> Void
 

@@ -9,17 +9,17 @@ import Synchronization
 /// let again = SharedLoad { try await fetch() }
 /// let refresh = RefreshAction { _ = try? await again.load() }
 /// ```
-/// - A call made while a load is running shares it: both get its value or its error. A call made after it has ended begins
-///   another load.
-/// - A caller leaves when its task is cancelled. Its call then throws `CancellationError` at once, and the other callers notice
-///   nothing.
-/// - When the last caller leaves, the load is cancelled and its result is discarded. Loads never overlap: a call made while a
-///   cancelled load is still ending waits for that, then for a load of its own.
-/// - With `keepsValue`, the first load that succeeds is the last. Its value is kept as long as this object, and every later call
-///   gets it. Errors are not kept.
+/// - A call made while a load is running shares it: both get its value or its error. A call made after it has ended
+///   begins another load.
+/// - A caller leaves when its task is cancelled. Its call then throws `CancellationError` at once, and the other
+///   callers notice nothing.
+/// - When the last caller leaves, the load is cancelled and its result is discarded. Loads never overlap: a call made
+///   while a cancelled load is still ending waits for that, then for a load of its own.
+/// - With `keepsValue`, the first load that succeeds is the last. Its value is kept as long as this object, and every
+///   later call gets it. Errors are not kept.
 ///
-/// The load belongs to no single caller, so it runs in a detached task and inherits neither a priority nor task-local values. It
-/// has no timeout; a closure that needs one must bring it.
+/// The load belongs to no single caller, so it runs in a detached task and inherits neither a priority nor task-local
+/// values. It has no timeout; a closure that needs one must bring it.
 public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     private typealias Machine = SharedLoadStateMachine<Value, Failure>
 
@@ -40,8 +40,8 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     ///   - keepsValue: Whether to keep the first value and never load again.
     ///   - file: The file for the default name.
     ///   - line: The line for the default name.
-    ///   - load: What to run. It should end soon after its task is cancelled. To keep the type of its errors, write it in the
-    ///     closure, as in `{ () throws(Disconnected) in … }`: Swift infers `any Error` otherwise.
+    ///   - load: What to run. It should end soon after its task is cancelled. To keep the type of its errors, write it
+    ///     in the closure, as in `{ () throws(Disconnected) in … }`: Swift infers `any Error` otherwise.
     public init(
         name: String? = nil,
         executorPreference: (any TaskExecutor)? = nil,
@@ -67,15 +67,15 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
 
     /// Shares the running load, or begins one, and returns its value or its error.
     ///
-    /// - Throws: `CancellationError` as soon as the caller's task is cancelled or ``cancel()`` is called. A value that was kept
-    ///   before the call is returned even to a cancelled task.
+    /// - Throws: `CancellationError` as soon as the caller's task is cancelled or ``cancel()`` is called. A value that
+    ///   was kept before the call is returned even to a cancelled task.
     public func result() async throws(CancellationError) -> Result<Value, Failure> {
         if let value { return .success(value) }
         let id = lastID.add(1, ordering: .relaxed).newValue
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
-                // Cancellation is checked under the lock. If the task is not cancelled, the handler below runs later and finds the
-                // caller. If it is, the handler may have run already, without finding it.
+                // Cancellation is checked under the lock. If the task is not cancelled, the handler below runs later
+                // and finds the caller. If it is, the handler may have run already, without finding it.
                 perform { $0.joined(id, caller, isCancelled: Task.isCancelled) }
             }
         } onCancel: {
@@ -123,8 +123,8 @@ public final class SharedLoad<Value: Sendable, Failure: Error>: Sendable {
     }
 
     private func begin(_ id: Machine.ID) {
-        // Unstructured, because the caller that begins it may leave before it ends. It cannot run on unwanted: the last caller to
-        // leave cancels it.
+        // Unstructured, because the caller that begins it may leave before it ends. It cannot run on unwanted: the last
+        // caller to leave cancels it.
         let task = Task.detached(name: name, executorPreference: executorPreference, priority: priority) { [self] in
             let result: Result<Value, Failure>
             do throws(Failure) {

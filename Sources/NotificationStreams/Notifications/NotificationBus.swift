@@ -4,15 +4,16 @@ import Synchronization
 
 /// Delivers notifications from objects that post them to the sequences that follow those objects.
 ///
-/// It works like Foundation's `NotificationCenter`, but needs no Foundation: user info is typed, and a name is told from others by that type
-/// too; observers are asynchronous sequences, with a buffering policy; objects are `Sendable`, and kept alive by those who follow them.
+/// It works like Foundation's `NotificationCenter`, but needs no Foundation: user info is typed, and a name is told
+/// from others by that type too; observers are asynchronous sequences, with a buffering policy; objects are `Sendable`,
+/// and kept alive by those who follow them.
 /// ```swift
 /// for await update in bus.notifications(named: .didUpdateStatus, object: server) {
 ///     show(update.status)
 /// }
 /// ```
-/// A post finds its observers with one lookup of the object, and one more if any observer follows all objects. A post without observers allocates nothing and does not evaluate its
-/// user info.
+/// A post finds its observers with one lookup of the object, and one more if any observer follows all objects. A post
+/// without observers allocates nothing and does not evaluate its user info.
 public final class NotificationBus: Sendable {
     /// A bus that all parts of a program can share.
     public static let `default` = NotificationBus()
@@ -24,8 +25,9 @@ public final class NotificationBus: Sendable {
 
     /// Posts a notification to all sequences that follow its name and object.
     ///
-    /// When this returns, each sequence has passed it to its waiting consumer, or has buffered or dropped it by its policy. If several threads post at the same
-    /// time, each observer gets every notification, but two observers may get them in different orders.
+    /// When this returns, each sequence has passed it to its waiting consumer, or has buffered or dropped it by its
+    /// policy. If several threads post at the same time, each observer gets every notification, but two observers may
+    /// get them in different orders.
     ///
     /// - Parameters:
     ///   - name: The kind of notification.
@@ -45,10 +47,10 @@ public final class NotificationBus: Sendable {
     ///
     /// - Parameters:
     ///   - name: The kind of notification to follow.
-    ///   - object: The object whose notifications to follow, or `nil` to follow those of every object. The sequence and its
-    ///     iterators keep the object alive.
-    ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of them; a
-    ///     consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`.
+    ///   - object: The object whose notifications to follow, or `nil` to follow those of every object. The sequence and
+    ///     its iterators keep the object alive.
+    ///   - bufferingPolicy: Which notifications to keep while the consumer does not wait. The default keeps all of
+    ///     them; a consumer that may fall behind and needs only the newest state should use `.bufferingNewest(1)`.
     public func notifications<UserInfo: Sendable>(
         named name: NotificationName<UserInfo>, object: (any AnyObject & Sendable)? = nil,
         bufferingPolicy: NotificationBufferingPolicy = .unbounded

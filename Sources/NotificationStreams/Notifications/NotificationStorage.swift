@@ -37,8 +37,8 @@ package final class NotificationStorage: Sendable {
         }
         return await withTaskCancellationHandler(
             operation: {
-                // Unsafe, because a checked continuation costs an allocation for each notification. The state machine returns each
-                // continuation once, so it is resumed once.
+                // Unsafe, because a checked continuation costs an allocation for each notification. The state machine
+                // returns each continuation once, so it is resumed once.
                 await withUnsafeContinuation(isolation: actor) { consumer in
                     switch machine.withLock({ $0.wait(consumer) }) {
                     case .deliver(let posted):
@@ -54,8 +54,8 @@ package final class NotificationStorage: Sendable {
 
     /// Ends the sequence: drops the buffer, and a waiting consumer gets `nil`.
     func finish() {
-        // The dropped buffer is released at the end of this scope, outside the lock: it may hold the last reference to an object
-        // whose deinit runs the user's code.
+        // The dropped buffer is released at the end of this scope, outside the lock: it may hold the last reference to
+        // an object whose deinit runs the user's code.
         let ended = machine.withLock { $0.finish() }
         ended.consumer?.resume(returning: nil)
     }

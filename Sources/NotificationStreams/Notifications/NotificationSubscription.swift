@@ -35,7 +35,8 @@ package final class NotificationSubscription: Sendable {
             return nil
         }
         guard let posted = await storage.next(isolation: actor, onCancel: end) else { return nil }
-        // Checked after, because the task may have been cancelled between being resumed with this notification and running.
+        // Checked after, because the task may have been cancelled between being resumed with this notification and
+        // running.
         guard !Task.isCancelled else {
             end()
             return nil

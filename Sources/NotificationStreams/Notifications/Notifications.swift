@@ -3,13 +3,14 @@
 extension NotificationBus {
     /// An asynchronous sequence of the user info of a bus's notifications.
     ///
-    /// The observer is registered when the iterator is created. Every later post reaches its buffer, even one made before the first call
-    /// of `next()`. To miss nothing, create the iterator, read the current state, and then call `next()`. Each iterator has an
-    /// observer of its own.
+    /// The observer is registered when the iterator is created. Every later post reaches its buffer, even one made
+    /// before the first call of `next()`. To miss nothing, create the iterator, read the current state, and then call
+    /// `next()`. Each iterator has an observer of its own.
     ///
-    /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits in `next()`, or
-    /// else at the next call. A cancelled task gets `nil` at once, even if notifications are buffered. (`AsyncStream` delivers its
-    /// buffer first, so a consumer that was cancelled because another server was selected would still show the old one's status.)
+    /// The observer is removed together with its iterator, or when its task is cancelled: at once if the task waits in
+    /// `next()`, or else at the next call. A cancelled task gets `nil` at once, even if notifications are buffered.
+    /// (`AsyncStream` delivers its buffer first, so a consumer that was cancelled because another server was selected
+    /// would still show the old one's status.)
     public struct Notifications<UserInfo: Sendable>: AsyncSequence, Sendable {
         /// The user info of the notifications.
         public typealias Element = UserInfo
@@ -39,9 +40,9 @@ extension NotificationBus {
 
             /// Waits for the next notification on the caller's actor; `nil` once the task is cancelled.
             ///
-            /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers, or else on the
-            /// concurrent one, and switches to the actor from there. Two concurrent calls are a programming error, which ends the
-            /// program with a message.
+            /// If that actor has an executor of its own, a task that waited is resumed on the executor it prefers, or
+            /// else on the concurrent one, and switches to the actor from there. Two concurrent calls are a programming
+            /// error, which ends the program with a message.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> UserInfo? {
                 guard let posted = await subscription.next(isolation: actor) else { return nil }
                 guard let userInfo = posted as? UserInfo else {

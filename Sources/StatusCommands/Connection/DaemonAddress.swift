@@ -77,8 +77,10 @@ enum DaemonAddress: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - mayStart: whether connecting may start the daemon.
-    ///   - isRetry: whether the user did not ask for this connection now; then ssh(1) neither asks the user nor writes messages.
-    ///   - timeout: how long to wait for room in the daemon's backlog, or until another host has answered; nil for 5 s, or 2 min.
+    ///   - isRetry: whether the user did not ask for this connection now; then ssh(1) neither asks the user nor writes
+    ///     messages.
+    ///   - timeout: how long to wait for room in the daemon's backlog, or until another host has answered; nil for 5 s,
+    ///     or 2 min.
     func connect(
         mayStart: Bool = true, isRetry: Bool = false, timeout: Duration? = nil
     ) async throws(VarlinkClientError) -> MonitorClient {

@@ -6,8 +6,9 @@ import StatusModel
 
 /// Passes on what ssh(1) writes to standard error, line by line.
 ///
-/// The other host can write there, too. So each line begins with its name, and has no control characters. For passwords, ssh asks on the terminal itself.
-/// That a security key must be touched it says only if standard error is a terminal, so statusctl(1) says it.
+/// The other host can write there, too. So each line begins with its name, and has no control characters. For
+/// passwords, ssh asks on the terminal itself. That a security key must be touched it says only if standard error is a
+/// terminal, so statusctl(1) says it.
 @EventLoop
 final class ErrorRelay {
     /// A line that is longer is passed on in parts.
@@ -20,8 +21,8 @@ final class ErrorRelay {
     private var source: IOSource?
     private var line: [UInt8] = []
 
-    /// From now on, nothing is passed on: a command that draws on the terminal calls this, because also seconds after a connection broke, ssh may write
-    /// over its screen.
+    /// From now on, nothing is passed on: a command that draws on the terminal calls this, because also seconds after a
+    /// connection broke, ssh may write over its screen.
     static func mute() { isMuted = true }
 
     /// Makes a relay, and the descriptor for standard error of ssh.

@@ -59,7 +59,8 @@ enum BarFormat: String, CaseIterable, Sendable {
     /// By i3blocks' `format=json`.
     private static func i3blocks(_ content: Content) -> String {
         json { writer in
-            // i3blocks 1.4 ends a text at its first quotation mark, escaped or not, and shows a backslash with its escape.
+            // i3blocks 1.4 ends a text at its first quotation mark, escaped or not, and shows a backslash with its
+            // escape.
             let text = content.text.replacingScalar("\"", with: "”").replacingScalar("\\", with: "⧵")
             writer.member("full_text", shortened(text))
             writer.member("color", colour(content.state))
@@ -74,12 +75,14 @@ enum BarFormat: String, CaseIterable, Sendable {
 
     /// Escapes what tmux expands in the output of a command, and again when it draws.
     ///
-    /// Each time, two “#” become one, but not before “[”; so one is written as four, and a space without a width keeps it from what follows.
+    /// Each time, two “#” become one, but not before “[”; so one is written as four, and a space without a width keeps
+    /// it from what follows.
     private static func escapeTmux(_ text: String) -> String {
         text.replacingScalar("#", with: "####\u{200B}")
     }
 
-    /// The most bytes of JSON for a text of i3blocks 1.4, which cuts longer ones anywhere, and hides a line of more than 2047.
+    /// The most bytes of JSON for a text of i3blocks 1.4, which cuts longer ones anywhere, and hides a line of more
+    /// than 2047.
     private static let longestText = 1000
     /// Those for its end, where the level is.
     private static let longestEnd = 100

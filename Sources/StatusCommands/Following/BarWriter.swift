@@ -8,8 +8,8 @@ import StatusModel
 /// Writes what a follower notices as lines for a status bar.
 @EventLoop
 final class BarWriter {
-    /// How long the last line stays while the daemon is away, or before a new server has its first status: that is mostly over sooner, and a bar
-    /// must not flicker.
+    /// How long the last line stays while the daemon is away, or before a new server has its first status: that is
+    /// mostly over sooner, and a bar must not flicker.
     private static let patience = Duration.seconds(1)
 
     private let terminal: Terminal

@@ -85,7 +85,8 @@ struct HostSurvey {
 
     private static let fileSystems = ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "bcachefs"]
 
-    /// The mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without boot partitions.
+    /// The mount points of disks in `/proc/self/mounts` (proc(5)): of each disk the first one that plugins see, without
+    /// boot partitions.
     ///
     /// File systems of other hosts are left out, because a look at one may never end.
     ///

@@ -26,7 +26,8 @@ enum InitialFile {
         }
     }
 
-    /// Gives a new directory its mode: the system's configuration is only for root and the daemon's group, as installed.
+    /// Gives a new directory its mode: the system's configuration is only for root and the daemon's group, as
+    /// installed.
     private static func give(_ directory: String) {
         let isSystem = directory == "/etc/statusd"
         chmod(directory, isSystem ? 0o750 : 0o755)

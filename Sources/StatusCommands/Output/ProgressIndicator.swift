@@ -8,8 +8,8 @@ import TerminalText
 
 /// Shows on a terminal how long work has been running.
 ///
-/// It appears on standard error after 200 ms, because quicker work does not need it. It is erased at the end. If standard error is
-/// not a terminal, it shows nothing.
+/// It appears on standard error after 200 ms, because quicker work does not need it. It is erased at the end. If
+/// standard error is not a terminal, it shows nothing.
 final class ProgressIndicator: Sendable {
     private static let delay = Duration.milliseconds(200)
     private static let interval = Duration.milliseconds(100)

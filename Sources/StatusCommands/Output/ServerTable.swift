@@ -97,7 +97,8 @@ struct ServerTable {
             let excess = widths.reduce(spaces, +) - width
             widths[index] = min(widths[index], max(widths[index] - max(0, excess), least))
         }
-        // One long name does not take the room of all texts, nor do texts take that of the names, by which servers are told apart.
+        // One long name does not take the room of all texts, nor do texts take that of the names, by which servers are
+        // told apart.
         shrink(.status, to: max(width / 3, Self.shortestText))
         shrink(.server, to: max(width * 3 / 10, Self.shortestName))
         shrink(.status, to: Self.shortestText)

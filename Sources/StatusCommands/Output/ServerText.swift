@@ -26,7 +26,8 @@ enum ServerText {
     ///
     /// - Parameters:
     ///   - width: the width of the terminal, at which long values are wrapped; nil if they are not.
-    ///   - now: the time from which ages are counted; nil if they, and the time of the last update, would soon be wrong.
+    ///   - now: the time from which ages are counted; nil if they, and the time of the last update, would soon be
+    ///     wrong.
     static func details(_ server: ServerState, style: Style, width: Int?, now: Timestamp? = TimeText.now) -> [String] {
         var lines = title(server, style, width)
         func add(_ label: String, _ value: String?) {

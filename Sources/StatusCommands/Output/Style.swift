@@ -9,7 +9,8 @@ struct Style: Sendable {
     /// The end of a text that was cut.
     let ellipsis: String
 
-    /// `SYSTEMD_COLORS` decides, as for systemd's tools, even if there is no terminal; then `NO_COLOR` (no-color.org), then `TERM`.
+    /// `SYSTEMD_COLORS` decides, as for systemd's tools, even if there is no terminal; then `NO_COLOR` (no-color.org),
+    /// then `TERM`.
     init(isTerminal: Bool, environment: [String: String]) {
         ellipsis = Charset(environment: environment).text("…")
         switch environment["SYSTEMD_COLORS"] {

@@ -87,7 +87,8 @@ struct Terminal: Sendable {
         StandardOutput.write(charset.text("statusctl: \(text)\n"), to: STDERR_FILENO)
     }
 
-    /// Writes what the daemon says of itself to standard error, also beside JSON, because a script would trust what is not saved.
+    /// Writes what the daemon says of itself to standard error, also beside JSON, because a script would trust what is
+    /// not saved.
     func warn(_ notices: [String]?) {
         // statusd has one for each kind of trouble, but another peer may send any number.
         for notice in (notices ?? []).prefix(20) { writeError("warning: \(VisibleText.excerpt(notice, bytes: 4096))") }

@@ -38,7 +38,8 @@ final class TopHistory {
             return changes
         } catch {
             client = nil
-            // Without a history, or with a daemon that is away, there is nothing to show, and the next event tries again.
+            // Without a history, or with a daemon that is away, there is nothing to show, and the next event tries
+            // again.
             if case .historyUnavailable = error as? MonitorError { last = state }
             return state.name == last?.name ? nil : []
         }

@@ -132,7 +132,8 @@ final class TopProgram {
         }
     }
 
-    /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown in the last line.
+    /// Calls the daemon on a connection of its own, which may start it, as for the other commands; a failure is shown
+    /// in the last line.
     private func request(_ server: ServerName, _ call: (MonitorClient) async throws -> some Any) async {
         let waiting = "the daemon has not answered yet"
         let hint = try? TimerSource { [weak self] in

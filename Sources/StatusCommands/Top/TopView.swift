@@ -35,7 +35,8 @@ struct TopView {
     /// The rows between the title and the last lines.
     private func bodyHeight(_ model: TopModel) -> Int { max(0, size.height - 1 - lastLines(model).count) }
 
-    /// The rows for the last changes, with their title: what the list does not need, but at most half of the screen; none if that is low.
+    /// The rows for the last changes, with their title: what the list does not need, but at most half of the screen;
+    /// none if that is low.
     private func paneHeight(_ model: TopModel) -> Int {
         if size.height < 12 { return 0 }
         let free = bodyHeight(model) - 1 - model.shown.count

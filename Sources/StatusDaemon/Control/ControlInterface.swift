@@ -79,7 +79,8 @@ final class ControlInterface: MonitorService {
             if last == nil { writer.beginArray("servers") }
             let states = monitor.states(after: last, limit: EventStream.serversPerPiece)
             for var state in states {
-                // While the list is written, the selection may move to a server after the one that it shows as selected.
+                // While the list is written, the selection may move to a server after the one that it shows as
+                // selected.
                 state.isSelected = state.isSelected && !hasSelected
                 hasSelected = hasSelected || state.isSelected
                 writer.value(state)
@@ -124,7 +125,8 @@ final class ControlInterface: MonitorService {
     func select(_ parameters: SelectParameters, _ call: MonitorCall<SelectReply>) throws {
         let server = try parameters.server.map { try known($0) }
         let isChange = (try? monitor.selectedState().name) != server
-        // Earlier events of the old server are written now. Those for which there is no room are never written, but reported as a gap.
+        // Earlier events of the old server are written now. Those for which there is no room are never written, but
+        // reported as a gap.
         if isChange { call.untyped.pumpStreams() }
         let change = try monitor.select(server, by: Caller(call))
         registry.didSelect()

@@ -7,8 +7,8 @@ import Varlink
 
 /// Writes events as JSON; an event that several streams write at about the same time is encoded once.
 ///
-/// Streams differ in the events that they get, and seldom in their contents: an event that selects a server repeats the state from a snapshot just
-/// written. Snapshots and gaps belong to one stream.
+/// Streams differ in the events that they get, and seldom in their contents: an event that selects a server repeats the
+/// state from a snapshot just written. Snapshots and gaps belong to one stream.
 @EventLoop
 final class EventEncoder {
     private struct EncodedEvent {

@@ -8,7 +8,8 @@ import Varlink
 
 /// `io.systemd.Metrics`, by which systemd-report (from systemd 260) collects what services measure.
 ///
-/// The description is that of systemd's `varlink-io.systemd.Metrics.c`. Each name begins with that of the socket in `/run/systemd/report`.
+/// The description is that of systemd's `varlink-io.systemd.Metrics.c`. Each name begins with that of the socket in
+/// `/run/systemd/report`.
 @EventLoop
 final class MetricsInterface: VarlinkInterface {
     private nonisolated static let name = "io.systemd.Metrics"

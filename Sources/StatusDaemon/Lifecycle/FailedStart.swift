@@ -8,14 +8,16 @@ import Varlink
 
 /// Answers the clients that made the service manager start a daemon that cannot start.
 ///
-/// Without an answer, they would keep waiting, and the service manager would start the daemon again and again until it gives up on both units.
+/// Without an answer, they would keep waiting, and the service manager would start the daemon again and again until it
+/// gives up on both units.
 @EventLoop
 struct FailedStart {
     /// How long the daemon answers clients after the first one, if it can check whether the cause has been corrected.
     ///
     /// This keeps the number of starts below the units' limits: 100 in 10 s, and systemd's own for a socket, 20 in 2 s.
     private static let stay = Duration.seconds(2)
-    /// The same without a check; shorter, because a start that an administrator requests meanwhile joins the failing one.
+    /// The same without a check; shorter, because a start that an administrator requests meanwhile joins the failing
+    /// one.
     private static let shortStay = Duration.milliseconds(200)
     /// The pause before each check.
     private static let interval = Duration.milliseconds(50)
@@ -35,7 +37,8 @@ struct FailedStart {
     private let isCorrected: Check?
     /// The clients that were answered.
     ///
-    /// They stay open for a while: a client whose connection is closed while it still writes its call may not read the answer.
+    /// They stay open for a while: a client whose connection is closed while it still writes its call may not read the
+    /// answer.
     private var clients: [OwnedDescriptor] = []
 
     /// Reports the reason to all clients that connect.
@@ -43,7 +46,8 @@ struct FailedStart {
     /// - Parameters:
     ///   - reason: why the daemon does not start.
     ///   - isCorrected: checks whether a start would succeed now; nil if that cannot be checked.
-    /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined this one.
+    /// - Returns: whether a start would succeed now. Then the daemon must start: a start requested meanwhile has joined
+    ///   this one.
     static func answerClients(_ reason: String, isCorrected: Check? = nil) async -> Bool {
         var start = FailedStart(
             message: MonitorError.startFailed(reason: reason).reply?.reply ?? [], isCorrected: isCorrected)

@@ -9,7 +9,8 @@ struct ReadConfiguration: Sendable {
     let configuration: Configuration
     let accounts: Accounts
     let files: UsableFiles
-    /// The first errors, and an entry with the number of the others: to log and to reply more would only keep the loop busy.
+    /// The first errors, and an entry with the number of the others: to log and to reply more would only keep the loop
+    /// busy.
     let errors: [Problem]
     /// The first warnings, including names that could not be looked up, in the same way.
     let warnings: [Problem]

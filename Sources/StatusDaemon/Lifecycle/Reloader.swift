@@ -11,7 +11,8 @@ import SystemdClient
 
 /// Reads the configuration again and applies it, one reload after another.
 ///
-/// Each caller's reload begins after its call, so it sees what the caller has written. All calls during a reload share the next one.
+/// Each caller's reload begins after its call, so it sees what the caller has written. All calls during a reload share
+/// the next one.
 @EventLoop
 final class Reloader {
     typealias Outcome = Result<ReloadReply, Problem>

@@ -4,10 +4,11 @@ import EventLoopIO
 import Glibc
 import Varlink
 
-/// The watchdog's probe: two clients of the daemon on connections inside the process, of which one posts and one watches.
+/// The watchdog's probe: two clients of the daemon on connections inside the process, of which one posts and one
+/// watches.
 ///
-/// Their messages pass through sockets, the loop, the log and a notification, like those of every client. A loop that is stuck, or does not read,
-/// does not write or does not wake its streams, lets no probe through.
+/// Their messages pass through sockets, the loop, the log and a notification, like those of every client. A loop that
+/// is stuck, or does not read, does not write or does not wake its streams, lets no probe through.
 @EventLoop
 final class WatchdogProbe {
     private struct Revision: JSONReadable, Sendable {

@@ -96,8 +96,8 @@ final class SourceFactory {
 extension CheckLimits {
     /// Lowers the limit of all checks together if they would leave too few descriptors for anything else.
     ///
-    /// An eighth of the descriptors is for checks, each of which takes up to eight. Three eighths are for clients, a quarter for notify sockets, and
-    /// a quarter for the daemon itself and plugins that do not end.
+    /// An eighth of the descriptors is for checks, each of which takes up to eight. Three eighths are for clients, a
+    /// quarter for notify sockets, and a quarter for the daemon itself and plugins that do not end.
     fileprivate func fitting(descriptors: Int) -> CheckLimits {
         var limits = self
         limits.checks = min(checks, max(1, descriptors / 64))

@@ -5,7 +5,8 @@ import EventLoopIO
 import Glibc
 import SystemdClient
 
-/// The service that runs plugins apart from the daemon, as another user and in its own sandbox: one worker for each connection.
+/// The service that runs plugins apart from the daemon, as another user and in its own sandbox: one worker for each
+/// connection.
 public struct Executor {
     /// The `FileDescriptorName=` of its socket unit.
     private static let socketName = "executor"

@@ -6,8 +6,8 @@ import Varlink
 
 /// A process that runs plugins, one after another, for the daemon at the other end of its standard input.
 ///
-/// It may block: the daemon notices that it does not answer, and leaves it behind. When the connection ends, or on SIGTERM, it ends its plugin with
-/// all processes that this has started, and then itself.
+/// It may block: the daemon notices that it does not answer, and leaves it behind. When the connection ends, or on
+/// SIGTERM, it ends its plugin with all processes that this has started, and then itself.
 public struct PluginWorker {
     /// How long a plugin that timed out has to clean up before it is killed.
     private static let grace = Duration.milliseconds(500)
@@ -27,7 +27,8 @@ public struct PluginWorker {
         exit(0)
     }
 
-    /// Ends this process at once if a plugin has lowered its limits: it could no longer read its descriptors or list its children.
+    /// Ends this process at once if a plugin has lowered its limits: it could no longer read its descriptors or list
+    /// its children.
     ///
     /// The executor ends what it leaves. Without an answer, the daemon uses another worker.
     private func checkLimits(of plugin: borrowing PluginProcess? = nil) {

@@ -10,7 +10,8 @@ final class BusSession {
     private let bus: OpaquePointer
     private let settings: BusSettings
     private let receive: @Sendable (BusThread.Event) -> Void
-    /// The unanswered calls by sd-bus's number (cookie): their own number, and how often the service's name had changed hands.
+    /// The unanswered calls by sd-bus's number (cookie): their own number, and how often the service's name had changed
+    /// hands.
     private var calls: [UInt64: (number: Int, ownerCount: Int)] = [:]
     private var trust: BusTrust
 
@@ -150,7 +151,7 @@ private func busFilter(
     let isCall = type == UInt8(SD_BUS_MESSAGE_METHOD_CALL)
     guard isCall || type == UInt8(SD_BUS_MESSAGE_SIGNAL) else { return 0 }
     Unmanaged<BusSession>.fromOpaque(context).takeUnretainedValue().takeOther(message)
-    // A call gets no reply: sd-bus's refusal repeats the object's path, and the refusals of a caller that does not read would pile up here
-    // without limit.
+    // A call gets no reply: sd-bus's refusal repeats the object's path, and the refusals of a caller that does not read
+    // would pile up here without limit.
     return isCall ? 1 : 0
 }

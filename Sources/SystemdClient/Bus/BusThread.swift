@@ -7,8 +7,9 @@ import Synchronization
 
 /// A thread that talks with one service over the system bus, as long as the connection lasts.
 ///
-/// Any local user can send this process messages that take sd-bus long to read: 30 MB take a tenth of a second. So the loop does not read
-/// from the bus. The thread passes on what the service and the bus send. Of other senders it reports only that they sent something.
+/// Any local user can send this process messages that take sd-bus long to read: 30 MB take a tenth of a second. So the
+/// loop does not read from the bus. The thread passes on what the service and the bus send. Of other senders it reports
+/// only that they sent something.
 final class BusThread: Sendable {
     /// What the thread reports to the loop.
     enum Event: Sendable {

@@ -29,8 +29,9 @@ struct BusTimes {
     static let betweenRegularReadings = Duration.seconds(300)
     /// An answer that takes longer means that the manager or the bus may be kept busy.
     ///
-    /// While more than 1024 messages wait to be sent, the manager answers but sends no signals (MANAGER_BUS_BUSY_THRESHOLD in systemd's
-    /// src/core/manager.c). They wait only if 8 MiB fill its socket, and an answer behind so much takes longer.
+    /// While more than 1024 messages wait to be sent, the manager answers but sends no signals
+    /// (MANAGER_BUS_BUSY_THRESHOLD in systemd's src/core/manager.c). They wait only if 8 MiB fill its socket, and an
+    /// answer behind so much takes longer.
     static let lateAnswer = Duration.milliseconds(20)
 
     /// How long reading so many units takes, up to 18 s.
@@ -38,6 +39,7 @@ struct BusTimes {
 
     /// The pause before so many units are read again during disturbances, which may have cost signals.
     ///
-    /// A unit that has failed may be shown as it was for that long. But reading many units costs the service manager time.
+    /// A unit that has failed may be shown as it was for that long. But reading many units costs the service manager
+    /// time.
     func betweenReadings(ofUnits count: Int) -> Duration { betweenReadings + Self.reading(units: count) }
 }

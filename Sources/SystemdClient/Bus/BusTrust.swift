@@ -2,8 +2,8 @@
 
 /// Decides which senders' signals to believe: the bus itself and the owner of one service's name.
 ///
-/// It also decides when so many other signals come that one of these may be late or lost. A state machine: it reads nothing and asks no
-/// clock.
+/// It also decides when so many other signals come that one of these may be late or lost. A state machine: it reads
+/// nothing and asks no clock.
 struct BusTrust {
     /// What to do with a signal.
     enum Verdict {

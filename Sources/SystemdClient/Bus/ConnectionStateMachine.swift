@@ -145,8 +145,8 @@ struct ConnectionStateMachine: ~Copyable {
             let wasDisturbed = following.isReadDue
             following.isReadDue = false
             following.readAt = now
-            // Within a second of the last report, disturbances are not reported (``BusTrust``), so another may have come after this
-            // reading.
+            // Within a second of the last report, disturbances are not reported (``BusTrust``), so another may have
+            // come after this reading.
             let pause = wasDisturbed ? times.betweenReadings(ofUnits: count) : BusTimes.betweenRegularReadings
             return (wasDisturbed ? [.list] : []) + [.readAll, .wait(pause)]
         }

@@ -156,10 +156,11 @@ final class FollowedUnit {
     /// The names and objects by which signals may refer to it.
     var subjects: Set<String> { [name, path, ownName, ownPath] }
 
-    /// Records changed properties; returns whether the unit must be read before others, because the signal was not enough.
+    /// Records changed properties; returns whether the unit must be read before others, because the signal was not
+    /// enough.
     ///
-    /// The properties of the unit's type come first and the general ones right after them, so a follower sees both change together
-    /// (systemd's src/core/dbus-unit.c).
+    /// The properties of the unit's type come first and the general ones right after them, so a follower sees both
+    /// change together (systemd's src/core/dbus-unit.c).
     func change(_ values: [String: String], interface: String, invalidated: [String]) -> Bool {
         // A reading that is under way is newer than the signal.
         guard known != nil else { return !isReading }
@@ -175,7 +176,8 @@ final class FollowedUnit {
         settle()
     }
 
-    /// Tells followers what has changed, unless a reading will tell more: a unit that was just loaded has states before it is read.
+    /// Tells followers what has changed, unless a reading will tell more: a unit that was just loaded has states before
+    /// it is read.
     ///
     /// How a run has ended is told at once, because the manager may have forgotten it when the unit is read.
     ///

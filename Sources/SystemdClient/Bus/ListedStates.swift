@@ -6,7 +6,8 @@ struct ListedStates: Sendable, Equatable {
     let activeState: String
     let subState: String
 
-    /// The type of a unit in that list (org.freedesktop.systemd1(5)): its name, its description, these states, and more.
+    /// The type of a unit in that list (org.freedesktop.systemd1(5)): its name, its description, these states, and
+    /// more.
     static let listing = "ssssssouso"
 
     /// Reads the list; returns the requested units by their own names.

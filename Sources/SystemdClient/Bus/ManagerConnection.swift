@@ -28,8 +28,8 @@ final class ManagerConnection {
 
     /// Begins to connect, and requests the signals of all units; `filter` decides which of them reach the handler.
     ///
-    /// The matches come before the subscription, and that before any call, so no change is missed. A subscription that fails is repeated,
-    /// and then everything is read again.
+    /// The matches come before the subscription, and that before any call, so no change is missed. A subscription that
+    /// fails is repeated, and then everything is read again.
     init(
         on address: String, filter: BusFilter, times: BusTimes, handler: @escaping @EventLoop (ManagerSignal) -> Void
     ) throws(IOError) {

@@ -14,7 +14,8 @@ enum ManagerSignal: Equatable {
     case reloaded
     /// Other processes sent messages or made the manager send many signals.
     ///
-    /// If the bus's queue for this process is full, the manager's signals are dropped; and a busy manager sends its signals late.
+    /// If the bus's queue for this process is full, the manager's signals are dropped; and a busy manager sends its
+    /// signals late.
     case disturbed
     /// The answer to a call made at this time was late: the manager or the bus is busy, and may send no signals.
     ///
@@ -61,7 +62,8 @@ enum ManagerReply: Equatable {
     /// The errors of the bus or of sd-bus that mean that the manager is missing or does not answer.
     private static let absences = Set(
         ["NoReply", "ServiceUnknown", "NameHasNoOwner", "Timeout", "TimedOut", "Disconnected"].map { errors + $0 })
-    /// The errors that make another subscription useless: there is one, as after `daemon-reexec`, or the policy forbids it.
+    /// The errors that make another subscription useless: there is one, as after `daemon-reexec`, or the policy forbids
+    /// it.
     private static let subscriptionAnswers: Set = [
         "org.freedesktop.systemd1.AlreadySubscribed", errors + "AccessDenied",
     ]

@@ -2,8 +2,8 @@
 
 /// Decides when to call the service manager, when calls wait, and when to give up its connection.
 ///
-/// The manager may leave the bus and come back (`daemon-reexec`, a restarted bus); the machine waits for it for a while. It performs no
-/// effects itself.
+/// The manager may leave the bus and come back (`daemon-reexec`, a restarted bus); the machine waits for it for a
+/// while. It performs no effects itself.
 struct ManagerStateMachine: ~Copyable {
     /// An unanswered call.
     struct Call {
@@ -71,7 +71,8 @@ struct ManagerStateMachine: ~Copyable {
 
     /// The manager has not answered.
     mutating func unanswered(_ call: Call, _ silence: Silence, at now: SuspendingClock.Instant) -> [Effect] {
-        // A manager that executes itself takes the name before the bus notices that its old connection, with its calls, is gone.
+        // A manager that executes itself takes the name before the bus notices that its old connection, with its calls,
+        // is gone.
         guard isCurrent(call) else { return [] }
         // A manager that was silent for so long gets no more time.
         if call.deadline <= now {

@@ -4,9 +4,9 @@ import DequeModule
 
 /// Decides which unit to read next and how many at a time; performs no effects itself.
 ///
-/// A unit can be in each of two queues. Units that have changed are in the first one, which is served before the other, with perhaps
-/// thousands of units. A unit that is read from one queue keeps its place in the other, and is skipped there if no question is due by then:
-/// searching for it would cost more.
+/// A unit can be in each of two queues. Units that have changed are in the first one, which is served before the other,
+/// with perhaps thousands of units. A unit that is read from one queue keeps its place in the other, and is skipped
+/// there if no question is due by then: searching for it would cost more.
 struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
     /// What to do outside the machine.
     enum Effect: Equatable {
@@ -50,7 +50,8 @@ struct ReadingStateMachine<Unit: AnyObject>: ~Copyable {
     /// The longest that the queue has been since it was empty.
     private var longest = 0
 
-    /// - Parameter patience: how long a question about a unit may be refused, without the time that reading the waiting units takes.
+    /// - Parameter patience: how long a question about a unit may be refused, without the time that reading the waiting
+    ///   units takes.
     init(patience: Duration) { self.patience = patience }
 
     /// The units that are being read or wait for it.

@@ -42,8 +42,8 @@ public final class UnitBus {
     ///
     /// - Parameters:
     ///   - unit: the unit's full name or an alias of it; the unit need not exist yet.
-    ///   - handler: called on the loop with what is known, never from within this call: as soon as it is known, whenever it changes, and
-    ///     after each ``UnitSubscription/read(within:)``.
+    ///   - handler: called on the loop with what is known, never from within this call: as soon as it is known,
+    ///     whenever it changes, and after each ``UnitSubscription/read(within:)``.
     public func follow(
         _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
     ) -> UnitSubscription {

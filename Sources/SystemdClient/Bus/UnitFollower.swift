@@ -49,8 +49,8 @@ final class UnitFollower {
 
     /// Requests a reading by `ask` and waits for it; returns at once if the task or the follower is cancelled.
     ///
-    /// - Parameter limit: the time after which the handler is told that there was no answer. If there can be no timer, the bus's own limits
-    ///   apply.
+    /// - Parameter limit: the time after which the handler is told that there was no answer. If there can be no timer,
+    ///   the bus's own limits apply.
     func wait(atMost limit: Duration, _ ask: () -> Void) async {
         callCount += 1
         let number = callCount

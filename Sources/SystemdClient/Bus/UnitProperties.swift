@@ -28,7 +28,8 @@ public struct UnitProperties: Sendable, Equatable {
     public var isFrozen = false
     /// Whether the service manager forgets the unit when it has failed (`CollectMode=inactive-or-failed`).
     public var isForgottenWhenFailed = false
-    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil if the service manager knows of no start.
+    /// When it last began to start, by the monotonic clock (clock_gettime(2)); nil if the service manager knows of no
+    /// start.
     public var startedAt: Duration?
 
     /// When it last became active, by the same clock; nil if the service manager does not know it.
@@ -97,9 +98,11 @@ extension UnitProperties {
 }
 
 extension UnitProperties {
-    /// Why a job did not start its unit: the results that the unit's own state does not show (org.freedesktop.systemd1(5)).
+    /// Why a job did not start its unit: the results that the unit's own state does not show
+    /// (org.freedesktop.systemd1(5)).
     ///
-    /// Not among them are `failed`, which the state shows, `canceled`, `skipped`, and `invalid`: a reload of a unit that does not run.
+    /// Not among them are `failed`, which the state shows, `canceled`, `skipped`, and `invalid`: a reload of a unit
+    /// that does not run.
     public enum StartFailure: String, Sendable {
         case dependency, assert, timeout, unsupported
     }

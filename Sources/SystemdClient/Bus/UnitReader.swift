@@ -4,9 +4,9 @@ import EventLoopIO
 
 /// Reads units over one connection, few at a time, and each once however often it was requested.
 ///
-/// To read a unit that is not loaded, the manager loads and unloads it, and sends signals about both. If these caused another reading, that
-/// would go on for ever. So after such a signal, the reader first asks whether the unit is loaded, which does not load it. A unit that was
-/// not loaded when it was read, and is not now, has not changed.
+/// To read a unit that is not loaded, the manager loads and unloads it, and sends signals about both. If these caused
+/// another reading, that would go on for ever. So after such a signal, the reader first asks whether the unit is
+/// loaded, which does not load it. A unit that was not loaded when it was read, and is not now, has not changed.
 @EventLoop
 final class UnitReader {
     private let manager: ManagerConnection
@@ -84,7 +84,8 @@ final class UnitReader {
 
     /// Gives up what is known about units whose questions have been refused for too long.
     ///
-    /// Other questions may be answered, so the connection is kept. Late answers are limited by the timeout of each call.
+    /// Other questions may be answered, so the connection is kept. Late answers are limited by the timeout of each
+    /// call.
     private func expire() {
         let begin = SuspendingClock.now - machine.limit
         let reason = "its state is unknown because the service manager or the system bus is busy"

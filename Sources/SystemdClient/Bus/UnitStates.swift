@@ -11,8 +11,8 @@ import Logging
 /// }
 /// ```
 ///
-/// It ends only when its task is cancelled. While the bus or the service manager is away, it yields that and goes on. A slow consumer gets
-/// only the newest state.
+/// It ends only when its task is cancelled. While the bus or the service manager is away, it yields that and goes on. A
+/// slow consumer gets only the newest state.
 public struct UnitStates: AsyncSequence, Sendable {
     /// A state.
     ///
@@ -28,8 +28,8 @@ public struct UnitStates: AsyncSequence, Sendable {
     ///
     /// - Parameters:
     ///   - unit: the unit's full name, such as `nginx.service`, or an alias of it.
-    ///   - bus: a connection to the service manager that all units should share. Without one, each iteration connects by itself and logs
-    ///     nothing.
+    ///   - bus: a connection to the service manager that all units should share. Without one, each iteration connects
+    ///     by itself and logs nothing.
     public init(_ unit: String, over bus: UnitBus? = nil) {
         self.unit = unit
         self.bus = bus

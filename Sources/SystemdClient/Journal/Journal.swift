@@ -6,7 +6,8 @@ public import Logging
 
 /// The destination of this process's log messages.
 public enum Journal {
-    /// Whether standard error is connected to the journal: `JOURNAL_STREAM` names its device and inode (systemd.exec(5)).
+    /// Whether standard error is connected to the journal: `JOURNAL_STREAM` names its device and inode
+    /// (systemd.exec(5)).
     public static var isStandardError: Bool {
         guard let stream = getenv("JOURNAL_STREAM") else { return false }
         var status = stat()
@@ -16,8 +17,8 @@ public enum Journal {
 
     /// Sets the function to call with the number of dropped messages, when the receiver reads again.
     ///
-    /// Of more than 1 MiB, the oldest messages are dropped while the journal, or the reader of standard error, does not read. The function is called
-    /// on the thread that writes them.
+    /// Of more than 1 MiB, the oldest messages are dropped while the journal, or the reader of standard error, does not
+    /// read. The function is called on the thread that writes them.
     public static func reportLosses(to handler: @escaping @Sendable (Int) -> Void) {
         LogOutbox.reportLosses(to: handler)
     }
@@ -26,7 +27,8 @@ public enum Journal {
     @EventLoop
     public static func drain(within limit: Duration) async { await LogOutbox.shared.drain(within: limit) }
 
-    /// Creates a handler for the journal if standard error is connected to it, else for lines of text on standard error.
+    /// Creates a handler for the journal if standard error is connected to it, else for lines of text on standard
+    /// error.
     public static func makeLogHandler(
         label: String, identifier: String, names: JournalFieldNames, level: Logger.Level = .info
     ) -> any LogHandler {

@@ -2,8 +2,8 @@
 
 /// The fields of one journal entry, as the journal's native protocol expects them.
 ///
-/// journald silently drops a field with an invalid name, so the names of keys are made valid here: `[A-Z0-9_]`, at most 64 characters, not
-/// beginning with a digit or an underscore (reserved for journald).
+/// journald silently drops a field with an invalid name, so the names of keys are made valid here: `[A-Z0-9_]`, at most
+/// 64 characters, not beginning with a digit or an underscore (reserved for journald).
 struct JournalFields {
     /// The entry's `NAME=value` strings, one after the other.
     private(set) var bytes: [UInt8] = []
@@ -21,8 +21,8 @@ struct JournalFields {
         ranges.append(start..<bytes.count)
     }
 
-    /// Returns a valid name for a metadata key, in upper case and with a prefix, which must be valid; nil if nothing is left
-    /// without leading digits and underscores.
+    /// Returns a valid name for a metadata key, in upper case and with a prefix, which must be valid; nil if nothing is
+    /// left without leading digits and underscores.
     static func name(for key: String, prefix: String) -> String? {
         var name: [UInt8] = Array(prefix.utf8)
         for byte in key.utf8 {

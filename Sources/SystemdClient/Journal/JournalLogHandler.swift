@@ -13,8 +13,8 @@ public struct JournalFieldNames: Sendable {
     private let prefix: String
     private let exact: Set<String>
 
-    /// Keys in `exact` become fields of the same name (`server` becomes `SERVER`); others get the prefix (`old-text` becomes
-    /// `STATUSD_OLD_TEXT`).
+    /// Keys in `exact` become fields of the same name (`server` becomes `SERVER`); others get the prefix (`old-text`
+    /// becomes `STATUSD_OLD_TEXT`).
     ///
     /// - Parameters:
     ///   - prefix: a valid beginning of a name, such as `STATUSD_`; it is used unchanged.
@@ -24,7 +24,8 @@ public struct JournalFieldNames: Sendable {
         self.exact = exact
     }
 
-    /// Returns the valid field name for a key; nil if nothing is left of prefix and key without leading digits and underscores.
+    /// Returns the valid field name for a key; nil if nothing is left of prefix and key without leading digits and
+    /// underscores.
     public func name(for key: String) -> String? {
         if key == Self.messageID { return "MESSAGE_ID" }
         return JournalFields.name(for: key, prefix: exact.contains(key) ? "" : prefix)

@@ -6,8 +6,8 @@ public import Logging
 
 /// Writes each log message to standard error as one readable line.
 ///
-/// A message with a message id is complete in itself; others are followed by their metadata. Control and bidirectional characters are
-/// escaped, so log messages cannot control a terminal.
+/// A message with a message id is complete in itself; others are followed by their metadata. Control and bidirectional
+/// characters are escaped, so log messages cannot control a terminal.
 public struct TextLogHandler: LogHandler {
     public var logLevel: Logger.Level = .info
     public var metadata: Logger.Metadata = [:]

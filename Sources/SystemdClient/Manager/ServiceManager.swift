@@ -15,8 +15,8 @@ public enum ServiceManager {
         case ready
         /// The service's status in one line.
         ///
-        /// C0 control characters in it are escaped, and backslashes doubled, because systemd removes one. Of more than 4000 bytes, the rest is
-        /// cut and replaced by `…`.
+        /// C0 control characters in it are escaped, and backslashes doubled, because systemd removes one. Of more than
+        /// 4000 bytes, the rest is cut and replaced by `…`.
         case status(String)
         /// A reload begins.
         ///
@@ -71,7 +71,8 @@ public enum ServiceManager {
     /// Whether there is a manager to notify.
     public static var isPresent: Bool { getenv("NOTIFY_SOCKET") != nil }
 
-    /// The longest time between two keep-alives that the manager accepts (sd_watchdog_enabled(3)); nil if it expects none.
+    /// The longest time between two keep-alives that the manager accepts (sd_watchdog_enabled(3)); nil if it expects
+    /// none.
     public static var watchdogInterval: Duration? {
         var microseconds: UInt64 = 0
         guard sd_watchdog_enabled(0, &microseconds) > 0 else { return nil }
@@ -80,8 +81,8 @@ public enum ServiceManager {
 
     /// Notifies the manager without waiting.
     ///
-    /// If the manager does not read, a newer notification replaces an unsent one of the same kind. Errors are ignored. Before the process ends,
-    /// wait with ``drain(within:)``.
+    /// If the manager does not read, a newer notification replaces an unsent one of the same kind. Errors are ignored.
+    /// Before the process ends, wait with ``drain(within:)``.
     public static func notify(_ notification: Notification) {
         guard isPresent else { return }
         let text = notification.assignments
@@ -92,9 +93,11 @@ public enum ServiceManager {
         }
     }
 
-    /// Notifies the manager without waiting; returns false if the caller should retry, because the socket is full or the kernel has no resources.
+    /// Notifies the manager without waiting; returns false if the caller should retry, because the socket is full or
+    /// the kernel has no resources.
     ///
-    /// It is for processes that have neither an event loop nor a second thread. All other errors are ignored; without a manager it returns true.
+    /// It is for processes that have neither an event loop nor a second thread. All other errors are ignored; without a
+    /// manager it returns true.
     public static func notifyNow(_ notification: Notification) -> Bool {
         guard let place = getenv("NOTIFY_SOCKET"), let address = try? UnixAddress(parsing: String(cString: place))
         else { return true }
@@ -108,8 +111,8 @@ public enum ServiceManager {
 
     /// Waits until the manager has handled all earlier notifications, up to `timeout`, without blocking the loop.
     ///
-    /// It sends the manager one end of a pipe, which the manager closes in order, as with sd_notify_barrier(3). It also returns when the timeout is
-    /// over, the task is cancelled, or no pipe can be created.
+    /// It sends the manager one end of a pipe, which the manager closes in order, as with sd_notify_barrier(3). It also
+    /// returns when the timeout is over, the task is cancelled, or no pipe can be created.
     @EventLoop
     public static func settle(timeout: Duration = .seconds(5)) async {
         if isPresent { await barrier.wait(within: timeout) }

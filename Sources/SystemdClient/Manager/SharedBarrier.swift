@@ -4,7 +4,8 @@ import EventLoopIO
 
 /// Barriers to a receiver (sd_notify_barrier(3)), shared by concurrent callers.
 ///
-/// One barrier at a time is sent. Calls made meanwhile share the next one, so each call's barrier was sent after the call.
+/// One barrier at a time is sent. Calls made meanwhile share the next one, so each call's barrier was sent after the
+/// call.
 @EventLoop
 final class SharedBarrier {
     /// Sends one end of a pipe to the receiver, which closes it in order.

@@ -10,10 +10,11 @@ final class ServiceProcess {
     /// A program, and how it gets its end of the connection.
     struct Program: Sendable {
         enum Form: Sendable {
-            /// As descriptor 3, named `varlink`, as if systemd had started it for a connection (sd_listen_fds(3)); varlinkctl(1) does
-            /// the same. It leads a process group of its own.
+            /// As descriptor 3, named `varlink`, as if systemd had started it for a connection (sd_listen_fds(3));
+            /// varlinkctl(1) does the same. It leads a process group of its own.
             case service
-            /// As its standard input and output. It stays in this process's group, because only that may read from the terminal.
+            /// As its standard input and output. It stays in this process's group, because only that may read from the
+            /// terminal.
             case bridge
         }
 

@@ -46,8 +46,8 @@ enum ByteScanning {
             index &+= 8
         }
         if index < bytes.count, bytes.count >= 8 {
-            // Load the last eight bytes and shift out those already scanned. The zeros shifted in count as control characters, so they
-            // end the run exactly at the end.
+            // Load the last eight bytes and shift out those already scanned. The zeros shifted in count as control
+            // characters, so they end the run exactly at the end.
             let word = UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: bytes.count &- 8, as: UInt64.self))
             let rest = word &>> UInt64(truncatingIfNeeded: (index &+ 8 &- bytes.count) &* 8)
             let marks = escapes(rest) | (asciiOnly ? rest & 0x8080_8080_8080_8080 : 0)

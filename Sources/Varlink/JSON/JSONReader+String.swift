@@ -5,8 +5,8 @@ import StreamSafeText
 extension JSONReader {
     /// Reads a string.
     ///
-    /// After 30 combining characters in a row, it has a combining grapheme joiner (UAX #15, Stream-Safe Text Format). So comparing and hashing it
-    /// takes a time in proportion to its length.
+    /// After 30 combining characters in a row, it has a combining grapheme joiner (UAX #15, Stream-Safe Text Format).
+    /// So comparing and hashing it takes a time in proportion to its length.
     public mutating func string() throws(JSONError) -> String {
         guard current == UInt8(ascii: "\"") else { throw mismatch("string") }
         guard let plain = plainString() else { return try anyString() }

@@ -2,8 +2,8 @@
 
 /// Reads JSON from bytes, value by value, as its caller requests them.
 ///
-/// It is strict (RFC 8259): the text must be UTF-8 without comments, trailing commas or lone surrogates. Of members with
-/// the same name, the last one counts. Only the strings that are requested are copied.
+/// It is strict (RFC 8259): the text must be UTF-8 without comments, trailing commas or lone surrogates. Of members
+/// with the same name, the last one counts. Only the strings that are requested are copied.
 ///
 /// It cannot be copied, so it stays inside the closure in which it is valid.
 public struct JSONReader: ~Copyable {

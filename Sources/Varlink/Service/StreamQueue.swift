@@ -5,8 +5,8 @@ import EventLoopIO
 
 /// The streams of a service that have something to write, in the order in which they were woken.
 ///
-/// They write before the loop reads more input, so a client that keeps up misses nothing. If all of them together take long, the rest
-/// goes on in the next turn, so that others do not wait for all streams.
+/// They write before the loop reads more input, so a client that keeps up misses nothing. If all of them together take
+/// long, the rest goes on in the next turn, so that others do not wait for all streams.
 @EventLoop
 final class StreamQueue {
     /// How much of a turn all streams together may take.

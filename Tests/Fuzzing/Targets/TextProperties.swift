@@ -7,7 +7,8 @@ import StatusModel
 enum TextProperties {
     /// Comparing or hashing a text takes a time in proportion to its length.
     ///
-    /// Swift sorts the combining characters that follow each other after canonical decomposition, so there must be few of them.
+    /// Swift sorts the combining characters that follow each other after canonical decomposition, so there must be few
+    /// of them.
     static func expectCheapToCompare(_ text: String) {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return }
         var count = 0

@@ -8,7 +8,8 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-/// A D-Bus with a service manager on it, served by sd-bus itself: the messages are real, and the test chooses the answers.
+/// A D-Bus with a service manager on it, served by sd-bus itself: the messages are real, and the test chooses the
+/// answers.
 @EventLoop
 final class FakeBus {
     /// The unique names of the service manager, and of another client.

@@ -61,8 +61,8 @@ struct Harness: Sendable {
 
     /// Returns when the service has done everything that it can do by itself.
     ///
-    /// This does not depend on time. Sent bytes are in the socket when send(2) returns. Each of these calls takes a turn of the loop, in
-    /// which it looks at all sockets. Nothing that a test sends takes as many turns.
+    /// This does not depend on time. Sent bytes are in the socket when send(2) returns. Each of these calls takes a
+    /// turn of the loop, in which it looks at all sockets. Nothing that a test sends takes as many turns.
     func settle() async {
         let client = await client()
         for _ in 0..<50 {

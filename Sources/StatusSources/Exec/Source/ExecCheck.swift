@@ -8,8 +8,8 @@ import StatusWorkers
 /// `exec: [/path, argument]`: runs a plugin of the Nagios plugin interface.
 ///
 /// The exit status is the level, and the first line up to `|` is the text
-/// (<https://www.monitoring-plugins.org/doc/guidelines.html>). A worker, which is a separate process, runs the plugin, and ends every process that the
-/// plugin leaves behind.
+/// (<https://www.monitoring-plugins.org/doc/guidelines.html>). A worker, which is a separate process, runs the plugin,
+/// and ends every process that the plugin leaves behind.
 struct ExecCheck: Check {
     /// The path of the plugin, and its arguments.
     let command: [String]

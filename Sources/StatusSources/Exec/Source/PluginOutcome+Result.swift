@@ -20,7 +20,8 @@ extension PluginOutcome {
         }
     }
 
-    /// The first line that has text before `|`, where performance data begins; of standard error if standard output has none.
+    /// The first line that has text before `|`, where performance data begins; of standard error if standard output has
+    /// none.
     private var text: String {
         for stream in [output, errors] {
             // Not characters: a single one may combine a line end or a bar with other scalars.

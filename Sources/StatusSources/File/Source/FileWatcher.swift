@@ -5,10 +5,12 @@ import Glibc
 
 /// Watches the directories of files, and the directories above them, through one inotify(7) instance.
 ///
-/// If a directory cannot be watched, its changes are noticed only at the next check. It may be unreadable, or there are too many watches.
+/// If a directory cannot be watched, its changes are noticed only at the next check. It may be unreadable, or there are
+/// too many watches.
 @EventLoop
 final class FileWatcher: SharedResource {
-    /// The events that may lead to another file: an entry of a directory is created, renamed, removed or gets other attributes.
+    /// The events that may lead to another file: an entry of a directory is created, renamed, removed or gets other
+    /// attributes.
     ///
     /// With IN_MASK_ADD, because a directory has one watch for all checks, which may need other events.
     private nonisolated static let events: UInt32 = [
@@ -16,7 +18,8 @@ final class FileWatcher: SharedResource {
     ].reduce(UInt32(IN_ONLYDIR)) { $0 | UInt32($1) }
     /// The pause after each read: users who may write to a directory can cause any number of events.
     ///
-    /// The events of other directories wait behind theirs. The kernel queues 16,384, of up to 272 bytes, which takes 18 reads.
+    /// The events of other directories wait behind theirs. The kernel queues 16,384, of up to 272 bytes, which takes 18
+    /// reads.
     static let pause = Duration.milliseconds(25)
     /// The maximum number of checks whose watches are being added at the same time.
     ///
@@ -54,15 +57,18 @@ final class FileWatcher: SharedResource {
 
     /// Reports changes to `watch` from now on.
     ///
-    /// It reports one at once if it begins to watch other directories, because the file may have changed since the last look.
+    /// It reports one at once if it begins to watch other directories, because the file may have changed since the last
+    /// look.
     ///
-    /// Call it after each look, because other directories may have replaced the watched ones. The same directories stay watched.
+    /// Call it after each look, because other directories may have replaced the watched ones. The same directories stay
+    /// watched.
     func begin(_ watch: FileWatch) {
         guard !watch.isBeginning, beginning < Self.limit, let queue else { return }
         watch.isBeginning = true
         beginning += 1
         BlockingThread.start { [entries = watch.entries] in
-            // From the root to the file: a directory that is created meanwhile is found, or the one above it reports it.
+            // From the root to the file: a directory that is created meanwhile is found, or the one above it reports
+            // it.
             let numbers = entries.map { Self.addWatch(for: $0, to: queue) }
             EventLoop.perform { self.began(watch, numbers) }
         }
@@ -70,7 +76,8 @@ final class FileWatcher: SharedResource {
 
     /// Adds the kernel's watch of an entry's directory, and returns its number; nil if that fails.
     ///
-    /// Of the file itself, the end of writing is an event, too, but not each write (IN_MODIFY): a log file would be looked at all the time.
+    /// Of the file itself, the end of writing is an event, too, but not each write (IN_MODIFY): a log file would be
+    /// looked at all the time.
     private nonisolated static func addWatch(for entry: FileEntry, to queue: OwnedDescriptor) -> Int32? {
         let number = inotify_add_watch(
             queue.rawValue, entry.directory, entry.isFile ? events | UInt32(IN_CLOSE_WRITE) : events)

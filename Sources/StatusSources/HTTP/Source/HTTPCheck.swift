@@ -9,7 +9,8 @@ import StatusWorkers
 
 /// `http: { url: … }`: whether an HTTP server answers as it should, and how quickly.
 ///
-/// A worker, which is a separate process, loads libcurl and makes the request. So a server can disturb neither other requests nor the daemon.
+/// A worker, which is a separate process, loads libcurl and makes the request. So a server can disturb neither other
+/// requests nor the daemon.
 struct HTTPCheck: Check {
     /// The time that the daemon waits for a worker after the timeout, which the worker enforces itself.
     private static let grace = Duration.seconds(1)

@@ -9,9 +9,10 @@ public import StatusMonitor
 
 /// `notify: true`: a datagram socket for any program that speaks sd_notify(3).
 ///
-/// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` set the level, and the text if there is none.
-/// `WATCHDOG=1` keeps a status fresh for the time that `WATCHDOG_USEC` sets. Descriptors that come with a message are released when it has been
-/// handled. For `BARRIER=1` that is the answer: everything before it has been posted by then.
+/// `STATUS` becomes the text; `READY`, `RELOADING`, `STOPPING`, `ERRNO` and `WATCHDOG=trigger` set the level, and the
+/// text if there is none. `WATCHDOG=1` keeps a status fresh for the time that `WATCHDOG_USEC` sets. Descriptors that
+/// come with a message are released when it has been handled. For `BARRIER=1` that is the answer: everything before it
+/// has been posted by then.
 @EventLoop
 public final class NotifySource {
     /// The number of open sockets.
@@ -50,7 +51,8 @@ public final class NotifySource {
     ///   - server: the server.
     ///   - environment: what all sources share.
     ///   - access: the processes.
-    ///   - predecessor: the closed source of the same server, if any. Its knowledge of users who may still send is kept.
+    ///   - predecessor: the closed source of the same server, if any. Its knowledge of users who may still send is
+    ///     kept.
     ///   - restored: what an earlier run of the daemon has left, if anything.
     init(
         of server: ServerName, in environment: SourceEnvironment, for access: AccessPolicy, predecessor: NotifySource?,
@@ -76,7 +78,8 @@ public final class NotifySource {
         return true
     }
 
-    /// Lets only these processes send, even if others have connected before; reopens the socket if its path was removed.
+    /// Lets only these processes send, even if others have connected before; reopens the socket if its path was
+    /// removed.
     ///
     /// Senders always find a socket, and earlier messages are handled first.
     func open(for access: AccessPolicy) throws(IOError) {

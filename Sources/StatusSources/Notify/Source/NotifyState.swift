@@ -35,7 +35,8 @@ struct NotifyState {
 
     private var condition: NotifyMessage.Condition? { conditions.newest }
 
-    /// The program's own text if it came with the message, or if the program is ready again; otherwise the word for its condition.
+    /// The program's own text if it came with the message, or if the program is ready again; otherwise the word for its
+    /// condition.
     private func text(for message: NotifyMessage) -> StatusText? {
         if let status = statuses.newest.flatMap({ $0 }), message.status != nil || condition == .ready { return status }
         return StatusText(fitting: word)

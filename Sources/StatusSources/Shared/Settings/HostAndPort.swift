@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A host name or address, with or without a port: `example.org`, `127.0.0.1:80`, `[::1]:80`; an IPv6 address needs the brackets.
+/// A host name or address, with or without a port: `example.org`, `127.0.0.1:80`, `[::1]:80`; an IPv6 address needs the
+/// brackets.
 struct HostAndPort: Equatable {
     /// The host, without the brackets of an IPv6 address.
     var host: String

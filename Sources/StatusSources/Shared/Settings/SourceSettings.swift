@@ -17,7 +17,8 @@ public protocol SourceSettings: Equatable, Sendable {
 
     /// These settings without the permitted users: two settings with the same subject describe the same thing.
     var subject: Self { get }
-    /// The parts of the subject, as texts that stay the same from version to version: a restart keeps the status of the same subject.
+    /// The parts of the subject, as texts that stay the same from version to version: a restart keeps the status of the
+    /// same subject.
     var subjectParts: [String] { get }
     /// The requirements of the source on this host.
     var requirements: [SourceRequirement] { get }
@@ -67,7 +68,8 @@ public struct AnySourceSettings: Sendable {
     /// The settings without the permitted users (``SourceSettings/subject``).
     public var subject: AnySourceSettings { AnySourceSettings(base.subject) }
 
-    /// A number for the subject, which stays the same from version to version: a hash, because parts of a subject may be secret.
+    /// A number for the subject, which stays the same from version to version: a hash, because parts of a subject may
+    /// be secret.
     public var identity: Int64 {
         var hash = StableHash()
         for part in [key] + base.subjectParts { hash.combine(part) }

@@ -6,8 +6,9 @@ import Glibc
 
 /// The users, and the members of groups, that may use something.
 ///
-/// The credentials of the process count, as the kernel knows them: its effective user, its group and its supplementary groups. So a control socket,
-/// which reads them (``allows(_:)``), and a file, which the kernel checks (``apply(toFile:)``), follow the same rule.
+/// The credentials of the process count, as the kernel knows them: its effective user, its group and its supplementary
+/// groups. So a control socket, which reads them (``allows(_:)``), and a file, which the kernel checks
+/// (``apply(toFile:)``), follow the same rule.
 public struct AccessPolicy: Sendable, Equatable {
     // A handful of each, so a search is faster than a hash.
     private var users: [UInt32]
@@ -41,8 +42,8 @@ public struct AccessPolicy: Sendable, Equatable {
 
     /// Makes the kernel let only these processes reach what is in a directory of this process's user, but not list it.
     ///
-    /// A process that can read a directory can hold its lock, and one that can search it can compete for the lock. Everything that creates a socket
-    /// there would wait.
+    /// A process that can read a directory can hold its lock, and one that can search it can compete for the lock.
+    /// Everything that creates a socket there would wait.
     ///
     /// - Throws: if the file system does not support such lists.
     public func apply(toDirectory path: String) throws(IOError) { try grant(1, on: path) }

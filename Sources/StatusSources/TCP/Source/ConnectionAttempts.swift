@@ -4,7 +4,8 @@ import EventLoopIO
 
 /// A state machine that decides which address of a host is tried next.
 ///
-/// The name server of the host chooses the addresses, so both their number and that of simultaneous attempts are limited.
+/// The name server of the host chooses the addresses, so both their number and that of simultaneous attempts are
+/// limited.
 struct ConnectionAttempts {
     /// The maximum number of addresses to try.
     static let maximumAddresses = 32

@@ -5,8 +5,8 @@ import Glibc
 
 /// Connects to one of several addresses, and closes the connection.
 ///
-/// The next address is tried when one has failed, or has not answered for 250 ms. So an address family that does not work does not hide the other
-/// (RFC 8305, "Happy Eyeballs").
+/// The next address is tried when one has failed, or has not answered for 250 ms. So an address family that does not
+/// work does not hide the other (RFC 8305, "Happy Eyeballs").
 enum TCPConnection {
     private enum Step {
         case connected(Duration)
@@ -18,8 +18,8 @@ enum TCPConnection {
 
     /// Connects, and returns how long the address that answered took.
     ///
-    /// - Throws: the ``IOError`` of the first address, or of one that could not be tried because this host has run out of something;
-    ///   `CancellationError`.
+    /// - Throws: the ``IOError`` of the first address, or of one that could not be tried because this host has run out
+    ///   of something; `CancellationError`.
     static func probe(_ addresses: [InternetAddress]) async throws -> Duration {
         try await withThrowingTaskGroup(of: Step.self) { group in
             defer { group.cancelAll() }

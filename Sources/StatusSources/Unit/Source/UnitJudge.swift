@@ -6,8 +6,8 @@ import SystemdClient
 
 /// Decides when to show which state of a unit.
 ///
-/// When systemd restarts a unit, it passes through five states (failed, auto-restart, inactive, activating, active), which are one event. The restart
-/// is shown at once, and its result when that has held for a while.
+/// When systemd restarts a unit, it passes through five states (failed, auto-restart, inactive, activating, active),
+/// which are one event. The restart is shown at once, and its result when that has held for a while.
 struct UnitJudge {
     /// What to do with a state.
     enum Verdict: Equatable {
@@ -173,7 +173,8 @@ struct UnitJudge {
 
     /// Notes the state; returns the previous one if that was not shown.
     ///
-    /// That is an unreported restart, or a failure after which something other than systemd's `Restart=` started the unit at once.
+    /// That is an unreported restart, or a failure after which something other than systemd's `Restart=` started the
+    /// unit at once.
     private mutating func enter(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
         let failure = enterState(unit, at: now)
         defer {
@@ -185,7 +186,8 @@ struct UnitJudge {
     }
 
     private mutating func enterState(_ unit: UnitProperties, at now: Duration) -> UnitStatus? {
-        // A failed unit that is started is, in passing, failed with a good result. A unit that reloads is still running.
+        // A failed unit that is started is, in passing, failed with a good result. A unit that reloads is still
+        // running.
         let state =
             switch unit.activeState {
             case _ where unit.isActive: ["active"]
@@ -228,7 +230,8 @@ struct UnitJudge {
         }
     }
 
-    /// Whether it was restarted and the states in between were not seen, because it was quick or the bus dropped signals.
+    /// Whether it was restarted and the states in between were not seen, because it was quick or the bus dropped
+    /// signals.
     private func hasMissedRestart(_ unit: UnitProperties) -> Bool {
         !unit.isRestarted && !unit.isDown && unit.restarts > expectedRestarts
     }

@@ -10,7 +10,8 @@ public import SystemdClient
 
 /// `unit: nginx.service`: follows a unit of the system's service manager.
 ///
-/// The states of the unit become levels and texts. While the bus or the service manager does not answer, the server is failed, with that reason.
+/// The states of the unit become levels and texts. While the bus or the service manager does not answer, the server is
+/// failed, with that reason.
 @EventLoop
 final class UnitSource {
     private let server: ServerName
@@ -70,7 +71,8 @@ final class UnitSource {
         case .unreachable(let reason): fail(VisibleText.escape(reason))
         case .unanswered: fail("the service manager did not answer within \(TimeSpan.text(schedule.timeout))")
         case .properties(var properties):
-            // The status text of this process contains the selected server's text; showing it again would make it longer each time.
+            // The status text of this process contains the selected server's text; showing it again would make it
+            // longer each time.
             if properties.mainProcess == getpid() { properties.statusText = nil }
             self.properties = properties
             judgeProperties()

@@ -32,8 +32,8 @@ public struct CheckResult: Sendable, Equatable {
     public var text: String
     /// The latency, if it was measured.
     ///
-    /// It is shown coarsely, and stays until it is off by a factor of two (``Latency``). So a check that judges it must put the limit in its text:
-    /// `slower than 100 ms`.
+    /// It is shown coarsely, and stays until it is off by a factor of two (``Latency``). So a check that judges it must
+    /// put the limit in its text: `slower than 100 ms`.
     public var latency: Duration?
 
     /// Creates a result.

@@ -6,10 +6,10 @@ public import StatusModel
 
 /// The slots for checks of all servers.
 ///
-/// Checks without a slot wait, in order. A check that a client requested goes before those that only the schedule wants. A quarter of the slots, but
-/// at least one of several, is reserved for such urgent checks, so that they need not wait for checks that hang. In turn, as many are kept from
-/// urgent checks while ordinary ones wait, or every second turn if there is only one slot, so that repeated requests do not keep the others waiting
-/// for ever.
+/// Checks without a slot wait, in order. A check that a client requested goes before those that only the schedule
+/// wants. A quarter of the slots, but at least one of several, is reserved for such urgent checks, so that they need
+/// not wait for checks that hang. In turn, as many are kept from urgent checks while ordinary ones wait, or every
+/// second turn if there is only one slot, so that repeated requests do not keep the others waiting for ever.
 @EventLoop
 public final class CheckBudget {
     /// The resource that a check uses.
@@ -36,7 +36,8 @@ public final class CheckBudget {
         ///
         /// - Parameters:
         ///   - resource: the resource that the check uses.
-        ///   - isUrgent: whether a caller waits for it. When that becomes true, ``CheckBudget/expedite(_:)`` must be called.
+        ///   - isUrgent: whether a caller waits for it. When that becomes true, ``CheckBudget/expedite(_:)`` must be
+        ///     called.
         public init(_ resource: Resource, isUrgent: @escaping @EventLoop () -> Bool = { false }) {
             self.resource = resource
             self.isUrgent = isUrgent
@@ -50,7 +51,8 @@ public final class CheckBudget {
 
     private enum Place {
         case ordinary, urgent
-        /// A slot reserved for urgent checks that an ordinary check uses, because urgent checks of its kind wait for it.
+        /// A slot reserved for urgent checks that an ordinary check uses, because urgent checks of its kind wait for
+        /// it.
         case lent
 
         /// Whether it counts as urgent among the checks of its kind.
@@ -73,8 +75,8 @@ public final class CheckBudget {
     ///
     /// - Parameters:
     ///   - limits: the numbers of slots.
-    ///   - onDelay: called for a server whose check has waited for a slot longer than its interval, with that time, and the key of the limit that
-    ///     made it wait.
+    ///   - onDelay: called for a server whose check has waited for a slot longer than its interval, with that time, and
+    ///     the key of the limit that made it wait.
     public init(
         _ limits: CheckLimits, onDelay: @escaping @EventLoop (ServerName, Duration, String) -> Void = { _, _, _ in }
     ) {
@@ -113,7 +115,8 @@ public final class CheckBudget {
     private func enter(_ claim: Claim) async -> Place? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // Checked here: if the task was cancelled before, the handler has already run, without finding the claim.
+                // Checked here: if the task was cancelled before, the handler has already run, without finding the
+                // claim.
                 guard !Task.isCancelled else { return continuation.resume(returning: nil) }
                 let number = queue.append(Waiter(claim: claim, continuation: continuation), for: claim.resource)
                 claim.number = number

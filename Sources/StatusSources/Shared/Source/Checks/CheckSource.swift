@@ -18,7 +18,8 @@ public final class CheckSource {
     private var latency = Latency()
     /// Whether the schedule or a client requested the load that runs, or is about to run.
     ///
-    /// Other users can cause changes at any rate, so a load that only a change caused does not count towards `failures` and `successes`.
+    /// Other users can cause changes at any rate, so a load that only a change caused does not count towards `failures`
+    /// and `successes`.
     private var isCounted = false
     private var predecessor: CheckSource?
     /// The pause before the first load.
@@ -46,7 +47,8 @@ public final class CheckSource {
         (closing, closer) = AsyncStream.makeStream()
     }
 
-    /// Runs the check as scheduled, until the source is closed or the task is cancelled; returns when no load is running.
+    /// Runs the check as scheduled, until the source is closed or the task is cancelled; returns when no load is
+    /// running.
     public func run() async {
         let follow: @EventLoop @Sendable () async -> Void = { await self.followSchedule() }
         await withDiscardingTaskGroup { group in

@@ -18,7 +18,8 @@ struct HostAddresses: Sendable {
 
     /// Looks up the addresses.
     ///
-    /// - Throws: ``FailedLookUp``, also if there is no answer within the timeout; ``CheckFailure`` if the lookup may not have begun.
+    /// - Throws: ``FailedLookUp``, also if there is no answer within the timeout; ``CheckFailure`` if the lookup may
+    ///   not have begun.
     func lookUp(within timeout: Duration) async throws -> [InternetAddress] {
         do {
             return try await withTimeLimit(timeout) { try await addresses.load() }

@@ -2,8 +2,9 @@
 
 /// Formats latencies so that the text changes only when the latency changes much.
 ///
-/// No two measurements are the same, so every load would be a change. The shown value stays until it is off by a factor of two, and all below
-/// ten milliseconds are alike: that the text of a server nearby stays is worth more than its fractions.
+/// No two measurements are the same, so every load would be a change. The shown value stays until it is off by a factor
+/// of two, and all below ten milliseconds are alike: that the text of a server nearby stays is worth more than its
+/// fractions.
 struct Latency {
     private var shown: Duration?
 

@@ -7,9 +7,10 @@ import StatusMonitor
 
 /// Loads one server's status; concurrent callers share one load (single-flight).
 ///
-/// A load runs for the source's schedule, for a change that the source noticed, for refreshes that clients request, or for several of these. It is
-/// cancelled when the last of these callers has left. The server is shown as refreshing while a requested load runs: until it ends, or until the
-/// last caller that requested it leaves. Then the load goes on only if another caller waits for it.
+/// A load runs for the source's schedule, for a change that the source noticed, for refreshes that clients request, or
+/// for several of these. It is cancelled when the last of these callers has left. The server is shown as refreshing
+/// while a requested load runs: until it ends, or until the last caller that requested it leaves. Then the load goes on
+/// only if another caller waits for it.
 @EventLoop
 final class StatusLoader {
     private let server: ServerName
@@ -46,7 +47,8 @@ final class StatusLoader {
     /// Loads the status, or joins the load that runs; throws `CancellationError`.
     func callAsFunction() async throws { try await load.load() }
 
-    /// Loads the status at a client's request; returns when the load has ended, when it is closed, or when the task is cancelled.
+    /// Loads the status at a client's request; returns when the load has ended, when it is closed, or when the task is
+    /// cancelled.
     func refresh() async {
         guard !isClosed else { return }
         requests += 1
@@ -82,7 +84,8 @@ final class StatusLoader {
         endRefresh()
     }
 
-    /// Notes the end of the refresh; does nothing after close(), when the refresh that is shown may be that of another source.
+    /// Notes the end of the refresh; does nothing after close(), when the refresh that is shown may be that of another
+    /// source.
     private func endRefresh() {
         if !isClosed { try? monitor.endRefresh(of: server) }
     }

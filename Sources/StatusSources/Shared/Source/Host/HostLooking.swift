@@ -5,7 +5,8 @@ public import Varlink
 
 /// Settings of a source that looks at something on this host, such as a file.
 ///
-/// A process that waits for a dead disk cannot be killed. So a worker looks, and the daemon can abandon it (``HostCheck``).
+/// A process that waits for a dead disk cannot be killed. So a worker looks, and the daemon can abandon it
+/// (``HostCheck``).
 public protocol HostLooking: SourceSettings, JSONReadable, JSONWritable {
     /// Looks at the subject; may block without a limit.
     ///

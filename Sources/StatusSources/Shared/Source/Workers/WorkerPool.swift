@@ -8,8 +8,9 @@ import StatusWorkers
 
 /// A pool of workers, each of which carries out one call at a time.
 ///
-/// It keeps as many idle workers as were needed in the last seconds. A caller does not wait for a call that exceeds its timeout. The pool
-/// ends the worker of that call, and makes no other call for the same server until the worker has ended.
+/// It keeps as many idle workers as were needed in the last seconds. A caller does not wait for a call that exceeds its
+/// timeout. The pool ends the worker of that call, and makes no other call for the same server until the worker has
+/// ended.
 @EventLoop
 final class WorkerPool<Call: WorkerCall>: SharedResource {
     typealias Answer = Call.Answer
@@ -32,12 +33,13 @@ final class WorkerPool<Call: WorkerCall>: SharedResource {
 
     /// Makes a call for a server; returns nil if it takes longer than `timeout`.
     ///
-    /// If the first worker is lost or cannot carry out the call, a second one gets the rest of the time. If a worker that should end calls in
-    /// time does not, it may have been stopped (SIGSTOP), and a second one gets the whole time. The start of a worker and the end of the
-    /// server's previous call take no time of the call.
+    /// If the first worker is lost or cannot carry out the call, a second one gets the rest of the time. If a worker
+    /// that should end calls in time does not, it may have been stopped (SIGSTOP), and a second one gets the whole
+    /// time. The start of a worker and the end of the server's previous call take no time of the call.
     ///
-    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is and too little time is left
-    ///   for another; ``StuckCheck`` if the server's previous call does not end; `CancellationError`.
+    /// - Throws: ``CheckFailure`` if no worker can be started; ``WorkerLost`` if two workers are lost, or one is and
+    ///   too little time is left for another; ``StuckCheck`` if the server's previous call does not end;
+    ///   `CancellationError`.
     func run(_ call: Call, of server: ServerName, within timeout: Duration) async throws -> Answer? {
         try await waitForPredecessor(of: server)
         let worker = if let worker = takeIdleWorker() { worker } else { try await newWorker(timeout) }
