@@ -10,14 +10,10 @@ extension Ledger {
     ) throws(LedgerError) -> Int {
         let isAbsent = if case .server(let name) = target { records[name] == nil } else { false }
         if case .server(let name) = target, isAbsent, !mayComeLater { throw .noSuchServer(name) }
-        var position = WatchPosition(target: target, wantsUpdates: updates, wake: wake, revision: log.latest)
-        // Whoever has seen a server that was removed since must learn that.
-        if let since, !isAbsent {
-            resume(&position, behind: since)
-        } else {
-            position.snapshot = target == .probe ? nil : .beginning
-        }
-        let id = watches.insert(position)
+        var reader = Reader(of: target, updates: updates, wake: wake, at: log.latest)
+        // Without a server, the snapshot says so to a client that has seen one.
+        if let since, !isAbsent { reader.resume(behind: since, in: self) }
+        let id = watches.insert(reader)
         if case .server(let name) = target { withReaders(of: name) { $0.append(id) } }
         return id
     }
@@ -48,7 +44,7 @@ extension Ledger {
             case .gap(let missed):
                 return Event(kind: .gap, cursor: Cursor(epoch: epoch, revision: watches[id].revision), missed: missed)
             case .snapshot: return snapshot(for: watches[id].target)
-            case .entry(let revision): if let event = event(at: revision, for: id) { return event }
+            case .entry(let revision, let newer): if let event = event(at: revision, newer: newer) { return event }
             }
         }
     }
@@ -57,29 +53,23 @@ extension Ledger {
     mutating func nextServers(_ id: Int, limit: Int) -> [ServerState]? {
         guard let last = watches[id].readServers(in: log) else { return nil }
         let states = states(after: last, limit: limit)
-        watches[id].snapshotProgress?.note(upTo: states.last?.name, at: log.latest)
+        watches[id].noteServers(upTo: states.last?.name, in: log)
         return states.isEmpty ? nil : states
     }
 
-    /// The event of an entry for a reader; nil if the reader's snapshot contains it, or the reader must begin again.
-    private mutating func event(at revision: Int, for id: Int) -> Event? {
+    /// The event of an entry, with the state of a newer one if the reader has seen that; nil if a snapshot contains it.
+    private func event(at revision: Int, newer: Int?) -> Event? {
         let cursor = Cursor(epoch: epoch, revision: revision)
         guard case .event(let kind) = log[revision].kind else { return Event(kind: .alive, cursor: cursor) }
-        let snapshot = log[revision].snapshot
-        if kind == .selected, let name = snapshot?.state.name {
-            switch watches.newestEntry(id, of: name, after: revision, in: log) {
-            case .none: break
-            case .tooMany: return nil
-            case .entry(let newer):
-                // The snapshot does not have a removed server, and the next event says that another one is selected.
-                if log[newer].kind == .event(.removed) { return nil }
-                // Events never show an older state than the snapshot did.
-                var state = log[newer].snapshot?.state
-                state?.isSelected = true
-                return Event(kind: kind, cursor: cursor, server: state)
-            }
+        guard let newer else {
+            return Event(kind: kind, cursor: cursor, snapshot: log[revision].snapshot, caller: log[revision].caller)
         }
-        return Event(kind: kind, cursor: cursor, snapshot: snapshot, caller: log[revision].caller)
+        // The snapshot does not have a removed server, and the next event says that another one is selected.
+        if log[newer].kind == .event(.removed) { return nil }
+        // Events never show an older state than the snapshot did.
+        var state = log[newer].snapshot?.state
+        state?.isSelected = true
+        return Event(kind: kind, cursor: cursor, server: state)
     }
 
     private func snapshot(for target: WatchTarget) -> Event {
@@ -88,73 +78,5 @@ extension Ledger {
         case .server(let name): Event(kind: .snapshot, cursor: cursor, server: records[name]?.state)
         case .selected: Event(kind: .snapshot, cursor: cursor, server: selected.flatMap { records[$0]?.state })
         }
-    }
-
-    /// Places a reader after a cursor; it begins with a gap if the log no longer has what came since.
-    private func resume(_ position: inout WatchPosition, behind since: Cursor) {
-        guard since.epoch == epoch, since.revision >= 0, since.revision <= log.latest else {
-            position.isLost = true
-            // Not a position of this epoch: a reader that comes back with it gets the gap again.
-            position.revision = -1
-            return
-        }
-        position.revision = since.revision
-        guard since.revision < lastOfInterest(to: position) else { return }
-        guard since.revision + 1 >= log.oldest || since.revision >= lastDropped(of: position) else {
-            position.isLost = true
-            return
-        }
-        if position.target == .selected, since.revision < selectionRevision {
-            if selectionRevision < log.oldest { return resume(&position, behindDroppedMoves: since) }
-            let before = max(since.revision + 1, log.oldest)..<max(selectionRevision, log.oldest)
-            position.isSuperseded = before.contains { log[$0].kind != .event(.selected) && position.wants(log[$0]) }
-            // If another move follows, readers have missed nothing.
-            if !position.isSuperseded { position.revision = selectionRevision - 1 }
-        }
-        position.resume(in: log)
-    }
-
-    /// Places a reader of the selected server that missed only moves, the last of which the log has dropped.
-    ///
-    /// If something else came after them, it begins with a gap.
-    private func resume(_ position: inout WatchPosition, behindDroppedMoves since: Cursor) {
-        if position.countOfInterest(in: log, after: since.revision) > 0 {
-            position.isLost = true
-        } else {
-            // A snapshot replaces the dropped move, unless another event comes before that is read.
-            position.pending = 1
-        }
-    }
-
-    /// The revision of the last event that a reader wants.
-    private func lastOfInterest(to position: WatchPosition) -> Int {
-        let last =
-            switch position.target {
-            case .all: followedOfAll
-            case .probe: Revisions(updates: log.latest, changes: log.latest)
-            case .selected: followed
-            case .server(let name): records[name]?.followed ?? Revisions()
-            }
-        return position.wantsUpdates ? last.updates : last.changes
-    }
-
-    /// The revision of the last such event that the log has dropped.
-    func lastDropped(of position: WatchPosition) -> Int {
-        let last =
-            switch position.target {
-            case .all: log.dropped.ofAll
-            case .probe: Revisions(updates: log.oldest - 1, changes: log.oldest - 1)
-            case .selected: log.dropped.ofSelected
-            case .server(let name): lastDropped(of: name)
-            }
-        return position.wantsUpdates ? last.updates : last.changes
-    }
-
-    private func lastDropped(of name: ServerName) -> Revisions {
-        for revision in log.oldest..<log.latest + 1 {
-            let entry = log[revision]
-            if entry.snapshot?.state.name == name, entry.kind != .event(.selected) { return entry.previous }
-        }
-        return records[name]?.followed ?? Revisions()
     }
 }

@@ -3,6 +3,26 @@
 public import StatusModel
 import Synchronization
 
+/// The events that a reader wants.
+public enum WatchTarget: Hashable, Sendable {
+    /// Those of the server that is selected at the time, and the selections themselves.
+    case selected
+    /// Those of one server.
+    case server(ServerName)
+    /// All.
+    case all
+    /// The daemon's own probes.
+    case probe
+}
+
+/// How soon a reader should read.
+public enum WatchUrgency: Sendable {
+    /// At the end of the turn, together with what is posted until then.
+    case routine
+    /// Now, because the log is about to overwrite what the reader has not read yet.
+    case overdue
+}
+
 /// A reader of the event log, which is only a cursor.
 ///
 /// Its owner requests the next event when there is room to write it, and the event is chosen then. So no event is

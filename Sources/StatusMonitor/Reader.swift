@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import StatusModel
+
+/// A reader of the event log: what it wants, what it has read, and what it gets next.
+///
+/// This file alone decides when a reader gets a gap. There are three reasons: the log has dropped events that it had not
+/// read (it is too slow, or its cursor is too old), the selection moved on before it read the events of the server that
+/// was selected until then, or its cursor is of another epoch. After each gap comes a snapshot.
+struct Reader {
+    /// Events that the reader has not read yet, all of them after ``Reader/revision``.
+    private struct Unread {
+        var count = 0
+        /// Whether all of them are moves of the selection.
+        var areMoves = true
+        /// The snapshot of all servers that the reader has read before them, which may contain some of them.
+        var snapshot: SnapshotProgress?
+
+        mutating func add(_ entry: LogEntry) {
+            count += 1
+            if entry.kind != .event(.selected) { areMoves = false }
+        }
+    }
+
+    private enum Next {
+        /// Nothing: it has read every event that it wants.
+        case nothing
+        /// Events, or a gap if the log drops one of them first.
+        case events(Unread)
+        /// A gap of so many events, because the selection has moved on: what the old server did must not be written now.
+        case superseded(missed: Int)
+        /// A gap of unknown length.
+        case lost
+        /// A snapshot, which contains everything before it.
+        case snapshot
+        /// The snapshot after a gap; if events came since, first another gap of so many.
+        case snapshotAfterGap(missed: Int)
+        /// More servers of a snapshot of all servers (nil: all of them), then the events since that are not in it.
+        case servers(SnapshotProgress?, Unread)
+    }
+
+    /// A step of a reader.
+    enum Step {
+        case nothing
+        /// It missed so many events; nil if the number is unknown.
+        case gap(missed: Int?)
+        case snapshot
+        /// The entry of this revision, with the state of a newer entry if the reader has seen that state in a snapshot.
+        case entry(Int, newer: Int? = nil)
+    }
+
+    let target: WatchTarget
+    /// Whether the reader wants statuses that were posted again unchanged.
+    let wantsUpdates: Bool
+    /// Called when there is something to read again.
+    let wake: @Sendable (WatchUrgency) -> Void
+    /// All wanted events up to this revision have been read; the position of a gap.
+    private(set) var revision: Int
+    private var next: Next
+
+    /// A reader that begins with a snapshot.
+    init(of target: WatchTarget, updates: Bool, wake: @escaping @Sendable (WatchUrgency) -> Void, at revision: Int) {
+        self.target = target
+        wantsUpdates = updates
+        self.wake = wake
+        self.revision = revision
+        next = target == .probe ? .nothing : .snapshot
+    }
+
+    // MARK: What the table of readers asks
+
+    /// Whether there is nothing to read now.
+    var isCaughtUp: Bool {
+        switch next {
+        case .nothing: true
+        case .servers(_, let unread): unread.count == 0
+        case .events, .superseded, .lost, .snapshot, .snapshotAfterGap: false
+        }
+    }
+
+    /// The first revision that the log should keep for the reader; nil if it needs none.
+    var nextUnread: Int? {
+        switch next {
+        case .events(let unread), .servers(_, let unread): unread.count > 0 ? revision + 1 : nil
+        case .nothing, .superseded, .lost, .snapshot, .snapshotAfterGap: nil
+        }
+    }
+
+    // MARK: What happens
+
+    /// Notes a new entry; returns whether the reader must be woken.
+    mutating func note(_ entry: LogEntry) -> Bool {
+        guard wants(entry) else { return false }
+        let wasCaughtUp = isCaughtUp
+        // No wanted event lies between: a quiet server never causes a false gap.
+        if wasCaughtUp { revision = entry.revision - 1 }
+        switch next {
+        case .nothing:
+            var unread = Unread()
+            unread.add(entry)
+            next = .events(unread)
+        case .events(var unread):
+            unread.add(entry)
+            next = .events(unread)
+        case .servers(let progress, var unread):
+            unread.add(entry)
+            next = .servers(progress, unread)
+        case .superseded(let missed): next = .superseded(missed: missed + 1)
+        case .snapshotAfterGap(let missed): next = .snapshotAfterGap(missed: missed + 1)
+        case .lost, .snapshot: break
+        }
+        return wasCaughtUp
+    }
+
+    /// Notes that the selection moves on.
+    ///
+    /// If only moves are unread, the reader has missed nothing: another move follows.
+    mutating func supersede() {
+        if case .events(let unread) = next { next = unread.areMoves ? .nothing : .superseded(missed: unread.count) }
+    }
+
+    /// Takes the reader's next step.
+    mutating func advance(in log: borrowing EventLog) -> Step {
+        switch next {
+        case .nothing: return .nothing
+        case .snapshot, .snapshotAfterGap(missed: 0): return takeSnapshot(in: log)
+        case .superseded(let missed), .snapshotAfterGap(let missed): return takeGap(of: missed)
+        case .lost: return takeGap(of: nil)
+        case .servers(let progress, var unread):
+            unread.snapshot = progress
+            next = unread.count > 0 ? .events(unread) : .nothing
+            return advance(in: log)
+        case .events(let unread):
+            guard isOverrun(unread, by: log) else { return takeEntry(unread, in: log) }
+            // A snapshot shows where a dropped move went.
+            return target == .selected && unread.areMoves ? takeSnapshot(in: log) : takeGap(of: unread.count)
+        }
+    }
+
+    private mutating func takeGap(of missed: Int?) -> Step {
+        next = .snapshotAfterGap(missed: 0)
+        // The revision stays: a client that loses its connection before the snapshot must get the gap again.
+        return .gap(missed: missed)
+    }
+
+    private mutating func takeSnapshot(in log: borrowing EventLog) -> Step {
+        revision = log.latest
+        next = target == .all ? .servers(nil, Unread()) : .nothing
+        return .snapshot
+    }
+
+    private mutating func takeEntry(_ unread: Unread, in log: borrowing EventLog) -> Step {
+        // If all events since are wanted, the next entry is the next event.
+        let mayBeOfOthers = unread.count < log.latest - revision
+        revision = max(revision + 1, log.oldest)
+        while mayBeOfOthers, !wants(log[revision]) { revision += 1 }
+        var rest = unread
+        rest.count -= 1
+        defer { if case .events = next { next = rest.count > 0 ? .events(rest) : .nothing } }
+        guard log[revision].kind == .event(.selected), let name = log[revision].snapshot?.state.name else {
+            return .entry(revision)
+        }
+        switch rest.snapshot?.newestEntry(of: name, after: revision, in: log) ?? .none {
+        case .none: return .entry(revision)
+        case .entry(let newer): return .entry(revision, newer: newer)
+        case .tooMany:
+            // This event is not delivered. A client that resumes at the gap's cursor must get another gap.
+            revision -= 1
+            next = .lost
+            return advance(in: log)
+        }
+    }
+
+    // MARK: The servers of a snapshot
+
+    /// Begins or continues to read the servers of a snapshot; returns the server to continue after (nil: from the first),
+    /// or nil if no snapshot is being read.
+    mutating func readServers(in log: borrowing EventLog) -> ServerName?? {
+        guard case .servers(let progress, _) = next else { return nil }
+        if let progress { return .some(progress.last) }
+        next = .servers(SnapshotProgress(from: revision), Unread())
+        // What happened to a server since the snapshot began will be in it.
+        next = .servers(SnapshotProgress(from: revision), unread(in: log, after: revision))
+        return .some(nil)
+    }
+
+    /// Notes that the servers of a snapshot were read up to `last`, or all if nil.
+    mutating func noteServers(upTo last: ServerName?, in log: borrowing EventLog) {
+        guard case .servers(var progress?, var unread) = next else { return }
+        progress.note(upTo: last, at: log.latest)
+        guard progress.isComplete else { return next = .servers(progress, unread) }
+        unread.snapshot = progress
+        next = unread.count > 0 ? .events(unread) : .nothing
+    }
+
+    // MARK: What it wants
+
+    private var snapshot: SnapshotProgress? {
+        switch next {
+        case .servers(let progress, _): progress
+        case .events(let unread): unread.snapshot
+        case .nothing, .superseded, .lost, .snapshot, .snapshotAfterGap: nil
+        }
+    }
+
+    private func wants(_ entry: LogEntry) -> Bool {
+        guard case .event(let kind) = entry.kind else { return target == .probe }
+        if kind == .updated && !wantsUpdates { return false }
+        switch target {
+        case .all: return snapshot?.includes(entry, kind) != true
+        case .probe: return false
+        case .server(let name): return entry.snapshot?.state.name == name && kind != .selected
+        case .selected: return entry.isForSelected
+        }
+    }
+
+    /// Whether the log no longer has all unread events.
+    private func isOverrun(_ unread: Unread, by log: borrowing EventLog) -> Bool {
+        revision + 1 < log.oldest && self.unread(in: log, after: log.oldest - 1).count < unread.count
+    }
+
+    /// The wanted entries after `revision` that the log has.
+    private func unread(in log: borrowing EventLog, after revision: Int) -> Unread {
+        let first = max(revision + 1, log.oldest)
+        var unread = Unread()
+        guard first <= log.latest else { return unread }
+        for later in first...log.latest where wants(log[later]) { unread.add(log[later]) }
+        return unread
+    }
+}
+
+// MARK: - Resuming
+
+extension Reader {
+    /// Places a new reader after a cursor, or before a gap if the log no longer has what came since.
+    mutating func resume(behind since: Cursor, in ledger: borrowing Ledger) {
+        guard since.epoch == ledger.epoch, since.revision >= 0, since.revision <= ledger.log.latest else {
+            // Not a position of this epoch: a reader that comes back with it gets the gap again.
+            revision = -1
+            return next = .lost
+        }
+        revision = since.revision
+        next = .nothing
+        guard since.revision < lastWanted(in: ledger) else { return }
+        guard since.revision + 1 >= ledger.log.oldest || since.revision >= lastDropped(in: ledger) else {
+            return next = .lost
+        }
+        if target == .selected, since.revision < ledger.selectionRevision {
+            resumeBeforeMove(in: ledger)
+        } else {
+            next = .events(unread(in: ledger.log, after: revision))
+        }
+    }
+
+    /// Places a reader of the selected server whose cursor is before the last move of the selection.
+    private mutating func resumeBeforeMove(in ledger: borrowing Ledger) {
+        let move = ledger.selectionRevision
+        guard move >= ledger.log.oldest else {
+            // Only moves were dropped. A snapshot replaces the last of them, unless another event comes first.
+            let unread = unread(in: ledger.log, after: revision)
+            return next = unread.count > 0 ? .lost : .events(Unread(count: 1))
+        }
+        let before = max(revision + 1, ledger.log.oldest)..<move
+        let isSuperseded = before.contains { revision in
+            ledger.log[revision].kind != .event(.selected) && wants(ledger.log[revision])
+        }
+        // If only moves came before the last one, the reader has missed nothing.
+        if !isSuperseded { revision = move - 1 }
+        let unread = unread(in: ledger.log, after: revision)
+        next = isSuperseded ? .superseded(missed: unread.count) : .events(unread)
+    }
+
+    /// The revision of the last event that the reader wants.
+    private func lastWanted(in ledger: borrowing Ledger) -> Int {
+        let last =
+            switch target {
+            case .all: ledger.followedOfAll
+            case .probe: Revisions(updates: ledger.log.latest, changes: ledger.log.latest)
+            case .selected: ledger.followed
+            case .server(let name): ledger.records[name]?.followed ?? Revisions()
+            }
+        return wantsUpdates ? last.updates : last.changes
+    }
+
+    /// The revision of the last such event that the log has dropped.
+    private func lastDropped(in ledger: borrowing Ledger) -> Int {
+        let last =
+            switch target {
+            case .all: ledger.log.dropped.ofAll
+            case .probe: Revisions(updates: ledger.log.oldest - 1, changes: ledger.log.oldest - 1)
+            case .selected: ledger.log.dropped.ofSelected
+            case .server(let name): ledger.log.lastDropped(of: name) ?? ledger.records[name]?.followed ?? Revisions()
+            }
+        return wantsUpdates ? last.updates : last.changes
+    }
+}
+
+extension EventLog {
+    /// The last dropped event of a server of which the log has an event; nil if it has none.
+    fileprivate func lastDropped(of name: ServerName) -> Revisions? {
+        for revision in oldest..<latest + 1 {
+            let entry = self[revision]
+            if entry.snapshot?.state.name == name, entry.kind != .event(.selected) { return entry.previous }
+        }
+        return nil
+    }
+}
