@@ -94,7 +94,7 @@ final class DaemonParts {
             limits: VarlinkService.Limits(read.configuration.limits), logger: logger)
         service.refusal = { MonitorError.limitReached(limit: "\($0)", value: $1).reply }
         keeper?.apply(read.configuration.history)
-        _ = registry.apply(read)
+        registry.apply(registry.plan(read))
         if let problem = state.problem {
             logger.log(.stateNotSaved, level: .warning, "no state is kept: \(problem); a restart forgets all statuses")
         }

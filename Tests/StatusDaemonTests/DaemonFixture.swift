@@ -73,7 +73,7 @@ final class DaemonFixture {
             of: loaded.configuration.servers.values.compactMap(\.source), before: Accounts(),
             user: { name throws(IOError) in users[name] },
             group: { _ throws(IOError) in group })
-        let reply = registry.apply(ReadConfiguration(loaded, accounts))
+        let reply = registry.apply(registry.plan(ReadConfiguration(loaded, accounts)))
         warnings = reply.warnings ?? []
         selected = reply.selected
         return reply.added.map { "+\($0)" } + reply.changed.map { "~\($0)" } + reply.removed.map { "-\($0)" }

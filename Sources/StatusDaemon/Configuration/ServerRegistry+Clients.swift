@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import EventLoopIO
-import LogLimiting
-import Logging
 import NotificationStreams
 import SourceKinds
 import StatusConfiguration
@@ -29,8 +27,7 @@ extension ServerRegistry {
 
     private func refusal(ofPostTo name: ServerName) -> MonitorError {
         if let failure = failure(of: name) {
-            return .invalidStatus(
-                reason: "\(name) cannot be followed: \(failure)")
+            return .invalidStatus(reason: "\(name) cannot be followed: \(failure)")
         }
         let source = configuration.servers[name]?.source?.key ?? "elsewhere"
         return .invalidStatus(
@@ -41,31 +38,19 @@ extension ServerRegistry {
         guard configuration.acceptsAny else {
             throw MonitorError.noSuchServer(
                 server: name.rawValue,
-                reason:
-                    "“accept: configured” allows only configured servers; add it under “servers” and run “statusctl reload”"
-            )
+                reason: """
+                    “accept: configured” allows only configured servers; add it under “servers” and run \
+                    “statusctl reload”
+                    """)
         }
         let limit = configuration.limits.servers
-        guard guests.count < limit else { throw MonitorError.limitReached(limit: "servers", value: limit) }
-        guests.insert(name)
-        openNotifySocket(ofGuest: name)
-        monitor.add(ServerDefinition(name: name, source: Self.guestSource.key), by: caller)
-        selectFirst()
-    }
-
-    /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify.
-    ///
-    /// If that fails, posting still works.
-    func openNotifySocket(ofGuest name: ServerName, restored: RestoredSource? = nil) {
-        let source = removeSource(of: name) as? NotifySource
-        do throws(SourceProblem) {
-            sources[name] = try factory.sockets.open(for: name, existing: source, restored: restored)
-        } catch {
-            closedSources[name] = source
-            socketFailures.log(
-                "cannot open the notify socket of \(name): \(error)", about: "notify sockets",
-                metadata: ["server": "\(name)"])
+        guard servers.unconfigured.count < limit else {
+            throw MonitorError.limitReached(limit: "servers", value: limit)
         }
+        servers.unconfigured.insert(name)
+        sources.openSocket(of: name)
+        monitor.add(ServerDefinition(name: name, source: FollowedServers.unconfiguredSource.key), by: caller)
+        selectFirst()
     }
 
     /// Removes a server that is not configured.
@@ -73,11 +58,13 @@ extension ServerRegistry {
         if let server = configuration.servers[name] {
             throw MonitorError.isConfigured(server: name.rawValue, file: server.origin.file)
         }
-        if restored[name] != nil, let failedFile {
-            throw MonitorError.isConfigured(server: name.rawValue, file: failedFile)
+        if let leftovers = servers.leftovers, leftovers.sources[name] != nil, let file = leftovers.file {
+            throw MonitorError.isConfigured(server: name.rawValue, file: file)
         }
-        guard guests.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
-        remove(name, by: caller)
+        guard servers.unconfigured.remove(name) != nil else { throw LedgerError.noSuchServer(name) }
+        // If it comes back, it is selected again.
+        if name == configuration.select, (try? monitor.selectedState().name) == name { servers.hasSelected = false }
+        sources.remove(name, by: caller)
     }
 
     // MARK: Refreshes

@@ -74,7 +74,7 @@ final class Reloader {
             let caller = next.values.lazy.filter { !$0.isDryRun }.compactMap(\.caller).first ?? requester
             (isRequested, requester) = (false, nil)
             (current, next) = (next, [:])
-            let outcome = isDryRun ? await preview() : await perform(for: caller)
+            let outcome = await perform(isDryRun: isDryRun, for: caller)
             resumeCurrent(outcome)
             try? await EventLoop.sleep(for: max(pause, timeOnLoop * 10))
         }
@@ -126,45 +126,43 @@ final class Reloader {
         count == 0 ? "" : ", \(count) error\(count == 1 ? "" : "s")"
     }
 
-    private func preview() async -> Outcome? {
-        let result = await reading.read(isTrial: true)
+    /// - Parameters:
+    ///   - isDryRun: whether to make only the plan.
+    ///   - caller: the client for which it is, or one of them.
+    private func perform(isDryRun: Bool, for caller: Caller?) async -> Outcome? {
+        if !isDryRun { ServiceManager.notify(.reloading) }
+        let result = await reading.read(isTrial: isDryRun)
+        // The daemon shuts down, and has announced that.
         if Task.isCancelled { return nil }
-        switch result {
-        case .failure(let failure): return .failure(failure.problem)
-        case .success(let read):
-            var reply = registry.plan(read)
-            reply.warnings = read.warnings.map(Failure.init) + (reply.warnings ?? [])
-            return .success(reply)
+        let plan = result.map { registry.plan($0) }
+        if isDryRun { return plan.map(\.reply).mapError(\.problem) }
+        defer { ServiceManager.notify(.ready) }
+        let origin = caller.map { Logger.Metadata.of($0) } ?? [:]
+        switch plan {
+        case .failure(let failure):
+            refuse(because: failure.problem, origin)
+            return .failure(failure.problem)
+        case .success(let plan): return .success(apply(plan, origin))
         }
     }
 
-    /// - Parameter caller: the client for which it is, or one of them.
-    private func perform(for caller: Caller?) async -> Outcome? {
-        let origin = caller.map { Logger.Metadata.of($0) } ?? [:]
-        ServiceManager.notify(.reloading)
-        let result = await reading.read()
-        // The daemon shuts down, and has announced that.
-        if Task.isCancelled { return nil }
-        defer { ServiceManager.notify(.ready) }
-        switch result {
-        case .failure(let failure):
-            let problem = failure.problem
-            onReload(nil)
-            failures.log(
-                "configuration not reloaded: \(problem)", about: "reload",
-                metadata: .of(.reloadFailed).merging(.place(of: problem)) { $1 }.merging(origin) { $1 })
-            return .failure(problem)
-        case .success(let read):
-            let begin = ContinuousClock.now
-            var reply = registry.apply(read)
-            timeOnLoop = ContinuousClock.now - begin
-            reply.warnings? += read.warnings.map(Failure.init)
-            onReload(read)
-            let isLogged = outcomes.log(
-                "configuration reloaded: \(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed\(Self.count(ofErrors: read.errorCount))",
-                about: "reload", metadata: .of(.reloaded).merging(origin) { $1 })
-            if isLogged { for problem in read.errors + read.warnings { logger.log(problem) } }
-            return .success(reply)
-        }
+    private func refuse(because problem: Problem, _ origin: Logger.Metadata) {
+        onReload(nil)
+        failures.log(
+            "configuration not reloaded: \(problem)", about: "reload",
+            metadata: .of(.reloadFailed).merging(.place(of: problem)) { $1 }.merging(origin) { $1 })
+    }
+
+    private func apply(_ plan: ReloadPlan, _ origin: Logger.Metadata) -> ReloadReply {
+        let begin = ContinuousClock.now
+        let (reply, read) = (registry.apply(plan), plan.read)
+        timeOnLoop = ContinuousClock.now - begin
+        onReload(read)
+        let changes = "\(reply.added.count) added, \(reply.changed.count) changed, \(reply.removed.count) removed"
+        let isLogged = outcomes.log(
+            "configuration reloaded: \(changes)\(Self.count(ofErrors: read.errorCount))",
+            about: "reload", metadata: .of(.reloaded).merging(origin) { $1 })
+        if isLogged { for problem in read.errors + read.warnings { logger.log(problem) } }
+        return reply
     }
 }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import SourceKinds
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+
+/// The steps from the followed servers to a new configuration.
+///
+/// A dry run makes a plan, and a reload also carries it out (``ServerRegistry/apply(_:)``).
+struct ReloadPlan {
+    /// The step for one server.
+    enum Step: Equatable {
+        /// It is new.
+        case add
+        /// An earlier run has left it, and it is configured.
+        case adopt(SourceMemory)
+        /// Its configuration changed; this was its source before.
+        case change(from: AnySourceSettings?)
+        /// An earlier run has left it, and it stays although it is not configured.
+        case keep(SourceMemory)
+        /// An earlier run has left it, and a file that cannot be used may configure it.
+        case wait
+        case remove
+    }
+
+    /// The new configuration as it was read.
+    let read: ReadConfiguration
+    /// The steps by server; a server without a step stays as it is.
+    let steps: [ServerName: Step]
+    /// The servers after the steps, before the configuration's choice is selected.
+    private(set) var servers: FollowedServers
+    /// The reply that reports the steps, and the selection after them.
+    private(set) var reply = ReloadReply(added: [], changed: [], removed: [], failed: [], warnings: [])
+
+    /// Compares the followed servers, one of which may be selected, with a new configuration.
+    init(from old: FollowedServers, selected: ServerName?, to read: ReadConfiguration) {
+        self.read = read
+        servers = old
+        servers.configuration = read.configuration
+        if old.leftovers != nil, read.failedFile != nil { servers.configuration.select = old.configuration.select }
+        steps = Self.steps(from: old, to: servers.configuration, read.failedFile)
+        takeSteps(from: old, selected)
+        report(from: old, selected)
+    }
+
+    private static func steps(
+        from old: FollowedServers, to new: Configuration, _ failedFile: String?
+    ) -> [ServerName: Step] {
+        var steps: [ServerName: Step] = [:]
+        let leftovers = old.leftovers?.sources ?? [:]
+        for name in old.configuration.servers.keys where new.servers[name] == nil { steps[name] = .remove }
+        for name in old.unconfigured where new.servers[name] == nil && !new.acceptsAny { steps[name] = .remove }
+        for (name, memory) in leftovers where new.servers[name] == nil {
+            steps[name] = memory.isGuest && new.acceptsAny ? .keep(memory) : failedFile == nil ? .remove : .wait
+        }
+        for (name, server) in new.servers {
+            if let before = old.configuration.servers[name] {
+                if !before.isSame(as: server) { steps[name] = .change(from: before.source) }
+            } else if old.unconfigured.contains(name) {
+                steps[name] = .change(from: FollowedServers.unconfiguredSource)
+            } else {
+                steps[name] = leftovers[name].map { .adopt($0) } ?? .add
+            }
+        }
+        return steps
+    }
+
+    private mutating func takeSteps(from old: FollowedServers, _ selected: ServerName?) {
+        let select = servers.configuration.select
+        // The administrator's new choice overrides a selection that a client made since.
+        if select != old.configuration.select { servers.hasSelected = false }
+        var waiting: [ServerName: SourceMemory] = [:]
+        for (name, step) in steps {
+            switch step {
+            case .add, .adopt, .change: servers.unconfigured.remove(name)
+            case .keep: servers.unconfigured.insert(name)
+            case .wait: waiting[name] = old.leftovers?.sources[name]
+            case .remove:
+                servers.unconfigured.remove(name)
+                // If the choice comes back, it is selected again; and it takes the place of a server of an earlier run.
+                if name == selected, name == select || old.leftovers?.sources[name] != nil {
+                    servers.hasSelected = false
+                }
+            }
+        }
+        servers.leftovers = old.leftovers.flatMap { _ in
+            read.failedFile.map { FollowedServers.Leftovers(sources: waiting, file: $0) }
+        }
+    }
+
+    /// The steps in order: removals make room first.
+    var inOrder: [(name: ServerName, step: Step)] {
+        let sorted = steps.sorted { $0.key < $1.key }.map { (name: $0.key, step: $0.value) }
+        return sorted.filter { $0.step == .remove } + sorted.filter { $0.step != .remove }
+    }
+
+    // MARK: The report
+
+    private mutating func report(from old: FollowedServers, _ selected: ServerName?) {
+        for (name, step) in inOrder {
+            switch step {
+            case .add: reply.added.append(name.rawValue)
+            case .adopt, .change: reply.changed.append(name.rawValue)
+            case .remove: reply.removed.append(name.rawValue)
+            case .keep, .wait: break
+            }
+        }
+        let configuration = servers.configuration
+        let choice = servers.hasSelected ? nil : configuration.select
+        let next = choice.flatMap { exists($0) ? $0 : nil } ?? selected.flatMap { steps[$0] == .remove ? nil : $0 }
+        if next != selected { reply.selected = next?.rawValue }
+        if next == nil { reply.deselected = selected?.rawValue }
+        reply.failed = read.errors.map(Failure.init)
+        reply.warnings = read.warnings.map(Failure.init)
+        if configuration.select != old.configuration.select {
+            // If clients cannot add servers, the configuration's reader has warned already.
+            guard let choice, !exists(choice), configuration.acceptsAny else { return }
+            warn(about: choice, "takes effect with the first post of that server, which does not exist yet")
+        } else if let file = servers.leftovers?.file, let choice = read.configuration.select,
+            choice != configuration.select
+        {
+            warn(about: choice, "takes effect when \(file) is correct, which may select another server")
+        }
+    }
+
+    private func exists(_ name: ServerName) -> Bool {
+        servers.configuration.servers[name] != nil || servers.unconfigured.contains(name)
+            || servers.leftovers?.sources[name] != nil
+    }
+
+    private mutating func warn(about choice: ServerName, _ effect: String) {
+        guard let origin = read.configuration.selectOrigin else { return }
+        reply.warnings?.append(
+            Failure(file: origin.file, line: origin.line, server: nil, reason: "“select: \(choice)” \(effect)"))
+    }
+}
+
+extension ServerConfiguration {
+    /// Whether the configurations are equal, apart from file and line.
+    fileprivate func isSame(as other: ServerConfiguration) -> Bool {
+        var moved = other
+        moved.origin = origin
+        return self == moved
+    }
+}
+
+extension Failure {
+    init(_ problem: Problem) {
+        self.init(
+            file: problem.origin.file, line: problem.origin.line, server: problem.server?.rawValue,
+            reason: problem.reason)
+    }
+}

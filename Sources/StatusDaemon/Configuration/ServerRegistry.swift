@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import Logging
+import SourceKinds
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import StatusSources
+import StatusStore
+
+/// The followed servers; applies a configuration to the monitor and the sources.
+@EventLoop
+final class ServerRegistry {
+    let monitor: StatusMonitor
+    let logger: Logger
+    let sources: ServerSources
+    var servers: FollowedServers
+    /// The processes that may change things.
+    private(set) var access = AccessPolicy()
+
+    /// The configuration in effect.
+    var configuration: Configuration { servers.configuration }
+
+    /// Creates a registry without servers.
+    ///
+    /// - Parameters:
+    ///   - monitor: the monitor, which may have restored servers.
+    ///   - factory: makes their sources.
+    ///   - logger: reports why a server cannot be followed.
+    ///   - restored: what an earlier run has left of its sources, and the server that its configuration selected.
+    init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger, restored: StoreContents = StoreContents()) {
+        self.monitor = monitor
+        self.logger = logger
+        sources = ServerSources(monitor: monitor, factory: factory, logger: logger)
+        servers = FollowedServers(restored: restored)
+    }
+
+    // MARK: Configuration
+
+    /// The steps to a new configuration, which ``apply(_:)`` carries out.
+    func plan(_ read: ReadConfiguration) -> ReloadPlan {
+        ReloadPlan(from: servers, selected: try? monitor.selectedState().name, to: read)
+    }
+
+    /// Carries out a plan, in the same turn in which it was made; returns its reply, with what could not be planned.
+    ///
+    /// Servers without a step are not touched, unless their sources could not be started before, other users may send to
+    /// their notify sockets now, or these sockets are gone.
+    @discardableResult
+    func apply(_ plan: ReloadPlan) -> ReloadReply {
+        var reply = plan.reply
+        let wereFailed = servers.leftovers?.file != nil
+        servers = plan.servers
+        access = plan.read.accounts.access
+        sources.prepare(configuration.limits.checks, plan.read.accounts)
+        for (name, step) in plan.inOrder { carryOut(step, for: name, wasFailed: wereFailed) }
+        let retried = configuration.servers.filter { plan.steps[$0.key] == nil && sources.mustRetry($0.key, $0.value) }
+        for (name, server) in retried.sorted(by: { $0.key < $1.key }) where sources.retry(name, server) {
+            reply.changed.append(name.rawValue)
+        }
+        reply.changed.sort()
+        for name in servers.unconfigured where plan.steps[name] == nil { sources.openSocket(of: name) }
+        sources.openPendingSockets()
+        for (name, reason) in sources.startFailures {
+            guard let origin = configuration.servers[name]?.origin else { continue }
+            reply.warnings?.append(
+                Failure(
+                    file: origin.file, line: origin.line, server: name.rawValue,
+                    reason: "cannot be followed: \(reason)"))
+        }
+        selectFirst()
+        return reply
+    }
+
+    /// - Parameter wasFailed: whether a server of an earlier run was failed until a file is corrected.
+    private func carryOut(_ step: ReloadPlan.Step, for name: ServerName, wasFailed: Bool) {
+        switch (step, configuration.servers[name]) {
+        case (.remove, _): sources.remove(name)
+        case (.add, let server?): sources.add(name, server)
+        case (.adopt(let memory), let server?): sources.adopt(name, server, memory)
+        case (.change(let settings), let server?):
+            sources.change(name, from: settings, to: server)
+            // What is kept of its source is another one now.
+            monitor.keepUnsaved([name])
+        case (.keep(let memory), _):
+            sources.openSocketLater(of: name, memory)
+            guard wasFailed else { break }
+            try? monitor.redefine(ServerDefinition(name: name, source: FollowedServers.unconfiguredSource.key))
+        case (.wait, _):
+            if let reason = servers.missingReason(of: name) { try? monitor.fail(name, because: reason) }
+        case (.add, nil), (.adopt, nil), (.change, nil): break
+        }
+    }
+
+    /// Selects the configured server once it exists: if posts may add servers, that may be later.
+    func selectFirst() {
+        guard !servers.hasSelected, let name = configuration.select else { return }
+        servers.hasSelected = (try? monitor.select(name)) != nil
+    }
+
+    /// Notes that a client has selected, which overrides the configuration's choice.
+    func didSelect() { servers.hasSelected = true }
+
+    /// Why a server cannot be followed; nil if it can.
+    func failure(of name: ServerName) -> String? {
+        configuration.servers[name]?.failure ?? sources.startFailure(of: name) ?? servers.missingReason(of: name)
+    }
+
+    // MARK: The end
+
+    /// What a restart should keep of a server's source.
+    func memory(of name: ServerName) -> SourceMemory {
+        if let memory = servers.leftovers?.sources[name] { return memory }
+        var memory = SourceMemory()
+        memory.isGuest = servers.unconfigured.contains(name)
+        sources.note(
+            name, memory.isGuest ? FollowedServers.unconfiguredSource : configuration.servers[name]?.source,
+            in: &memory)
+        return memory
+    }
+
+    /// Closes all sources; what they knew can still be saved (``memory(of:)``).
+    func close() { sources.close() }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import EventLoopIO
+import LogLimiting
+import Logging
+import SourceKinds
+import StatusConfiguration
+import StatusInterface
+import StatusModel
+import StatusMonitor
+import StatusSources
+
+/// The sources of the followed servers: starts, replaces and closes them, and tells the monitor of it.
+@EventLoop
+final class ServerSources {
+    /// What there is of one server's source.
+    private enum Entry {
+        /// It runs; nil if nothing has to run.
+        case running((any Source)?)
+        /// The server was added by a post to an earlier run of the daemon, and its notify socket is opened in a later turn.
+        case pending(SourceMemory)
+        /// The server cannot be followed now.
+        case failed(Failed)
+    }
+
+    private struct Failed {
+        /// Why its source could not be started, which a reload tries again; nil if its configuration is invalid.
+        var reason: String?
+        /// Its closed source, whose knowledge counts when it can be followed again.
+        var source: (any Source)?
+        /// The subject of the status that it still shows (`AnySourceSettings.identity`); nil if there is none.
+        ///
+        /// If it is followed again, such a status may be shown again.
+        var shown: Int64?
+    }
+
+    private struct Departed {
+        weak var source: (any Source)?
+    }
+
+    private let monitor: StatusMonitor
+    private let factory: SourceFactory
+    /// Clients can make the daemon reload, and try again, as often as they like.
+    private let startWarnings: LogLimiter
+    /// Clients can make it open notify sockets as often as they like.
+    private let socketFailures: LogLimiter
+    private var entries: [ServerName: Entry] = [:]
+    /// The names whose entries were pending.
+    private var pending: [ServerName] = []
+    /// The sources of removed servers whose loads are still ending.
+    private var departed: [ServerName: Departed] = [:]
+
+    init(monitor: StatusMonitor, factory: SourceFactory, logger: Logger) {
+        self.monitor = monitor
+        self.factory = factory
+        startWarnings = LogLimiter(logger, .warning)
+        socketFailures = LogLimiter(logger, .warning)
+    }
+
+    /// The running source of a server.
+    subscript(name: ServerName) -> (any Source)? {
+        if case .running(let source) = entries[name] { source } else { nil }
+    }
+
+    /// Why a server's source could not be started; nil if it could.
+    func startFailure(of name: ServerName) -> String? {
+        if case .failed(let failed) = entries[name] { failed.reason } else { nil }
+    }
+
+    /// Why sources could not be started, in the order of the names.
+    var startFailures: [(name: ServerName, reason: String)] {
+        entries.keys.sorted().compactMap { name in startFailure(of: name).map { (name, $0) } }
+    }
+
+    /// Applies the limits and accounts of a new configuration.
+    func prepare(_ limits: CheckLimits, _ accounts: Accounts) {
+        factory.prepare(limits, accounts)
+        departed = departed.filter { $0.value.source != nil }
+    }
+
+    // MARK: Configured servers
+
+    /// Adds a server.
+    func add(_ name: ServerName, _ server: ServerConfiguration) {
+        // A load of its predecessor may still be ending.
+        let failure = start(server, of: name, predecessor: departed.removeValue(forKey: name)?.source)
+        monitor.add(server.definition(name: name, failure: failure))
+    }
+
+    /// Continues with a server that the monitor has restored.
+    func adopt(_ name: ServerName, _ server: ServerConfiguration, _ memory: SourceMemory) {
+        let isFromBefore = (try? monitor.state(of: name))?.isRestored == true
+        let isOther = redefine(
+            name, server, shown: memory.subject, restored: isFromBefore ? restored(name, memory) : nil)
+        if isOther || memory.isGuest { monitor.keepUnsaved([name]) }
+    }
+
+    /// Replaces a server's source, which was made for these settings.
+    func change(_ name: ServerName, from settings: AnySourceSettings?, to server: ServerConfiguration) {
+        let state = try? monitor.state(of: name)
+        // During the first load of a source, nothing of it is shown.
+        var shown = state?.phase != .loading || state?.status != nil ? settings?.identity : nil
+        if case .failed(let failed) = entries[name] { shown = failed.shown }
+        redefine(name, server, shown: shown, predecessor: takeSource(of: name))
+    }
+
+    /// Whether a server's source could not be started, or its notify socket is gone or reaches the wrong users.
+    func mustRetry(_ name: ServerName, _ server: ServerConfiguration) -> Bool {
+        let users = (server.source?.base as? NotifySettings)?.users
+        return startFailure(of: name) != nil || !hasCurrentSocket(name, users: users ?? [])
+    }
+
+    /// Starts such a source again; returns whether that changed something, which another failed attempt does not.
+    func retry(_ name: ServerName, _ server: ServerConfiguration) -> Bool {
+        let before = startFailure(of: name)
+        change(name, from: server.source, to: server)
+        return startFailure(of: name) != before
+    }
+
+    /// Removes a server.
+    func remove(_ name: ServerName, by caller: Caller? = nil) {
+        let source = takeSource(of: name)
+        source?.close()
+        // Other sources have ended when they are closed.
+        departed[name] = (source as? CheckSource).map { Departed(source: $0) }
+        set(nil, of: name)
+        try? monitor.remove(name, by: caller)
+    }
+
+    /// Starts a server's source and defines the server; returns whether its status is not of the subject that was shown.
+    @discardableResult
+    private func redefine(
+        _ name: ServerName, _ server: ServerConfiguration, shown subject: Int64?, predecessor: (any Source)? = nil,
+        restored: RestoredSource? = nil
+    ) -> Bool {
+        let isOther = subject == nil || subject != server.source?.identity
+        let level = isOther ? nil : (try? monitor.state(of: name))?.status?.level
+        let failure = start(
+            server, of: name, predecessor: predecessor, shown: level, subject: subject,
+            restored: isOther ? nil : restored)
+        try? monitor.redefine(
+            server.definition(name: name, failure: failure), isOfNewSource: isOther && failure == nil)
+        return isOther
+    }
+
+    /// Starts a server's source, in place of its predecessor; returns why it cannot be followed, if so.
+    ///
+    /// - Parameters:
+    ///   - level: the level that is shown, if it came from the same subject.
+    ///   - subject: the subject of the status that is shown.
+    private func start(
+        _ server: ServerConfiguration, of name: ServerName, predecessor: (any Source)?, shown level: Level? = nil,
+        subject: Int64? = nil, restored: RestoredSource? = nil
+    ) -> String? {
+        var failed = Failed(source: predecessor, shown: subject)
+        if let failure = server.failure {
+            predecessor?.close()
+            set(.failed(failed), of: name)
+            return failure
+        }
+        do throws(SourceProblem) {
+            let source = try factory.start(
+                server, of: name, predecessor: predecessor, shown: level, restored: restored)
+            set(.running(source), of: name)
+            return nil
+        } catch {
+            failed.reason = error.description
+            set(.failed(failed), of: name)
+            startWarnings.log(
+                "cannot follow \(name): \(error)", about: Self.subject(name, error.description),
+                metadata: .of(.cannotFollow).merging(["server": "\(name)"]) { $1 })
+            return error.description
+        }
+    }
+
+    /// Replaces an entry; if a source could not be started for a reason that has gone, that is logged when it comes again.
+    private func set(_ entry: Entry?, of name: ServerName) {
+        let before = startFailure(of: name)
+        entries[name] = entry
+        if let before, before != startFailure(of: name) { startWarnings.forget(Self.subject(name, before)) }
+    }
+
+    /// The subject of a warning: each reason is limited by itself.
+    private static func subject(_ name: ServerName, _ reason: String) -> String { "\(name): \(reason)" }
+
+    private func takeSource(of name: ServerName) -> (any Source)? {
+        switch entries[name] {
+        case .running(let source): source
+        case .failed(let failed): failed.source
+        case .pending, nil: nil
+        }
+    }
+
+    // MARK: Servers that are not configured
+
+    /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify, if it has none.
+    ///
+    /// If that fails, posting still works.
+    func openSocket(of name: ServerName) {
+        var memory: SourceMemory?
+        if case .pending(let saved) = entries[name] { memory = saved }
+        if case .running = entries[name], hasCurrentSocket(name, users: []) { return }
+        let source = takeSource(of: name) as? NotifySource
+        do throws(SourceProblem) {
+            entries[name] = .running(
+                try factory.sockets.open(
+                    for: name, existing: source, restored: memory.flatMap { restored(name, $0) }))
+        } catch {
+            entries[name] = .failed(Failed(source: source, shown: FollowedServers.unconfiguredSource.identity))
+            socketFailures.log(
+                "cannot open the notify socket of \(name): \(error)", about: "notify sockets",
+                metadata: ["server": "\(name)"])
+        }
+    }
+
+    /// Leaves the notify socket of a restored server to ``openPendingSockets()``.
+    func openSocketLater(of name: ServerName, _ memory: SourceMemory) {
+        entries[name] = .pending(memory)
+        pending.append(name)
+    }
+
+    /// Opens the notify sockets of restored servers, as many in a turn as there is time for: there may be thousands.
+    func openPendingSockets() {
+        let share = TurnShare()
+        while !share.isUsedUp, let name = pending.popLast() {
+            if case .pending = entries[name] { openSocket(of: name) }
+        }
+        if !pending.isEmpty { EventLoop.atNextTurn { [weak self] in self?.openPendingSockets() } }
+    }
+
+    /// Whether a server's notify socket exists, and exactly the usual users and these can reach it; also if it has none.
+    private func hasCurrentSocket(_ name: ServerName, users: [String]) -> Bool {
+        guard let source = self[name] as? NotifySource else { return true }
+        return factory.sockets.isCurrent(source, users: users)
+    }
+
+    // MARK: Restarts of the daemon
+
+    /// What is left of a restored server's source.
+    private func restored(_ name: ServerName, _ memory: SourceMemory) -> RestoredSource? {
+        guard let age = try? monitor.age(of: name), let state = try? monitor.state(of: name) else { return nil }
+        return RestoredSource(memory, age: age, isUrgent: state.isSelected || state.phase == .failed)
+    }
+
+    /// Adds what a restart should keep of a server's source, which was made for these settings.
+    func note(_ name: ServerName, _ settings: AnySourceSettings?, in memory: inout SourceMemory) {
+        memory.subject = settings?.identity
+        switch entries[name] {
+        case .running(let source): source?.note(in: &memory)
+        case .failed(let failed): memory.subject = failed.shown
+        case .pending(let saved): memory = saved
+        case nil: break
+        }
+    }
+
+    /// Closes all sources; what they knew can still be saved.
+    func close() {
+        for case .running(let source?) in entries.values { source.close() }
+    }
+}
+
+extension ServerConfiguration {
+    fileprivate func definition(name: ServerName, failure: String?) -> ServerDefinition {
+        ServerDefinition(
+            name: name, description: description, source: source?.key ?? "none",
+            placeholder: placeholder ?? ServerDefinition.defaultPlaceholder,
+            isRefreshable: isRefreshable && failure == nil, takesPosts: !isRefreshable && failure == nil,
+            timeToLive: lifetime, interval: source?.delivery == .checked ? schedule.longestPause : nil, failure: failure
+        )
+    }
+}
