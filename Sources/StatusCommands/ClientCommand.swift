@@ -4,6 +4,8 @@ import Arguments
 import EventLoopIO
 import Glibc
 import StatusInterface
+import StatusModel
+import Suggestions
 import Varlink
 
 /// Makes commands that call the daemon.
@@ -19,8 +21,7 @@ enum ClientCommand {
         let arguments: ParsedArguments
         fileprivate let hint: TimerSource?
 
-        /// Writes what an administrator should know of the daemon, if it answers within a second; an old one does not
-        /// say it.
+        /// Writes what an administrator should know of the daemon, if it answers within a second.
         func warn() async { terminal.warn(try? await client.getCursor(within: .seconds(1)).notices) }
 
         /// The failure for a server that does not exist, with the name that the user may have meant.
@@ -117,5 +118,22 @@ extension Terminal {
     /// The terminal for the user's options.
     init(_ arguments: ParsedArguments) {
         self.init(isJSON: arguments[Options.json], environment: ProcessEnvironment.current)
+    }
+}
+
+/// Suggests names of the daemon's servers.
+enum ServerSuggestion {
+    /// The timeout for the list of servers; a suggestion is not worth a long wait.
+    private static let patience = Duration.seconds(1)
+
+    /// `; did you mean “NAME”?`, or nothing if no name is near, the daemon does not answer, or the output is JSON.
+    static func text(for name: String, _ context: ClientCommand.Context) async -> String {
+        context.terminal.isJSON
+            ? "" : Nearest.suggestion(for: name, among: await servers(context.client).map(\.name.rawValue))
+    }
+
+    /// All servers; none if the daemon does not answer.
+    static func servers(_ client: MonitorClient?) async -> [ServerState] {
+        (try? await client?.list(within: patience).servers) ?? []
     }
 }

@@ -24,8 +24,8 @@ import Varlink
     }
 
     private func table(_ servers: [ServerState], _ style: Style, width: Int?, legend: Bool = false) -> [String] {
-        ServerTable(style: style, width: width, now: Timestamp(milliseconds: 0)).lines(
-            servers.map { ServerTable.Row(server: $0) }, legend: legend)
+        ServerListing(style: style, width: width, now: Timestamp(milliseconds: 0)).lines(
+            servers.map { ServerListing.Row(server: $0) }, legend: legend)
     }
 
     @Test("an error is one line of JSON without control characters, whatever the daemon sent")

@@ -33,7 +33,7 @@ enum ListCommand {
             let reader = await PipeReader.withInterrupt()
             defer { withExtendedLifetime(reader) {} }
             try await ListWatcher(context, filter) { servers, terminal in
-                lines(servers.map { ServerTable.Row(server: $0) }, terminal, arguments)
+                lines(servers.map { ServerListing.Row(server: $0) }, terminal, arguments)
             }.run()
         }
         let all = try await context.client.list().servers
@@ -49,15 +49,17 @@ enum ListCommand {
         } else if servers.isEmpty {
             terminal.note("none of the \(all.count) servers matches")
         } else {
-            for line in lines(servers.map { ServerTable.Row(server: $0) }, terminal, arguments) { terminal.line(line) }
+            for line in lines(servers.map { ServerListing.Row(server: $0) }, terminal, arguments) {
+                terminal.line(line)
+            }
         }
         return .done
     }
 
     private static func lines(
-        _ rows: [ServerTable.Row], _ terminal: Terminal, _ arguments: ParsedArguments
+        _ rows: [ServerListing.Row], _ terminal: Terminal, _ arguments: ParsedArguments
     ) -> [String] {
         if let format = arguments[Options.format] { return rows.map { format.text($0.server, host: $0.host) } }
-        return ServerTable(terminal).lines(rows, legend: !arguments[noLegend])
+        return ServerListing(terminal).lines(rows, legend: !arguments[noLegend])
     }
 }

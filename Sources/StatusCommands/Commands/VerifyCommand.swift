@@ -3,10 +3,10 @@
 import Arguments
 import EventLoopIO
 import Glibc
-import SourceKinds
+public import SourceKinds
 import StatusConfiguration
 import StatusModel
-import Varlink
+public import Varlink
 
 /// The command `statusctl verify`.
 enum VerifyCommand {
@@ -64,5 +64,17 @@ enum VerifyCommand {
             terminal.note("checking your own configuration, \(own), not the system's, \(system)")
         }
         return own
+    }
+}
+
+extension Problem: JSONWritable {
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("severity", severity.rawValue)
+            writer.member("file", origin.file)
+            writer.member("line", origin.line)
+            writer.member("server", server?.rawValue)
+            writer.member("reason", reason)
+        }
     }
 }

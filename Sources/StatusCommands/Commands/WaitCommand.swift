@@ -66,10 +66,11 @@ enum WaitCommand {
                 if case .stillAway = notice { context.terminal.note(address.absenceAdvice) }
             } _: { client in
                 do {
+                    let limit = deadline.map { max(.zero, $0 - .now) } ?? VarlinkConnection.replyTimeout
                     if begin == nil {
-                        begin = try await cursor(of: client, by: deadline)
-                    } else if deadline == nil {
-                        try await client.checkAnswers()
+                        begin = try await client.getCursor(within: limit).cursor
+                    } else {
+                        try await client.checkAnswers(within: limit)
                     }
                     try await session.hasAnswered()
                     await context.mayTakeItsTime()
@@ -82,18 +83,6 @@ enum WaitCommand {
             }
         } catch MonitorError.connection where deadline.map({ $0 <= .now }) ?? false {
             throw CommandFailure.timedOut(address)
-        }
-    }
-
-    /// The place from which to wait; nil if the daemon is too old to know it.
-    private static func cursor(
-        of client: MonitorClient, by deadline: ContinuousClock.Instant?
-    ) async throws(MonitorError) -> Cursor? {
-        let limit = deadline.map { max(.zero, $0 - .now) } ?? VarlinkConnection.replyTimeout
-        do throws(MonitorError) {
-            return try await client.getCursor(within: limit).cursor
-        } catch .service(.methodNotFound) {
-            return nil
         }
     }
 }

@@ -16,11 +16,11 @@ struct HostList {
     private static let patience = Duration.seconds(10)
 
     private let arguments: ParsedArguments
-    private let lines: (_ rows: [ServerTable.Row], Terminal, ParsedArguments) -> [String]
+    private let lines: (_ rows: [ServerListing.Row], Terminal, ParsedArguments) -> [String]
 
     init(
         _ arguments: ParsedArguments,
-        lines: @escaping (_ rows: [ServerTable.Row], Terminal, ParsedArguments) -> [String]
+        lines: @escaping (_ rows: [ServerListing.Row], Terminal, ParsedArguments) -> [String]
     ) {
         self.arguments = arguments
         self.lines = lines
@@ -33,11 +33,11 @@ struct HostList {
         let terminal = Terminal(arguments)
         let answers = await answers()
         let filter = ServerFilter(arguments)
-        var rows: [ServerTable.Row] = []
+        var rows: [ServerListing.Row] = []
         for answer in answers {
             guard case .success(let servers) = answer.result else { continue }
             let shown = servers.filter(filter.includes)
-            rows += shown.map { ServerTable.Row(host: answer.host.name, server: $0) }
+            rows += shown.map { ServerListing.Row(host: answer.host.name, server: $0) }
             guard terminal.isJSON else { continue }
             terminal.json { writer in
                 writer.member("host", answer.host.name)

@@ -109,17 +109,3 @@ final class ListWatcher {
         terminal.raw(up + lines.map { "\r\($0)\u{1b}[K\n" }.joined() + "\u{1b}[J")
     }
 }
-
-/// Calls a function each second.
-@EventLoop
-final class TickingClock {
-    private var timer: TimerSource?
-
-    init(_ tick: @escaping @EventLoop () -> Void) throws(IOError) {
-        timer = try TimerSource { [weak self] in
-            tick()
-            self?.timer?.schedule(after: .seconds(1))
-        }
-        timer?.schedule(after: .seconds(1))
-    }
-}

@@ -33,3 +33,17 @@ final class Redrawing {
         draw()
     }
 }
+
+/// Calls a function each second.
+@EventLoop
+final class TickingClock {
+    private var timer: TimerSource?
+
+    init(_ tick: @escaping @EventLoop () -> Void) throws(IOError) {
+        timer = try TimerSource { [weak self] in
+            tick()
+            self?.timer?.schedule(after: .seconds(1))
+        }
+        timer?.schedule(after: .seconds(1))
+    }
+}

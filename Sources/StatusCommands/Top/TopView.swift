@@ -63,10 +63,10 @@ struct TopView {
         let rows = visibleRows(model)
         let shown = model.shown
         let visible = shown.dropFirst(model.offset).prefix(rows)
-        var table = ServerTable(style: style, width: size.width, now: now)
+        var table = ServerListing(style: style, width: size.width, now: now)
         // So the columns do not move while the user moves through the list.
         table.steadyNames = shown.map(\.name.rawValue.utf8.count).max() ?? 0
-        let text = table.lines(visible.map { ServerTable.Row(server: $0) }, legend: true)
+        let text = table.lines(visible.map { ServerListing.Row(server: $0) }, legend: true)
         var lines = [text[0]]
         for (server, line) in zip(visible, text.dropFirst()) {
             let mark = server.isRefreshing ? indicator : ""
@@ -210,5 +210,22 @@ struct TopView {
         text.wrapped(to: size.width - columns).enumerated().map { number, line in
             (number == 0 ? start : String(repeating: " ", count: columns)) + line
         }
+    }
+}
+
+/// Lines with control sequences for their colours.
+enum CellText {
+    /// The line without control sequences.
+    static func plain(_ line: String) -> String { line.replacing(/\u{1b}\[[0-9;]*m/, with: "") }
+
+    /// The line with blanks behind it, so that it has so many columns.
+    static func padded(_ line: String, to columns: Int) -> String {
+        line + String(repeating: " ", count: max(0, columns - plain(line).displayWidth))
+    }
+
+    /// The line with its background and foreground exchanged to the end of the screen.
+    static func reversed(_ line: String) -> String {
+        let reverse = "\u{1b}[7m"
+        return reverse + line.replacing("\u{1b}[0m", with: "\u{1b}[0;7m") + reverse
     }
 }

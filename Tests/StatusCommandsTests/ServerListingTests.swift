@@ -6,7 +6,7 @@ import Testing
 
 @testable import StatusCommands
 
-@Suite("The table of servers") struct ServerTableTests {
+@Suite("The table of servers") struct ServerListingTests {
     private static let plain = Style(isTerminal: false, environment: ["LANG": "C.UTF-8"])
     private let now = Timestamp(milliseconds: 1_700_000_000_000)
 
@@ -18,8 +18,8 @@ import Testing
     }
 
     private func lines(_ servers: [ServerState], width: Int?, places: Bool = false, host: String? = nil) -> [String] {
-        ServerTable(style: Self.plain, width: width, placesColumns: places, now: now).lines(
-            servers.map { ServerTable.Row(host: host, server: $0) }, legend: true)
+        ServerListing(style: Self.plain, width: width, placesColumns: places, now: now).lines(
+            servers.map { ServerListing.Row(host: host, server: $0) }, legend: true)
     }
 
     @Test(

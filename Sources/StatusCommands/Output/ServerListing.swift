@@ -4,7 +4,7 @@ import StatusModel
 import TerminalText
 
 /// Servers as a table, with one line for each.
-struct ServerTable {
+struct ServerListing {
     /// A column; its name is the legend's.
     private enum Column: String {
         case mark = ""
