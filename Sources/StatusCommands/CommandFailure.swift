@@ -75,7 +75,10 @@ struct CommandFailure: Error {
         case .closed:
             self.init(
                 .noDaemon, "Unavailable",
-                "cannot reach the daemon: \(place) closed the connection; try again if the daemon is restarting, otherwise see \(log)"
+                """
+                cannot reach the daemon: \(place) closed the connection; try again if the daemon is restarting, \
+                otherwise see \(log)
+                """
             )
         case .timedOut:
             self.init(
@@ -85,7 +88,10 @@ struct CommandFailure: Error {
         case .permissionDenied:
             self.init(
                 ExitStatus(error.code), "Unavailable",
-                "\(VisibleText.escape(error.description)); use sudo, or give the user access to that socket and its directory"
+                """
+                \(VisibleText.escape(error.description)); use sudo, or give the user access to that socket and its \
+                directory
+                """
             )
         default: self.init(ExitStatus(error.code), "Unavailable", VisibleText.escape(error.description))
         }
@@ -136,7 +142,10 @@ struct CommandFailure: Error {
         case .notRefreshable(let server):
             let server = visible(server)
             return
-                "cannot refresh \(server): nothing loads its status; run “statusctl status \(server)” to see the last one"
+                """
+                cannot refresh \(server): nothing loads its status; run “statusctl status \(server)” to see the last \
+                one
+                """
         case .refreshFailed(let server, let reason):
             return "cannot refresh \(visible(server)): \(visible(reason))"
         case .waitTimedOut(let server?):
@@ -150,7 +159,10 @@ struct CommandFailure: Error {
             return "the daemon refused the parameter “\(visible(parameter))”"
         case .service(.methodNotFound(let method)), .service(.methodNotImplemented(let method)):
             return
-                "the daemon has no method “\(visible(method))”; if it is older than statusctl, run “systemctl restart statusd”"
+                """
+                the daemon has no method “\(visible(method))”; if it is older than statusctl, run “systemctl restart \
+                statusd”
+                """
         case .waitTimedOut(nil), .service, .other, .connection, .cancelled: return nil
         }
     }

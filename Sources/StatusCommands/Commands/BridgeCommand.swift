@@ -16,8 +16,11 @@ enum BridgeCommand {
     static let command = Command<ExitStatus>(
         "bridge", abstract: "Connect standard input and output to the daemon.",
         discussion:
-            "It is for other programs. “statusctl --host” runs it on the other host, as systemctl runs systemd-stdio-bridge.\n\n"
-            + ExitStatus.table([.noDaemon]),
+            """
+            It is for other programs. “statusctl --host” runs it on the other host, as systemctl runs \
+            systemd-stdio-bridge.\n\n
+            """
+                + ExitStatus.table([.noDaemon]),
         parameters: [endWithInput, noStart, Options.json, Options.address],
         validate: { arguments throws(InvalidUsage) in
             guard let address = arguments[Options.address] else { return }

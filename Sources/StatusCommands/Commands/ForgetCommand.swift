@@ -12,7 +12,10 @@ enum ForgetCommand {
     static let command = ClientCommand.make(
         "forget", abstract: "Remove a server that was added by a post.",
         discussion:
-            "A server that is configured stays. The next post adds it again if “accept: any” is in effect, which is the default while no configuration file has a setting.",
+            """
+            A server that is configured stays. The next post adds it again if “accept: any” is in effect, which is \
+            the default while no configuration file has a setting.
+            """,
         parameters: [name], statuses: [.noSuchServer], isChange: true
     ) { context in
         try await context.client.forget(server: context.arguments[name].rawValue)

@@ -24,7 +24,10 @@ enum HistoryCommand {
         "history",
         abstract: "Show past changes, or how long each level lasted.",
         discussion:
-            "Without a name, it shows those of the selected server. TIME is as in systemd.time(7), and local unless it ends in UTC, Z or an offset.",
+            """
+            Without a name, it shows those of the selected server. TIME is as in systemd.time(7), and local unless \
+            it ends in UTC, Z or an offset.
+            """,
         parameters: [
             Options.servers, all, HistoryPeriod.sinceOption, HistoryPeriod.untilOption, level, lines, summary, buckets,
         ],

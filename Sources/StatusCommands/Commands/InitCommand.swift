@@ -20,8 +20,11 @@ enum InitCommand {
     static let command = Command<ExitStatus>(
         "init", abstract: "Write a first configuration from what this host has.",
         discussion:
-            "It looks for failed units, enabled services and disks. The file is conf.d/00-init.yaml beside statusd.yaml.\n\n"
-            + ExitStatus.table([.invalidConfiguration]),
+            """
+            It looks for failed units, enabled services and disks. The file is conf.d/00-init.yaml beside \
+            statusd.yaml.\n\n
+            """
+                + ExitStatus.table([.invalidConfiguration]),
         parameters: [print, force, Options.json, Options.otherHost],
         validate: { arguments throws(InvalidUsage) in
             try Options.checkDaemon(arguments)

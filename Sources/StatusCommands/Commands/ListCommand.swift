@@ -43,7 +43,10 @@ enum ListCommand {
         } else if all.isEmpty {
             let sudo = context.address == .system && geteuid() != 0 ? "sudo " : ""
             terminal.note(
-                "no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME TEXT”"
+                """
+                no servers yet; run “\(sudo)statusctl init” to follow what this host has, or “statusctl post NAME \
+                TEXT”
+                """
             )
             await context.warn()
         } else if servers.isEmpty {

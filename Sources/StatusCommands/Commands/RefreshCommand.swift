@@ -19,7 +19,11 @@ enum RefreshCommand {
     static let command = ClientCommand.make(
         "refresh", abstract: "Load a server's status now and show it.",
         discussion:
-            "Without a name, it loads the selected server's. A request made while a load is running shares it. Ctrl-C disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule waits for it, too.",
+            """
+            Without a name, it loads the selected server's. A request made while a load is running shares it. Ctrl-C \
+            disconnects; the load is cancelled when the last caller disconnects, unless the server's own schedule \
+            waits for it, too.
+            """,
         parameters: [name, all], statuses: [.noSuchServer, .nothingToRefresh],
         validate: { arguments throws(InvalidUsage) in
             if arguments[all], arguments[name] != nil {

@@ -10,7 +10,10 @@ enum ReloadCommand {
     private static let quiet = Flag(
         "quiet",
         help:
-            "Show neither the changes nor the errors in the configuration. The journal has the errors in the configuration, unless there were ten reloads in the last 30 s."
+            """
+            Show neither the changes nor the errors in the configuration. The journal has the errors in the \
+            configuration, unless there were ten reloads in the last 30 s.
+            """
     )
 
     private static let dryRun = Flag(
@@ -19,7 +22,10 @@ enum ReloadCommand {
     static let command = ClientCommand.make(
         "reload", abstract: "Make the daemon read its configuration again.",
         discussion:
-            "It returns when the new configuration is in effect, and shows the servers that were added, changed and removed.",
+            """
+            It returns when the new configuration is in effect, and shows the servers that were added, changed and \
+            removed.
+            """,
         parameters: [dryRun, quiet], statuses: [.invalidConfiguration],
         mayBeRepeated: true, isChange: true
     ) { context in
@@ -50,7 +56,10 @@ enum ReloadCommand {
         guard !reply.failed.isEmpty else { return .done }
         if !isDryRun {
             terminal.note(
-                "the rest of the configuration is in effect; a server with an error, and each server of a file that cannot be read, is failed until that is corrected"
+                """
+                the rest of the configuration is in effect; a server with an error, and each server of a file that \
+                cannot be read, is failed until that is corrected
+                """
             )
         }
         return .invalidConfiguration

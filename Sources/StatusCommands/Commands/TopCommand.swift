@@ -17,7 +17,10 @@ enum TopCommand {
             guard FullScreen.isPossible(environment: ProcessEnvironment.current) else {
                 throw CommandFailure(
                     .usage, "Usage",
-                    "top needs a terminal that can move the cursor, and TERM that names it; run “statusctl list --watch”"
+                    """
+                    top needs a terminal that can move the cursor, and TERM that names it; run “statusctl list \
+                    --watch”
+                    """
                 )
             }
             return nil

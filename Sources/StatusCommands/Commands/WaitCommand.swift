@@ -31,7 +31,10 @@ enum WaitCommand {
     static let command = ClientCommand.make(
         "wait", abstract: "Wait until a server has a level or a text.",
         discussion:
-            "The server need not exist yet. A status that is stale, or from before a failed load, does not count. The command goes on waiting while the daemon restarts.",
+            """
+            The server need not exist yet. A status that is stale, or from before a failed load, does not count. The \
+            command goes on waiting while the daemon restarts.
+            """,
         parameters: [name, level, text, timeout], statuses: [.timedOut],
         limit: { $0[timeout].map { max($0, answerTime) } }
     ) { context in

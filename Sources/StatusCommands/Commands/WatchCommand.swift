@@ -24,7 +24,11 @@ enum WatchCommand {
         "watch",
         abstract: "Follow the selected server, one server, or all.",
         discussion:
-            "Without a name, it follows the selected server, and another one as soon as that is selected. The current state comes first. An interrupt ends it with exit status 0. With --output, it goes on until then, whatever happens to the daemon.",
+            """
+            Without a name, it follows the selected server, and another one as soon as that is selected. The current \
+            state comes first. An interrupt ends it with exit status 0. With --output, it goes on until then, \
+            whatever happens to the daemon.
+            """,
         parameters: [Options.anyServer, Options.all, updates, noReconnect, output, Options.format],
         statuses: [.noSuchServer],
         beforeConnecting: { arguments in

@@ -17,7 +17,8 @@ struct InitialConfiguration {
     static let diskPlugin = "/usr/lib/nagios/plugins/check_disk"
     /// Without it, df(1) says how full a disk is.
     private static let diskScript =
-        #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
+        #"u=$(df --output=pcent -- "$1" | tail -n 1 | tr -dc 0-9); "#
+        + #"echo "$1 is $u % full"; [ "$u" -lt 95 ] || exit 2; [ "$u" -lt 90 ] || exit 1"#
 
     private(set) var entries: [Entry] = []
     /// Whether it selects a server.
@@ -72,7 +73,10 @@ struct InitialConfiguration {
     func text(date: String) -> String {
         var lines = [
             "# Written by “statusctl init” on \(date), from what this host has. Change it as you like: statusd.yaml(5)",
-            "# describes all settings, “statusctl verify” checks the file, and “statusctl reload” makes it take effect.",
+            """
+            # describes all settings, “statusctl verify” checks the file, and “statusctl reload” makes it take \
+            effect.
+            """,
         ]
         if let selected { lines.append("select: \(Self.scalar(selected.rawValue))") }
         if accepts {

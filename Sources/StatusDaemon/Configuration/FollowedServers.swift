@@ -27,7 +27,8 @@ struct FollowedServers {
     var unconfigured: Set<ServerName> = []
     /// Nil after the first configuration whose files can all be used.
     ///
-    /// Until then, a file whose content is not known may select the server that the earlier run's configuration selected.
+    /// Until then, a file whose content is not known may select the server that the earlier run's configuration
+    /// selected.
     var leftovers: Leftovers?
     /// Whether the configuration's choice has been selected, or has been overridden.
     var hasSelected = false

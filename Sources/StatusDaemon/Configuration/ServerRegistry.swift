@@ -46,8 +46,8 @@ final class ServerRegistry {
 
     /// Carries out a plan, in the same turn in which it was made; returns its reply, with what could not be planned.
     ///
-    /// Servers without a step are not touched, unless their sources could not be started before, other users may send to
-    /// their notify sockets now, or these sockets are gone.
+    /// Servers without a step are not touched, unless their sources could not be started before, other users may send
+    /// to their notify sockets now, or these sockets are gone.
     @discardableResult
     func apply(_ plan: ReloadPlan) -> ReloadReply {
         var reply = plan.reply

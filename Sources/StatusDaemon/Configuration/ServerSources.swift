@@ -17,7 +17,8 @@ final class ServerSources {
     private enum Entry {
         /// It runs; nil if nothing has to run.
         case running((any Source)?)
-        /// The server was added by a post to an earlier run of the daemon, and its notify socket is opened in a later turn.
+        /// The server was added by a post to an earlier run of the daemon, and its notify socket is opened in a later
+        /// turn.
         case pending(SourceMemory)
         /// The server cannot be followed now.
         case failed(Failed)
@@ -127,7 +128,8 @@ final class ServerSources {
         try? monitor.remove(name, by: caller)
     }
 
-    /// Starts a server's source and defines the server; returns whether its status is not of the subject that was shown.
+    /// Starts a server's source and defines the server; returns whether its status is not of the subject that was
+    /// shown.
     @discardableResult
     private func redefine(
         _ name: ServerName, _ server: ServerConfiguration, shown subject: Int64?, predecessor: (any Source)? = nil,
@@ -173,7 +175,8 @@ final class ServerSources {
         }
     }
 
-    /// Replaces an entry; if a source could not be started for a reason that has gone, that is logged when it comes again.
+    /// Replaces an entry; if a source could not be started for a reason that has gone, that is logged when it comes
+    /// again.
     private func set(_ entry: Entry?, of name: ServerName) {
         let before = startFailure(of: name)
         entries[name] = entry
@@ -193,7 +196,8 @@ final class ServerSources {
 
     // MARK: Servers that are not configured
 
-    /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify, if it has none.
+    /// Opens the notify socket of a server that was added by a post, because its program may also use sd_notify, if
+    /// it has none.
     ///
     /// If that fails, posting still works.
     func openSocket(of name: ServerName) {
@@ -228,7 +232,8 @@ final class ServerSources {
         if !pending.isEmpty { EventLoop.atNextTurn { [weak self] in self?.openPendingSockets() } }
     }
 
-    /// Whether a server's notify socket exists, and exactly the usual users and these can reach it; also if it has none.
+    /// Whether a server's notify socket exists, and exactly the usual users and these can reach it; also if it has
+    /// none.
     private func hasCurrentSocket(_ name: ServerName, users: [String]) -> Bool {
         guard let source = self[name] as? NotifySource else { return true }
         return factory.sockets.isCurrent(source, users: users)
