@@ -20,11 +20,11 @@ import Testing
         bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
     }
 
-    private static func units(on bus: FakeBus, patience: Duration = .seconds(60)) -> UnitBus {
-        let times = BusTimes(
-            betweenPings: .milliseconds(20), answer: .seconds(60), patience: patience,
-            afterDisturbance: .milliseconds(100), betweenReadings: .seconds(60), afterRefusal: .milliseconds(10))
-        return UnitBus(on: bus.address, times: times, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    private static func units(
+        on bus: FakeBus, answer: Duration = .seconds(60), absence: Duration = .seconds(60)
+    ) -> UnitBus {
+        let limits = ManagerWatch.Limits(answer: answer, absence: absence, betweenPings: .milliseconds(20))
+        return UnitBus(on: bus.address, limits: limits, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     private func follow(_ unit: String, over other: UnitBus? = nil) -> UnitSubscription {
@@ -45,6 +45,11 @@ import Testing
         return await iterator.next()
     }
 
+    /// Waits for this state; others may be reported before it.
+    private func until(_ state: String) async {
+        for await observation in observations where observation == state { return }
+    }
+
     @Test("a unit is reported as soon as it is known, and when the manager signals a change")
     func changes() async {
         let subscription = follow("db.service")
@@ -60,63 +65,6 @@ import Testing
         let subscription = follow("db.service")
         #expect(await next()?.unicodeScalars.contains("\u{34F}") == true)
         withExtendedLifetime(subscription) {}
-    }
-
-    @Test("while other users cause disturbances, few units are read again every 2 s, and many at least every 20 s")
-    func disturbances() {
-        func pause(forUnits count: Int) -> Duration {
-            BusTimes().betweenReadings + BusTimes.reading(units: count)
-        }
-        #expect(pause(forUnits: 1) < .seconds(3))
-        #expect(pause(forUnits: 800) == .seconds(10))
-        #expect(pause(forUnits: 100_000) == .seconds(20))
-    }
-
-    /// Follows a hundred running units, and the one under test; returns when all are known.
-    private func followMany() async -> [UnitSubscription] {
-        let names = (0..<100).map { "other-\($0).service" }
-        for name in names { bus.units[name] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"] }
-        let subscriptions = (names + ["db.service"]).map { follow($0) }
-        for _ in subscriptions { #expect(await next() == "active (running)") }
-        return subscriptions
-    }
-
-    @Test("while other users cause disturbances, a unit that has changed unseen is read before all others")
-    func listed() async {
-        let subscriptions = await followMany()
-        let before = bus.calls.count
-        bus.units["db.service"]?["SubState"] = "exited"
-        bus.change("other-1.service", [:], from: FakeBus.stranger)
-        #expect(await next() == "active (exited)")
-        let calls = bus.calls.dropFirst(before).drop { $0 != "ListUnits" }
-        #expect(calls.first { $0.hasPrefix("GetAll") } == "GetAll db.service")
-        withExtendedLifetime(subscriptions) {}
-    }
-
-    @Test("a signal that the bus drops just after a reported disturbance is noticed without another report, too")
-    func listedAgain() async {
-        let subscriptions = await followMany()
-        bus.onListing = { [unowned bus] in
-            bus.units["db.service"] = ["LoadState": "loaded", "ActiveState": "failed", "SubState": "failed"]
-        }
-        bus.change("other-1.service", [:], from: FakeBus.stranger)
-        #expect(await next() == "failed (failed)")
-        withExtendedLifetime(subscriptions) {}
-    }
-
-    @Test("a unit whose change the manager signals is read before those that others make it load")
-    func first() async {
-        let names = (0..<200).map { "other-\($0).service" }
-        let subscriptions = names.map { follow($0) }
-        for _ in names { #expect(await next() == "inactive (dead)") }
-        let before = bus.calls.count
-        for name in names { bus.load(name) }
-        bus.units["other-199.service"] = ["LoadState": "loaded"]
-        bus.change("other-199.service", ["ActiveState": "failed", "SubState": "failed"])
-        #expect(await next() == "failed (failed)")
-        let looks = bus.calls.dropFirst(before).prefix { !$0.hasPrefix("GetAll") }.count
-        #expect(looks < 100)
-        withExtendedLifetime(subscriptions) {}
     }
 
     @Test("a unit that was not started is reported as such until it runs, even if it is read meanwhile")
@@ -135,17 +83,6 @@ import Testing
         bus.change("db.service", ["ActiveState": "inactive", "SubState": "dead"])
         #expect(await next() == "inactive (dead)")
         withExtendedLifetime(subscription) {}
-    }
-
-    @Test("calls of this process's methods get no answer, because unread answers would pile up")
-    func called() async {
-        let subscription = follow("db.service")
-        #expect(await next() == "active (running)")
-        bus.callClient(from: FakeBus.stranger)
-        bus.change("db.service", ["SubState": "exited"])
-        #expect(await next() == "active (exited)")
-        await subscription.read(within: .seconds(60))
-        #expect(bus.answers == 0)
     }
 
     @Test("a unit that does not exist is inactive, and is read again on request")
@@ -194,82 +131,115 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test(
-        "if the bus briefly refuses calls to the manager, a unit's state is unaffected, and is read when there is room"
-    )
-    func refused() async {
-        bus.refusals = 10
+    @Test("a manager that leaves and comes back in time, as daemon-reexec does, makes no unit unknown")
+    func managerAway() async {
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
-        withExtendedLifetime(subscription) {}
-    }
-
-    @Test(
-        "if the bus refuses calls to the manager for too long, units are unknown, and are read when there is room",
-        arguments: [["GetUnit", "GetAll", "ListUnits", "Subscribe", "Ping"], ["GetAll"]])
-    func refusedForLong(methods: Set<String>) async {
-        let subscription = follow("db.service", over: Self.units(on: bus, patience: .milliseconds(200)))
-        #expect(await next() == "active (running)")
-        bus.refused = methods
-        bus.units["db.service"]?["SubState"] = "dying"
+        bus.changeOwner(to: nil)
         bus.changeOwner(to: ":1.9")
-        #expect(await next() == "its state is unknown because the service manager or the system bus is busy")
-        bus.refused = []
-        #expect(await next() == "active (dying)")
-        // A lost connection is made again only after a pause.
-        #expect(bus.calls.count { $0 == "Hello" } == 1)
-        withExtendedLifetime(subscription) {}
-    }
-
-    @Test("a unit that was read before the manager was asked for signals is read again")
-    func subscribedLate() async {
-        bus.refused = ["Subscribe"]
-        let subscription = follow("db.service")
+        await subscription.read(within: .seconds(60))
         #expect(await next() == "active (running)")
-        bus.units["db.service"]?["SubState"] = "exited"
-        bus.refused = []
-        #expect(await next() == "active (exited)")
-        await bus.answered("Subscribe")
-        bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
-        #expect(await next() == "failed (failed)")
+        #expect(bus.calls.count { $0 == "Hello" } == 1)
+    }
+
+    @Test("a manager that is away for too long makes all units unknown until it is back")
+    func managerGone() async {
+        let subscription = follow("db.service", over: Self.units(on: bus, absence: .milliseconds(50)))
+        #expect(await next() == "active (running)")
+        bus.changeOwner(to: nil)
+        #expect(await next() == "the service manager disconnected from the system bus")
+        bus.changeOwner(to: ":1.9")
+        await until("active (running)")
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a manager that fails to send signals is asked for them again, and the units are read again")
+    @Test("a manager that does not answer makes all units unknown until it answers again")
+    func silentManager() async {
+        let silence = "the service manager did not answer within 1 s"
+        let subscription = follow("db.service", over: Self.units(on: bus, answer: .seconds(1)))
+        await until("active (running)")
+        bus.isAnswering = false
+        await until(silence)
+        await subscription.read(within: .seconds(60))
+        await until(silence)
+        bus.isAnswering = true
+        await until("active (running)")
+    }
+
+    @Test("a manager that fails to send signals makes all units unknown, and is asked for them again")
     func failingSubscription() async {
         bus.failing = ["Subscribe"]
         let subscription = follow("db.service")
-        #expect(await next() == "active (running)")
-        bus.units["db.service"]?["SubState"] = "exited"
+        #expect(await next() == "no buffer space available")
         bus.failing = []
-        #expect(await next() == "active (exited)")
-        await bus.answered("Subscribe")
+        #expect(await next() == "active (running)")
         bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"])
         #expect(await next() == "failed (failed)")
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("signals about a unit are reported even while the bus has no room for reading it again")
-    func toldWhileRefused() async {
+    @Test("a unit that the manager cannot read is unknown; one that others have not loaded is read all the same")
+    func failingReading() async {
+        bus.failing = ["GetUnit"]
         let subscription = follow("db.service")
         #expect(await next() == "active (running)")
-        bus.refused = ["GetAll"]
-        await bus.answered("Subscribe")
-        bus.changeOwner(to: ":1.9")
-        await bus.answered("Subscribe")
-        bus.change("db.service", ["ActiveState": "failed", "SubState": "failed"], from: ":1.9")
-        #expect(await next() == "failed (failed)")
+        bus.failing = ["GetAll"]
+        await subscription.read(within: .seconds(60))
+        #expect(await next() == "no buffer space available")
+        bus.failing = []
+        bus.change("db.service", ["SubState": "exited"])
+        #expect(await next() == "active (exited)")
+    }
+
+    @Test("a call that the bus forbids makes all units unknown", arguments: ["GetUnit", "GetAll", "Subscribe"])
+    func forbidden(method: String) async {
+        bus.forbidden = [method]
+        let subscription = follow("db.service", over: Self.units(on: bus, absence: .milliseconds(10)))
+        #expect(await next() == "the service manager does not answer: forbidden")
+        bus.forbidden = []
+        #expect(await next() == "active (running)")
         withExtendedLifetime(subscription) {}
     }
 
-    @Test(
-        "a method that the bus's policy forbids is reported; a unit is read without it if possible",
-        arguments: ["GetUnit", "GetAll", "Subscribe"])
-    func forbidden(method: String) async {
-        bus.forbidden = [method]
-        let subscription = follow("db.service")
-        #expect(await next() == (method == "GetAll" ? "forbidden" : "active (running)"))
+    @Test("a unit that is loaded is read, but not because it is loaded only to be read, which would never end")
+    func loading() async {
+        let subscription = follow("web.service")
+        #expect(await next() == "inactive (dead)")
+        bus.load("web.service")
+        // By the time of the next answer, all earlier signals have been handled.
+        for _ in 0..<2 {
+            await subscription.read(within: .seconds(60))
+            #expect(await next() == "inactive (dead)")
+        }
+        #expect(bus.calls.count { $0 == "GetAll" } == 3)
+        bus.units["web.service"] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"]
+        bus.load("web.service")
+        #expect(await next() == "active (running)")
+        bus.units["web.service"] = nil
+        bus.unload("web.service")
+        #expect(await next() == "inactive (dead)")
+    }
+
+    @Test("a unit that is followed by an alias is known by its own name, too")
+    func alias() async {
+        bus.units["web.service"] = [
+            "Id": "nginx.service", "LoadState": "loaded", "ActiveState": "active", "SubState": "running",
+        ]
+        let subscription = follow("web.service")
+        #expect(await next() == "active (running)")
+        bus.change("nginx.service", ["SubState": "exited"])
+        #expect(await next() == "active (exited)")
         withExtendedLifetime(subscription) {}
+    }
+
+    @Test("each of many units is read once")
+    func many() async {
+        let names = (0..<300).map { "other-\($0).service" }
+        for name in names { bus.units[name] = ["LoadState": "loaded", "ActiveState": "active", "SubState": "running"] }
+        let subscriptions = names.map { follow($0) }
+        for _ in subscriptions { #expect(await next() == "active (running)") }
+        #expect(bus.calls.count { $0.hasPrefix("GetAll") } == names.count)
+        withExtendedLifetime(subscriptions) {}
     }
 
     @Test("if the connection is lost, followers get the reason; after it is made again, they get the unit's state")
@@ -282,20 +252,6 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a unit without followers is forgotten, even if its own name is learned afterwards")
-    func renamedTooLate() async {
-        bus.units["web.service"] = ["Id": "nginx.service", "LoadState": "loaded", "ActiveState": "active"]
-        let other = follow("db.service")
-        #expect(await next() == "active (running)")
-        let gone = follow("web.service")
-        // As soon as the client has asked about it.
-        EventLoop.atEndOfTurn { gone.cancel() }
-        await other.read(within: .seconds(60))
-        #expect(units.index["web.service"].isEmpty)
-        #expect(units.index["nginx.service"].isEmpty)
-        withExtendedLifetime(other) {}
-    }
-
     @Test("a reading that is not answered in time is reported as such")
     func unanswered() async {
         let subscription = follow("db.service")
@@ -303,7 +259,6 @@ import Testing
         bus.isAnswering = false
         await subscription.read(within: .milliseconds(1))
         #expect(await next() == "no answer")
-        withExtendedLifetime(subscription) {}
     }
 
     @Test("after a subscription is cancelled, it gets no reports, and its readings return")

@@ -1,195 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSystemd
-import EventLoopIO
 import Glibc
 
-/// A followed unit: what is known about it, what to read, and its followers.
-@EventLoop
+/// A followed unit: what is known about it, and whether it must be read.
+///
+/// The service manager signals each change with all properties that can change. So a unit is read only if signals
+/// cannot tell its state: at first, after a reload, on request, and after the manager has loaded or unloaded it.
+///
+/// The manager keeps only some units in memory, such as those that run. To read another one, it loads and unloads it,
+/// and signals both. If these signals caused another reading, that would never end. So after such a signal, the unit is
+/// read only if it is in memory, or was when it was last read (``Need/look``).
 final class FollowedUnit {
-    let name: String
-    /// The unit's object on the bus, by the name that is followed.
-    let path: String
-    private var question = QuestionStateMachine()
-    /// Called when ``subjects`` have changed.
-    var onRename: @EventLoop () -> Void = {}
+    /// How a unit must be read.
+    enum Need: Equatable {
+        /// Only if it is in the manager's memory, or was.
+        case look
+        /// In any case, for all requests up to this number.
+        case read(request: Int)
 
-    /// The unit's own name and object, which signals carry.
-    ///
-    /// The followed name may be an alias.
+        /// The newest request that the reading answers; 0 for none.
+        var request: Int { if case .read(let request) = self { request } else { 0 } }
+
+        /// Both needs in one.
+        func merged(with other: Need) -> Need {
+            switch (self, other) {
+            case (.look, let need), (let need, .look): need
+            case (.read(let first), .read(let second)): .read(request: max(first, second))
+            }
+        }
+    }
+
+    /// What to do after a signal.
+    enum Effect: Equatable {
+        case nothing
+        case tell(UnitObservation)
+        case look
+    }
+
+    private enum State {
+        /// It has not been read, or could not be read.
+        case unknown
+        /// These properties are known; `isInMemory`: whether the manager has it in memory, as far as is known.
+        case known(UnitProperties, isInMemory: Bool)
+    }
+
+    private static let objects = "/org/freedesktop/systemd1/unit"
+
+    /// The name that is followed, which may be an alias.
+    let name: String
+    /// The unit's own name, which signals carry.
     private var ownName: String
-    private var ownPath: String
-    /// What is known, and whether the unit was loaded when it was last read.
-    private var known: (properties: UnitProperties, wasLoaded: Bool)?
-    private var observation: UnitObservation?
-    private var followers: [UnitFollower] = []
-    /// Whether a question is under way.
-    var isReading: Bool { question.isAsked }
-    private var isService: Bool { ownName.hasSuffix(".service") }
+    private var state = State.unknown
+    private var need: Need?
 
     init(_ name: String) {
         self.name = name
-        path = Self.path(name)
         ownName = name
-        ownPath = path
     }
 
-    private static func path(_ name: String) -> String {
-        var encoded: UnsafeMutablePointer<CChar>?
-        defer { free(encoded) }
-        guard sd_bus_path_encode("/org/freedesktop/systemd1/unit", name, &encoded) >= 0, let encoded else { return "/" }
-        return String(cString: encoded)
+    // MARK: Names
+
+    /// Whether signals about this name are about this unit.
+    func isCalled(_ subject: String) -> Bool { subject == ownName || subject == name }
+
+    /// The unit's object on the bus.
+    var path: String {
+        var path: UnsafeMutablePointer<CChar>?
+        defer { free(path) }
+        guard sd_bus_path_encode(Self.objects, name, &path) >= 0, let path else { return "/" }
+        return String(cString: path)
     }
 
-    // MARK: Followers
-
-    var isFollowed: Bool { !followers.isEmpty }
-
-    func add(_ follower: UnitFollower) { followers.append(follower) }
-
-    func remove(_ follower: UnitFollower) { followers.removeAll { $0 === follower } }
-
-    /// Tells a follower what is known, unless it was told before.
-    func tell(_ follower: UnitFollower) {
-        if let observation { follower.tell(observation) }
+    /// The name of the unit with this object; nil if it is not a unit's.
+    static func name(ofObject path: String?) -> String? {
+        var name: UnsafeMutablePointer<CChar>?
+        defer { free(name) }
+        guard let path, sd_bus_path_decode(path, objects, &name) > 0, let name else { return nil }
+        return String(cString: name)
     }
 
-    // MARK: Requests
+    // MARK: Reading
 
-    /// Whether to ask about the unit now: it is followed, a question is due, and none is unanswered.
-    var isToBeAsked: Bool { isFollowed && question.isDue }
+    /// Records that it must be read; returns whether it must be queued for that.
+    func needs(_ more: Need) -> Bool {
+        defer { need = need?.merged(with: more) ?? more }
+        return need == nil
+    }
 
-    /// Requests an answer to a question; returns whether the unit must be queued for it.
-    func ask(_ more: QuestionStateMachine.Need) -> Bool { question.needs(more) }
-
-    /// Begins the question that is due, and returns it.
-    func begin() -> QuestionStateMachine.Need {
-        let need = question.begin(at: .now)
-        if need == .read { for follower in followers { follower.beginCalls() } }
+    /// Begins to read it; a change from now on means that it must be read again.
+    ///
+    /// - Returns: how it must be read.
+    func begin() -> Need? {
+        defer { need = nil }
         return need
     }
 
-    /// Ends a question, which must be repeated if it was refused; returns whether the unit must be queued.
-    func end(isRefused: Bool = false) -> Bool {
-        if isRefused { question.refused() } else { question.answered() }
-        defer {
-            // After a refusal, what was known may be wrong, so it is not told again.
-            if !isRefused { settle() }
-        }
-        return question.isDue
+    /// Whether it must be read although the manager does not have it in memory.
+    func mustBeLoaded(for need: Need) -> Bool {
+        if case (.look, .known(_, isInMemory: false)) = (need, state) { false } else { true }
     }
 
-    /// Records that nothing is known, if a question asked before this time was refused each time it was repeated.
-    ///
-    /// The question is still repeated.
-    func expire(askedBefore time: SuspendingClock.Instant, _ reason: String) {
-        if question.isInVain(askedBefore: time) { refuse(reason) }
-    }
-
-    // MARK: State
-
-    /// Whether a list of all loaded units contains it.
-    func isListed(in units: [String: ListedStates]) -> Bool { units[ownName] != nil }
-
-    /// Compares a list of all loaded units with what is known; returns whether the unit must be read.
-    ///
-    /// A failure is told at once: if hundreds of units fail together, many wait to be read.
-    func take(_ units: [String: ListedStates]) -> Bool {
-        guard let properties = known?.properties else { return false }
-        guard let states = units[ownName] else { return !isKnownAsUnloaded }
-        if states == properties.states { return false }
-        if states.activeState == "failed" {
-            known?.properties.fail(states)
-            settle()
-        }
-        return true
-    }
-
-    /// Whether it was not loaded when it was last read, and has not run since, as far as is known.
-    var isKnownAsUnloaded: Bool {
-        guard let known, !known.wasLoaded else { return false }
-        return ["inactive", "failed"].contains(known.properties.activeState)
-    }
-
-    /// Records all properties of the unit.
-    func know(_ values: [String: String], wasLoaded: Bool) {
-        if let id = values["Id"], id != ownName {
-            ownName = id
-            ownPath = Self.path(id)
-            onRename()
-        }
+    /// Records all properties, and whether it was in memory before they were read.
+    func know(_ values: [String: String], isInMemory: Bool) -> UnitObservation {
+        if let id = values["Id"] { ownName = id }
         var properties = UnitProperties()
         properties.apply(values, isService: isService)
-        if let known { properties.keepStartFailure(of: known.properties) }
-        known = (properties, wasLoaded)
-        answer(.properties(properties))
+        if case .known(let former, _) = state { properties.keepStartFailure(of: former) }
+        state = .known(properties, isInMemory: isInMemory)
+        return .properties(properties)
     }
 
-    /// Records why the manager gives no answer.
-    func refuse(_ reason: String) {
-        known = nil
-        answer(.unreachable(reason))
-    }
-
-    /// Records why no question can be asked, and ends the question that is due or unanswered.
-    func lose(_ reason: String) {
-        question.lost()
-        known = nil
-        observation = .unreachable(reason)
-        answer()
-    }
-
-    /// Answers all waiting calls; does nothing if nothing is known yet.
-    func answer() {
-        guard let observation else { return }
-        for follower in followers { follower.beginCalls() }
-        answer(observation)
-    }
-
-    private func answer(_ observation: UnitObservation) {
-        self.observation = observation
-        for follower in followers { follower.answer(observation) }
+    /// Records why the manager does not tell its properties.
+    func refuse(_ reason: String) -> UnitObservation {
+        state = .unknown
+        return .unreachable(reason)
     }
 
     // MARK: Signals
 
-    /// The names and objects by which signals may refer to it.
-    var subjects: Set<String> { [name, path, ownName, ownPath] }
-
-    /// Records changed properties; returns whether the unit must be read before others, because the signal was not
-    /// enough.
+    /// Records changed properties of one interface.
     ///
-    /// The properties of the unit's type come first and the general ones right after them, so a follower sees both
-    /// change together (systemd's src/core/dbus-unit.c).
-    func change(_ values: [String: String], interface: String, invalidated: [String]) -> Bool {
-        // A reading that is under way is newer than the signal.
-        guard known != nil else { return !isReading }
-        guard UnitProperties.names.isDisjoint(with: invalidated) else { return true }
-        known?.properties.apply(values, isService: isService)
-        return interface == "org.freedesktop.systemd1.Unit" && !settle() && !isReading
+    /// The properties of the unit's type come first and the general ones right after them, so both are told together
+    /// (systemd's src/core/dbus-unit.c).
+    func change(_ values: [String: String], areGeneral: Bool) -> Effect {
+        // Signals do not say whether a file that was missing can be loaded by now, nor what it says.
+        guard case .known(var properties, let isInMemory) = state, isInMemory || properties.loadState == "loaded"
+        else { return .look }
+        properties.apply(values, isService: isService)
+        state = .known(properties, isInMemory: true)
+        return areGeneral ? .tell(.properties(properties)) : .nothing
     }
 
-    /// Records that the unit was not started; signals about its present state came before.
-    func noteStart(_ failure: UnitProperties.StartFailure) {
-        guard known?.properties.activeState == "inactive" else { return }
-        known?.properties.startFailure = failure
-        settle()
+    /// Records that it was not started; signals about its present state came before.
+    func noteStart(_ failure: UnitProperties.StartFailure) -> Effect {
+        guard case .known(var properties, let isInMemory) = state, properties.activeState == "inactive"
+        else { return .nothing }
+        properties.startFailure = failure
+        state = .known(properties, isInMemory: isInMemory)
+        return .tell(.properties(properties))
     }
 
-    /// Tells followers what has changed, unless a reading will tell more: a unit that was just loaded has states before
-    /// it is read.
-    ///
-    /// How a run has ended is told at once, because the manager may have forgotten it when the unit is read.
-    ///
-    /// - Returns: whether followers were told.
-    @discardableResult
-    private func settle() -> Bool {
-        guard let (properties, wasLoaded) = known,
-            wasLoaded || question.isSettled || properties.isForgottenWhenFailed || properties.isEndOfRun
-        else { return false }
-        let observation = UnitObservation.properties(properties)
-        self.observation = observation
-        for follower in followers { follower.tell(observation) }
-        return true
-    }
+    private var isService: Bool { ownName.hasSuffix(".service") }
 }

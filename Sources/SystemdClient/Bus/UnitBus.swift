@@ -12,29 +12,32 @@ public final class UnitBus {
     /// The subject of log messages.
     private static let subject = "units"
 
+    /// A followed unit: what was last told about it, and its followers.
+    struct Unit {
+        var observation: UnitObservation?
+        var followers: [UnitFollower] = []
+    }
+
     private let address: String
-    private let times: BusTimes
-    private let logger: Logger
+    private let limits: ManagerWatch.Limits
     /// Logs when the connection is lost and when it works again.
     private let news: LogLimiter
-    private var units: [String: FollowedUnit] = [:]
-    let index = UnitIndex()
-    private var machine: ConnectionStateMachine
-    private var manager: ManagerConnection?
-    private var reader: UnitReader?
-    private var listTimer: TimerSource?
-    private var timer: TimerSource?
+    private(set) var units: [String: Unit] = [:]
+    /// The thread while a unit is followed.
+    private var thread: UnitThread?
+    /// Why nothing is known, until the connection works again.
+    private var failure: String?
+    /// How many readings have been requested.
+    private var requests = 0
 
     /// Creates the bus without connecting, which the first followed unit causes.
     ///
     /// - Parameter logger: reports a lost connection.
-    public convenience init(logger: Logger) { self.init(on: BusSettings.systemBus, logger: logger) }
+    public convenience init(logger: Logger) { self.init(on: SystemBus.address, logger: logger) }
 
-    init(on address: String, times: BusTimes = BusTimes(), logger: Logger) {
+    init(on address: String, limits: ManagerWatch.Limits = .init(), logger: Logger) {
         self.address = address
-        self.times = times
-        machine = ConnectionStateMachine(times)
-        self.logger = logger
+        self.limits = limits
         news = LogLimiter(logger, .warning, burst: 2)
     }
 
@@ -48,124 +51,79 @@ public final class UnitBus {
         _ unit: String, handler: @escaping @EventLoop (UnitObservation) -> Void
     ) -> UnitSubscription {
         let follower = UnitFollower(handler)
-        let followed = units[unit] ?? add(unit)
-        followed.add(follower)
-        EventLoop.atEndOfTurn { [weak self] in
-            followed.tell(follower)
-            if let self, !units.isEmpty { perform(machine.wanted()) }
-        }
-        return UnitSubscription(self, followed, follower)
+        let isNew = units[unit] == nil
+        units[unit, default: Unit(observation: failure.map { .unreachable($0) })].followers.append(follower)
+        if isNew { connect()?.read(unit) }
+        answer(follower, of: unit, requests: 0)
+        return UnitSubscription(self, unit, follower)
     }
 
-    // MARK: Units
-
-    private func add(_ name: String) -> FollowedUnit {
-        let unit = FollowedUnit(name)
-        units[name] = unit
-        index.update(unit)
-        unit.onRename = { [weak self, weak unit] in
-            guard let self, let unit, units[unit.name] === unit else { return }
-            index.update(unit)
-            // Signals with its own name did not pass before.
-            reader?.ask(.read, about: unit)
-        }
-        reader?.ask(.read, about: unit)
-        if let failure = machine.failure { unit.lose(failure) }
-        return unit
-    }
-
-    func remove(_ follower: UnitFollower, from unit: FollowedUnit) {
-        unit.remove(follower)
+    func remove(_ follower: UnitFollower, from unit: String) {
         follower.cancel()
-        guard !unit.isFollowed, units[unit.name] === unit else { return }
-        units[unit.name] = nil
-        index.remove(unit)
-        if units.isEmpty { perform(machine.unwanted()) }
-    }
-
-    func read(_ unit: FollowedUnit) {
-        if let reader { return reader.ask(.read, about: unit) }
-        EventLoop.atEndOfTurn { unit.answer() }
-    }
-
-    private func take(_ signal: ManagerSignal) {
-        switch signal {
-        case .changed(let path, let interface, let message):
-            for unit in index[path]
-            where unit.change(message.properties, interface: interface, invalidated: message.list) {
-                reader?.askFirst(about: unit, isLoaded: true)
-            }
-        case .loaded(let name):
-            for unit in index[name] { reader?.ask(.look, about: unit) }
-        case .listed(let states):
-            // A reading that is under way is newer than the list.
-            for unit in units.values where !unit.isReading && unit.take(states) {
-                reader?.askFirst(about: unit, isLoaded: unit.isListed(in: states))
-            }
-        case .notStarted(let name, let failure):
-            for unit in index[name] { unit.noteStart(failure) }
-        case .reloaded: perform(machine.reloaded(at: .now))
-        case .disturbed: perform(machine.disturbed(units: units.count))
-        case .late(let time): perform(machine.delayed(since: time, units: units.count))
-        case .resumed: perform(machine.resumed(units: units.count))
-        case .works: perform(machine.worked())
-        case .lost(let reason): perform(machine.lost(reason))
+        units[unit]?.followers.removeAll { $0 === follower }
+        guard units[unit]?.followers.isEmpty == true else { return }
+        units[unit] = nil
+        thread?.unfollow(unit)
+        if units.isEmpty {
+            thread?.end()
+            thread = nil
+            failure = nil
         }
     }
 
-    // MARK: The connection
+    /// Requests a reading of a unit for one of its followers; returns the request's number.
+    func read(_ unit: String, for follower: UnitFollower) -> Int {
+        requests += 1
+        let thread = connect()
+        if failure == nil { thread?.read(unit, request: requests) } else { answer(follower, of: unit, requests: .max) }
+        return requests
+    }
 
-    private func perform(_ effects: [ConnectionStateMachine.Effect]) { for effect in effects { perform(effect) } }
-
-    private func perform(_ effect: ConnectionStateMachine.Effect) {
-        switch effect {
-        case .connect: connect()
-        case .disconnect: disconnect()
-        case .list: manager?.list()
-        case .listAfter(let pause): listTimer?.schedule(after: pause)
-        case .readAll: for unit in units.values { reader?.ask(.read, about: unit) }
-        case .resumeReading: reader?.resume()
-        case .wait(let time): wait(time)
-        case .logLoss(let reason):
-            news.log(
-                "cannot follow units: \(reason); trying again", about: Self.subject, metadata: ["reason": "\(reason)"])
-        case .logReturn: news.log("follows units again", about: Self.subject, level: .notice)
-        case .loseUnits(let reason): for unit in units.values { unit.lose(reason) }
+    /// Tells a follower what is known, at the end of the turn; that answers its requests up to a number.
+    private func answer(_ follower: UnitFollower, of unit: String, requests: Int) {
+        EventLoop.atEndOfTurn { [weak self] in
+            if let observation = self?.units[unit]?.observation { follower.take(observation, answers: requests) }
         }
     }
 
-    private func connect() {
+    // MARK: The thread
+
+    /// Starts the thread if there is none; nil if that fails.
+    private func connect() -> UnitThread? {
+        if let thread { return thread }
         do throws(IOError) {
-            let manager = try ManagerConnection(on: address, filter: index.filter, times: times) { [weak self] signal in
-                self?.take(signal)
+            let thread = try UnitThread(on: address, limits: limits) { [weak self] thread, report in
+                // A former thread's reports no longer count.
+                EventLoop.perform { if let self, self.thread === thread { self.take(report) } }
             }
-            self.manager = manager
-            reader = try UnitReader(manager, patience: times.patience)
-            if listTimer == nil { listTimer = try TimerSource { [weak self] in self?.manager?.list() } }
-            perform(machine.connected(at: .now))
+            self.thread = thread
+            for unit in units.keys { thread.read(unit) }
         } catch {
-            perform(machine.lost(error.message))
+            // The next request tries again.
+            EventLoop.atEndOfTurn { [weak self] in self?.take(.lost(error.message)) }
+        }
+        return thread
+    }
+
+    private func take(_ report: UnitThread.Report) {
+        switch report {
+        case .unit(let unit, let observation, let request): tell(unit, observation, answers: request)
+        case .works:
+            if failure != nil { news.log("follows units again", about: Self.subject, level: .notice) }
+            failure = nil
+        case .lost(let reason):
+            if failure == nil {
+                news.log(
+                    "cannot follow units: \(reason); trying again", about: Self.subject,
+                    metadata: ["reason": "\(reason)"])
+            }
+            failure = reason
+            for unit in units.keys { tell(unit, .unreachable(reason), answers: .max) }
         }
     }
 
-    private func wait(_ time: Duration) {
-        do throws(IOError) {
-            if timer == nil { timer = try TimerSource { [weak self] in self?.timerFired() } }
-            timer?.schedule(after: time)
-        } catch {
-            logger.error(
-                "cannot follow units any more: \(error); restart this service", metadata: ["reason": "\(error)"])
-        }
-    }
-
-    private func timerFired() { perform(machine.timerFired(at: .now, units: units.count)) }
-
-    private func disconnect() {
-        timer?.stop()
-        listTimer?.stop()
-        reader?.close()
-        manager?.close()
-        manager = nil
-        reader = nil
+    private func tell(_ unit: String, _ observation: UnitObservation, answers request: Int) {
+        units[unit]?.observation = observation
+        for follower in units[unit]?.followers ?? [] { follower.take(observation, answers: request) }
     }
 }

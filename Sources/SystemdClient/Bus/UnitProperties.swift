@@ -112,7 +112,4 @@ extension UnitProperties {
         guard activeState == "inactive", startedAt == nil || startedAt == former.startedAt else { return }
         startFailure = former.startFailure
     }
-
-    /// Whether a run has ended after which the unit may be unloaded.
-    var isEndOfRun: Bool { loadState == "loaded" && activeState == "inactive" && startedAt != nil }
 }

@@ -6,10 +6,10 @@ public import EventLoopIO
 @EventLoop
 public final class UnitSubscription {
     private let bus: UnitBus
-    private let unit: FollowedUnit
+    private let unit: String
     private let follower: UnitFollower
 
-    init(_ bus: UnitBus, _ unit: FollowedUnit, _ follower: UnitFollower) {
+    init(_ bus: UnitBus, _ unit: String, _ follower: UnitFollower) {
         self.bus = bus
         self.unit = unit
         self.follower = follower
@@ -26,6 +26,72 @@ public final class UnitSubscription {
     ///
     /// - Parameter limit: how long the service manager may take to answer.
     public func read(within limit: Duration) async {
-        await follower.wait(atMost: limit) { bus.read(unit) }
+        await follower.wait(atMost: limit) { bus.read(unit, for: follower) }
     }
+}
+
+/// A follower of a unit: its handler, and its calls that wait for the unit to be read.
+@EventLoop
+final class UnitFollower {
+    private var handler: (@EventLoop (UnitObservation) -> Void)?
+    private var told: UnitObservation?
+    /// The waiting calls by the numbers of their requests.
+    private var calls: [Int: CheckedContinuation<Void, Never>] = [:]
+
+    init(_ handler: @escaping @EventLoop (UnitObservation) -> Void) { self.handler = handler }
+
+    /// Releases the handler and ends the calls.
+    func cancel() {
+        handler = nil
+        endCalls(upTo: .max)
+    }
+
+    /// Tells what is known, unless it was told last and answers no call; ends the calls with requests up to a number.
+    func take(_ observation: UnitObservation, answers request: Int) {
+        if observation != told || calls.keys.contains(where: { $0 <= request }) { tell(observation) }
+        endCalls(upTo: request)
+    }
+
+    private func tell(_ observation: UnitObservation) {
+        told = observation
+        // The handler may cancel the subscription.
+        let handler = handler
+        handler?(observation)
+    }
+
+    /// Requests a reading by `ask` and waits for it; returns at once if the task or the follower is cancelled.
+    ///
+    /// - Parameters:
+    ///   - limit: the time after which the handler is told that there was no answer. If there can be no timer, the
+    ///     bus's own limits apply.
+    ///   - ask: returns the number of the request.
+    func wait(atMost limit: Duration, _ ask: () -> Int) async {
+        guard handler != nil else { return }
+        let request = ask()
+        let timer = try? TimerSource(clock: .boottime) { [weak self] in self?.expire(request) }
+        defer { timer?.cancel() }
+        timer?.schedule(after: limit)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if Task.isCancelled { continuation.resume() } else { calls[request] = continuation }
+            }
+        } onCancel: {
+            EventLoop.perform { self.end(request) }
+        }
+    }
+
+    /// Tells that there was no answer.
+    ///
+    /// The next observation is passed on even if it equals the one before the timeout.
+    func expire(_ request: Int) {
+        guard calls[request] != nil else { return }
+        tell(.unanswered)
+        end(request)
+    }
+
+    private func endCalls(upTo request: Int) {
+        for number in calls.keys where number <= request { end(number) }
+    }
+
+    private func end(_ request: Int) { calls.removeValue(forKey: request)?.resume() }
 }

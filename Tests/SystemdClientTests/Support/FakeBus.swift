@@ -8,8 +8,9 @@ import Testing
 @testable import EventLoopIO
 @testable import SystemdClient
 
-/// A D-Bus with a service manager on it, served by sd-bus itself: the messages are real, and the test chooses the
-/// answers.
+/// A D-Bus with a service manager on it, served by sd-bus itself.
+///
+/// The messages are real, and the test chooses the answers.
 @EventLoop
 final class FakeBus {
     /// The unique names of the service manager, and of another client.
@@ -20,30 +21,24 @@ final class FakeBus {
 
     /// The manager's properties of units, by their names; others do not exist.
     var units: [String: [String: String]] = [:]
+    /// The units that the manager does not have in memory.
+    var unloaded: Set<String> = []
     /// Whether the manager answers.
     var isAnswering = true
     /// Whether the bus accepts a client; until then, the client waits.
     var isAccepting = true {
         didSet { acceptor?.events = isAccepting ? .readable : [] }
     }
-    /// How many more calls to the manager the bus refuses, as it does if too many are pending.
-    var refusals = 0
-    /// The manager's methods that the bus's policy forbids, and those that the bus has no room for.
+    /// The manager's methods that the bus's policy forbids.
     var forbidden: Set<String> = []
-    var refused: Set<String> = []
     /// The methods in which the manager itself fails.
     var failing: Set<String> = []
+    /// The calls that the manager has not answered.
+    private var unanswered: [OpaquePointer] = []
     /// Whether the client has asked the present manager for signals.
     private var isSubscribed = false
-    /// The methods of the calls that were answered.
-    private let answered: AsyncStream<String>
-    private let answering: AsyncStream<String>.Continuation
-    /// Called when a list of all units has been answered.
-    var onListing: () -> Void = {}
     /// The received calls, such as `GetUnit db.service`, or `GetAll db.service` by the name of its object.
     private(set) var calls: [String] = []
-    /// How often the client has answered a call.
-    fileprivate(set) var answers = 0
 
     let address: String
     private let path: String
@@ -54,7 +49,6 @@ final class FakeBus {
     private var owner = FakeBus.manager
 
     init() throws {
-        (answered, answering) = AsyncStream.makeStream()
         path = "/tmp/statusd-bus-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         address = "unix:path=\(path)"
         listener = try UnixSocket.listen(at: path, mode: 0o600)
@@ -70,13 +64,11 @@ final class FakeBus {
     /// Ends the client's connection.
     func drop() {
         isSubscribed = false
+        forgetUnanswered()
         source?.cancel()
         source = nil
         connection = sd_bus_close_unref(connection)
     }
-
-    /// Returns when another call of this method was answered, and not refused.
-    func answered(_ method: String) async { for await answered in answered where answered == method { return } }
 
     private func accept() {
         let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
@@ -105,45 +97,57 @@ final class FakeBus {
     // MARK: Answers
 
     fileprivate func take(_ call: OpaquePointer) {
-        var message = BusMessage(headerOf: call)
-        message.readContents(of: call)
-        let member = message.member ?? ""
-        let unit = units.keys.first { Self.path(of: $0) == message.path }
-        calls.append(
-            ([member] + message.strings.filter { !$0.isEmpty } + [unit].compactMap(\.self)).joined(separator: " "))
-        let isForBus = sd_bus_message_get_destination(call).map { String(cString: $0) } == Self.bus
-        guard isForBus || isAnswering else { return }
-        let sender = isForBus ? Self.bus : owner
-        if !isForBus, forbidden.contains(member) {
+        let message = BusMessage(owning: sd_bus_message_ref(call))
+        let (member, argument) = (message.member ?? "", message.string() ?? "")
+        let unit = units.keys.first { FollowedUnit($0).path == message.path }
+        calls.append([member, argument, unit ?? ""].filter { !$0.isEmpty }.joined(separator: " "))
+        switch sd_bus_message_get_destination(call).map({ String(cString: $0) }) {
+        case Self.bus: answerForBus(call, member)
+        case owner: answerForManager(call, message, member, argument, unit)
+        default: refuse(call, from: Self.bus, "\(Self.bus).Error.ServiceUnknown", "no such name")
+        }
+    }
+
+    private func answerForManager(
+        _ call: OpaquePointer, _ message: BusMessage, _ member: String, _ argument: String, _ unit: String?
+    ) {
+        guard isAnswering else { return unanswered.append(sd_bus_message_ref(call)) }
+        if forbidden.contains(member) {
             return refuse(call, from: Self.bus, "\(Self.bus).Error.AccessDenied", "forbidden")
         }
-        if !isForBus, refused.contains(member) {
-            return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
-        }
-        if !isForBus, refusals > 0 {
-            refusals -= 1
-            return refuse(call, from: Self.bus, "\(Self.bus).Error.LimitsExceeded", "destination is full")
-        }
-        if !isForBus, failing.contains(member) {
-            return refuse(call, from: sender, "System.Error.ENOBUFS", "no buffer space available")
+        if failing.contains(member) {
+            return refuse(call, from: owner, "System.Error.ENOBUFS", "no buffer space available")
         }
         if member == "Subscribe" { isSubscribed = true }
-        defer { answering.yield(member) }
         switch member {
-        case "Hello": reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("s"), ":1.2") }
         case "GetUnit":
-            let name = message.strings.first ?? ""
-            guard units[name] != nil else {
-                return refuse(call, from: sender, "\(Self.systemd).NoSuchUnit", "Unit \(name) not loaded.")
+            guard units[argument] != nil, !unloaded.contains(argument) else {
+                return refuse(call, from: owner, "\(Self.systemd).NoSuchUnit", "Unit \(argument) not loaded.")
             }
-            reply(to: call, from: sender) { sd_bus_message_append_basic($0, Self.code("o"), Self.path(of: name)) }
+            reply(to: call, from: owner) {
+                sd_bus_message_append_basic($0, Self.code("o"), FollowedUnit(argument).path)
+            }
         case "GetAll":
             let properties = unit.map { (units[$0] ?? [:]).merging(["Id": $0]) { own, _ in own } } ?? Self.missing
-            reply(to: call, from: sender) { Self.append(properties, to: $0) }
-        case "ListUnits":
-            reply(to: call, from: sender) { append(units, to: $0) }
-            onListing()
-        default: reply(to: call, from: sender) { _ in }
+            reply(to: call, from: owner) { Self.append(properties, to: $0) }
+            let name = FollowedUnit.name(ofObject: message.path) ?? ""
+            if units[name] == nil || unloaded.contains(name) {
+                // It was loaded for the answer only.
+                load(name)
+                unload(name)
+            }
+        default: reply(to: call, from: owner) { _ in }
+        }
+    }
+
+    private func answerForBus(_ call: OpaquePointer, _ member: String) {
+        switch member {
+        case "GetNameOwner" where owner.isEmpty:
+            refuse(call, from: Self.bus, "\(Self.bus).Error.NameHasNoOwner", "no such name")
+        case "Hello", "GetNameOwner":
+            let name = member == "Hello" ? ":1.2" : owner
+            reply(to: call, from: Self.bus) { sd_bus_message_append_basic($0, Self.code("s"), name) }
+        default: reply(to: call, from: Self.bus) { _ in }
         }
     }
 
@@ -173,20 +177,18 @@ final class FakeBus {
         sd_bus_flush(connection)
     }
 
-    /// Calls a method of the client, which has none.
-    func callClient(from sender: String) {
-        var call: OpaquePointer?
-        sd_bus_message_new_method_call(connection, &call, nil, "/nowhere", "org.example", "Nothing")
-        send(call, from: sender) { _ in }
-    }
-
     // MARK: Signals
 
     /// Signals that a unit was loaded.
-    func load(_ unit: String) {
-        signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", "UnitNew", from: owner) { message in
+    func load(_ unit: String) { signal("UnitNew", of: unit) }
+
+    /// Signals that a unit was unloaded.
+    func unload(_ unit: String) { signal("UnitRemoved", of: unit) }
+
+    private func signal(_ member: String, of unit: String) {
+        signal("/org/freedesktop/systemd1", "\(Self.systemd).Manager", member, from: owner) { message in
             sd_bus_message_append_basic(message, Self.code("s"), unit)
-            sd_bus_message_append_basic(message, Self.code("o"), Self.path(of: unit))
+            sd_bus_message_append_basic(message, Self.code("o"), FollowedUnit(unit).path)
         }
     }
 
@@ -204,7 +206,7 @@ final class FakeBus {
     func change(_ unit: String, _ properties: [String: String], from sender: String = manager) {
         units[unit]?.merge(properties) { $1 }
         #expect(isSubscribed, "the service manager sends signals to those only who have asked for them")
-        signal(Self.path(of: unit), "\(Self.bus).Properties", "PropertiesChanged", from: sender) { message in
+        signal(FollowedUnit(unit).path, "\(Self.bus).Properties", "PropertiesChanged", from: sender) { message in
             sd_bus_message_append_basic(message, Self.code("s"), "\(Self.systemd).Unit")
             Self.append(properties, to: message)
             sd_bus_message_open_container(message, Self.code("a"), "s")
@@ -221,6 +223,13 @@ final class FakeBus {
         signal("/org/freedesktop/DBus", Self.bus, "NameOwnerChanged", from: Self.bus) { message in
             for name in [Self.systemd, former, owner] { sd_bus_message_append_basic(message, Self.code("s"), name) }
         }
+        for call in unanswered { refuse(call, from: Self.bus, "\(Self.bus).Error.NoReply", "recipient disconnected") }
+        forgetUnanswered()
+    }
+
+    private func forgetUnanswered() {
+        for call in unanswered { sd_bus_message_unref(call) }
+        unanswered = []
     }
 
     private func signal(
@@ -232,24 +241,6 @@ final class FakeBus {
     }
 
     // MARK: -
-
-    private func append(_ units: [String: [String: String]], to message: OpaquePointer) {
-        sd_bus_message_open_container(message, Self.code("a"), "(\(ListedStates.listing))")
-        for (name, properties) in units {
-            sd_bus_message_open_container(message, Self.code("r"), ListedStates.listing)
-            let states = ["LoadState", "ActiveState", "SubState"].map { properties[$0] ?? "" }
-            for text in [name, "described"] + states + [""] {
-                sd_bus_message_append_basic(message, Self.code("s"), text)
-            }
-            sd_bus_message_append_basic(message, Self.code("o"), Self.path(of: name))
-            var job: UInt32 = 0
-            sd_bus_message_append_basic(message, Self.code("u"), &job)
-            sd_bus_message_append_basic(message, Self.code("s"), "")
-            sd_bus_message_append_basic(message, Self.code("o"), "/")
-            sd_bus_message_close_container(message)
-        }
-        sd_bus_message_close_container(message)
-    }
 
     private static func append(_ properties: [String: String], to message: OpaquePointer) {
         sd_bus_message_open_container(message, code("a"), "{sv}")
@@ -264,8 +255,6 @@ final class FakeBus {
         sd_bus_message_close_container(message)
     }
 
-    private static func path(of unit: String) -> String { FollowedUnit(unit).path }
-
     private static func code(_ type: Character) -> CChar { CChar(type.asciiValue ?? 0) }
 }
 
@@ -276,7 +265,7 @@ private func takeMessage(
     let bus = Unmanaged<FakeBus>.fromOpaque(context).takeUnretainedValue()
     nonisolated(unsafe) let call = message
     EventLoop.assumeIsolated {
-        if sd_bus_message_get_expect_reply(call) > 0 { bus.take(call) } else { bus.answers += 1 }
+        if sd_bus_message_get_expect_reply(call) > 0 { bus.take(call) }
     }
     return 1
 }

@@ -230,8 +230,7 @@ struct UnitJudge {
         }
     }
 
-    /// Whether it was restarted and the states in between were not seen, because it was quick or the bus dropped
-    /// signals.
+    /// Whether it was restarted and the states in between were not seen, because it was quick or the bus was away.
     private func hasMissedRestart(_ unit: UnitProperties) -> Bool {
         !unit.isRestarted && !unit.isDown && unit.restarts > expectedRestarts
     }
